@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/config_error.hpp"
+#include "base/csv.hpp"
 #include "base/output.hpp"
 #include "cli/provenance.hpp"
 #include "results/csv_write.hpp"

@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "cli/interrupts.hpp"
 #include "gpu/cuda_executor.hpp"
-#include "worker/remote_executor.hpp"
+#include "worker/machine_executor.hpp"
 #include "worker/serve.hpp"
 
 namespace gpuexp::cli {
@@ -28,7 +28,7 @@ void visit_device(Info& info, Visit&& visit) {
   // A member that is missing here does not compile.
   auto& [id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
          memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, sm,
-         peak_ops_per_s, measured_here, simulated] = info.spec;
+         peak_ops_per_s, measured_here, simulated, machine] = info.spec;
   visit("id", id);
   visit("name", name);
   visit("chip", chip);
@@ -44,6 +44,11 @@ void visit_device(Info& info, Visit&& visit) {
   visit("pcie_bytes_per_s", pcie_bytes_per_s);
   visit("measured_here", measured_here);
   visit("simulated", simulated);
+  auto& [gpus, link, layout, link_bytes_per_s] = machine;
+  visit("gpus", gpus);
+  visit("link", link);
+  visit("layout", layout);
+  visit("link_bytes_per_s", link_bytes_per_s);
   auto& [max_threads, max_blocks, registers, shared_bytes, shared_bytes_per_block,
          reserved_shared_bytes] = sm;
   visit("max_threads", max_threads);
@@ -62,7 +67,11 @@ void put(Json& json, const char* name, const std::optional<T>& value) {
 }
 template <class T>
 void put(Json& json, const char* name, const T& value) {
-  json[name] = value;
+  if constexpr (std::is_enum_v<T>) {
+    json[name] = static_cast<int>(value);
+  } else {
+    json[name] = value;
+  }
 }
 
 template <class T>
@@ -71,7 +80,11 @@ void take(const Json& json, const char* name, std::optional<T>& value) {
 }
 template <class T>
 void take(const Json& json, const char* name, T& value) {
-  value = json.at(name).get<T>();
+  if constexpr (std::is_enum_v<T>) {
+    value = static_cast<T>(json.at(name).get<int>());
+  } else {
+    value = json.at(name).get<T>();
+  }
 }
 
 DeviceInfo device_from(const Json& json) {
@@ -104,20 +117,32 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
   return OpenDevice{device_from(greeting.at("device")), nullptr};
 }
 
-std::vector<std::string> worker_arguments(const DeviceOptions& options) {
-  std::vector<std::string> arguments{"worker", "--device", std::to_string(options.device)};
-  if (!options.gated) arguments.emplace_back("--no-gate");
+std::vector<std::string> worker_arguments(int device, bool gated) {
+  std::vector<std::string> arguments{"worker", "--device", std::to_string(device)};
+  if (!gated) arguments.emplace_back("--no-gate");
   return arguments;
 }
 
+/// The ordinal of a rank's GPU: the first rank has the one that was asked for, the others the
+/// machine's other ones in order.
+int device_of_rank(int rank, int first) {
+  if (rank == 0) return first;
+  return rank <= first ? rank - 1 : rank;
+}
+
 std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
-  RemoteOptions remote;
-  remote.start = [arguments = worker_arguments(options)] {
-    return std::make_unique<ChildProcess>(arguments);
+  MachineOptions machine;
+  machine.start = [options](int rank) {
+    return std::make_unique<ChildProcess>(
+        worker_arguments(device_of_rank(rank, options.device), options.gated));
   };
-  remote.launch_timeout_s = options.launch_timeout_s;
-  remote.interrupted = interrupted;
-  auto executor = std::make_unique<RemoteExecutor>(remote);
+  machine.greeted = [](int, const std::string& greeting) {
+    const Json json = Json::parse(greeting);
+    if (!json.contains("device")) throw DeviceError(json.dump(), DeviceFault::refused);
+  };
+  machine.launch_timeout_s = options.launch_timeout_s;
+  machine.interrupted = interrupted;
+  auto executor = std::make_unique<MachineExecutor>(machine);
   auto device = device_of(Json::parse(executor->greeting()), no_device);
   if (device) device->executor = std::move(executor);
   return device;
@@ -152,8 +177,10 @@ bool is_debugged() {
 std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device) {
   if (options.isolated) return open_remote(options, no_device);
   auto device = device_of(greeting_of(options.device), no_device);
-  if (device)
+  if (device) {
     device->executor = make_cuda_executor(options.device, device->info.spec, {options.gated});
+    device->info.spec.machine.gpus = 1;  // each further one has a process of its own
+  }
   return device;
 }
 

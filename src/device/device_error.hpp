@@ -10,6 +10,7 @@ enum class DeviceFault {
   refused,      ///< the call failed; later ones can succeed
   lost,         ///< the context, or the process that held it, is gone
   killed,       ///< somebody else ended the process that held the context
+  peer_lost,    ///< another rank of the problem is gone or does not answer; the context is given up
   timed_out,    ///< did not return in time; the context is given up
   interrupted,  ///< did not return soon after an interrupt; the context is given up
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/types.hpp"
+#include "device/machine.hpp"
 
 namespace gpuexp {
 
@@ -45,6 +46,7 @@ struct DeviceSpec {
   std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
   bool measured_here = false;  ///< read from a device that is present, not from a file
   bool simulated = false;      ///< stands for a GPU whose kernels the CPU executes
+  Machine machine = {};        ///< that the GPU is one of
 
   int compute_capability() const { return 10 * cc_major + cc_minor; }
   std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }

@@ -32,11 +32,18 @@ constexpr std::array kSpecKeys{
     Key{"power_limit_w", "watts"},
     Key{"pcie_generation", "of the link to the host"},
     Key{"pcie_lanes", "of that link"},
+    Key{"links", "to the other GPUs of a host"},
     Key{"peak_tflops", "figures by pipe"},
     Key{"expected", "bands by ceiling"},
     Key{"sources", "where figures are from, by name"},
 };
 constexpr std::array kFigureKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
+constexpr std::array kLinkKeys{
+    Key{"kind", "pcie or nvlink"},
+    Key{"layout", "by_switch, all_pairs or pairs"},
+    Key{"gpus", "of a host that problems may span"},
+    Key{"gb_per_s", "out of one GPU to all others together, each way"},
+};
 constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""}, Key{"note", ""}};
 
 // What no GPU has, so that a unit mistaken for another shows.
@@ -94,6 +101,23 @@ class SpecReader {
     const auto generation = integer("pcie_generation", {1, kNewestPcieGeneration});
     const auto lanes = integer("pcie_lanes", {1, kMostLanes});
     spec.pcie_bytes_per_s = pcie_bytes_per_s(static_cast<int>(generation), static_cast<int>(lanes));
+  }
+
+  void read_links(Machine& machine) const {
+    const auto links = root_.find("links");
+    if (!links) return;
+    links->check_keys(kLinkKeys);
+    const std::string kind = links->require("kind").one_of({"pcie", "nvlink"}, "kind of link");
+    machine.link = kind == "pcie" ? LinkKind::pcie : LinkKind::nvlink;
+    const std::string layout =
+        links->require("layout").one_of({"by_switch", "all_pairs", "pairs"}, "layout of links");
+    machine.layout = layout == "by_switch"   ? LinkLayout::by_switch
+                     : layout == "all_pairs" ? LinkLayout::all_pairs
+                                             : LinkLayout::pairs;
+    constexpr int kMostGpus = 1024;
+    machine.gpus = static_cast<int>(value_of(links->require("gpus")).integer({2, kMostGpus}));
+    constexpr double kGiga = 1e9;
+    machine.link_bytes_per_s = kGiga * value_of(links->require("gb_per_s")).real(kFigure);
   }
 
   void read_peaks(DeviceSpec& spec) const {
@@ -192,6 +216,7 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   f.spec.l2_bytes = reader.integer("l2_bytes", kBytes);
   if (root.find("power_limit_w")) f.spec.power_limit_w = reader.figure("power_limit_w");
   reader.read_pcie(f.spec);
+  reader.read_links(f.spec.machine);
   reader.read_peaks(f.spec);
   f.expected = reader.expected();
   return f;

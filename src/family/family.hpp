@@ -21,6 +21,7 @@
 #include "family/element_draw.hpp"
 #include "family/expected_change.hpp"
 #include "family/figure.hpp"
+#include "family/ranks.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
 #include "family/topic.hpp"
@@ -59,6 +60,10 @@ struct Work {
   // Bytes that cross the bus between host and device.
   double to_device = 0;
   double to_host = 0;
+  // Bytes that cross the links between GPUs: out of the rank that sends most, into the one that
+  // receives most.
+  double to_peers = 0;
+  double from_peers = 0;
   std::vector<Operations> operations;
 };
 /// Of all pipes.
@@ -85,6 +90,7 @@ inline constexpr const char* kStepCyclesMetric = "step_cycles";
 struct LaunchContext {
   const DeviceSpec& device;
   void* workspace;  ///< Variant::workspace_bytes of uninitialised device memory, 256-byte aligned
+  WaitReport* report = nullptr;  ///< in host memory that kernels write; of problems that span GPUs
 };
 
 /// Numbers read from a variant's results: steps that leave `bytes` bytes in device memory from
@@ -140,8 +146,9 @@ struct VariantFacts {
   bool deterministic = false;
   /// Why no time is predicted from its machine code; empty: one is.
   std::string without_time;
-  /// Parameters, with their values, of a problem that shows what the variant does, where it does not
-  /// support the defaults. `annotate` and the tests of expected_changes take them in place of these.
+  /// Parameters, with their values, of a problem that shows what the variant does, where it does
+  /// not support the defaults. `annotate` and the tests of expected_changes take them in place of
+  /// these.
   std::vector<std::pair<std::string, Value>> shown_at;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
@@ -208,9 +215,12 @@ enum class BufferRole {
   input,
   output,
   in_out,  ///< an output whose contents before the launch are an input, too
+  /// What launches tell each other: zero when the problem is set up, and as the last launch left it
+  /// since.
+  state,
 };
 constexpr bool is_output(BufferRole role) {
-  return role != BufferRole::input;
+  return role == BufferRole::output || role == BufferRole::in_out;
 }
 
 /// Where a buffer lives (CUDA C++ Programming Guide, chapters on page-locked and unified memory).
@@ -255,9 +265,12 @@ struct Family {
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;
-  /// Binds one pointer per buffer. Launches get buffers where they live; inputs, reset and the
+  /// Binds the pointers of one rank. Launches get buffers where they live; inputs, reset and the
   /// references get them in device memory, host_reference in host memory.
-  Callback<std::shared_ptr<const void>(const std::vector<void*>&)> make_data;
+  Callback<std::shared_ptr<const void>(const RankBuffers&)> make_data;
+  /// GPUs that a problem spans, each with a rank from 0 and with buffers of its own, all of equal
+  /// sizes; empty: one. What is said of a launch, of inputs and of references holds for each rank.
+  Callback<int(const void* problem)> gpus;
 
   /// Extents of the output grid that shapes must cover.
   Callback<Extent(const void* problem)> outputs;
@@ -292,6 +305,8 @@ struct Family {
   Values defaults() const;
   /// Values with what the variant is shown at in them.
   Values shown_at(const Variant& variant, Values values) const;
+  /// GPUs that the problem spans.
+  int gpus_of(const void* problem) const { return gpus ? gpus(problem) : 1; }
 };
 
 }  // namespace gpuexp

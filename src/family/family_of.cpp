@@ -59,6 +59,11 @@ void FamilyDeclaration::set_own_tolerance(Callback<Tolerance(const void*)> toler
   family_.buffers.back().tolerance = std::move(tolerance);
 }
 
+void FamilyDeclaration::set_span(Callback<int(const void*)> gpus, BindRank bind) {
+  family_.gpus = std::move(gpus);
+  bind_rank_ = std::move(bind);
+}
+
 Callback<DataType(const void*)> FamilyDeclaration::always(DataType type) {
   return [type](const void*) { return type; };
 }
@@ -85,11 +90,16 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
       setters[i](problem.get(), values.at(i));
     return problem;
   };
-  family.make_data = [binders = binders_, make_data](
-                         const std::vector<void*>& pointers) -> std::shared_ptr<const void> {
+  family.make_data = [binders = binders_, bind_rank = bind_rank_,
+                      make_data](const RankBuffers& buffers) -> std::shared_ptr<const void> {
     std::shared_ptr<void> data = make_data();
-    for (std::size_t i = 0; i < binders.size(); ++i)
-      binders[i](data.get(), pointers.at(i));
+    for (std::size_t i = 0; i < binders.size(); ++i) {
+      std::vector<void*> of_ranks;
+      for (const std::vector<void*>& of_rank : buffers.of_ranks)
+        of_ranks.push_back(of_rank.at(i));
+      binders[i](data.get(), of_ranks, buffers.rank);
+    }
+    if (bind_rank) bind_rank(data.get(), buffers.rank);
     return data;
   };
   const auto unbound = family.make_data(std::vector<void*>(binders_.size(), nullptr));

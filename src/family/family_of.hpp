@@ -63,7 +63,9 @@ class FamilyDeclaration {
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;
-  using BindMember = Callback<void(void* data, void* pointer)>;
+  /// Pointers to one buffer by rank, of which `own` is the place of the rank that is bound.
+  using BindMember = Callback<void(void* data, const std::vector<void*>& of_ranks, int own)>;
+  using BindRank = Callback<void(void* data, int rank)>;
   using MakeStruct = Callback<std::shared_ptr<void>()>;
 
   FamilyDeclaration(std::string id, Topic topic, std::string question);
@@ -80,6 +82,7 @@ class FamilyDeclaration {
                   Callback<std::int64_t(const void*)> count, BindMember bind);
   void set_residence(Residence residence);                             ///< of the buffer added last
   void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
+  void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
   void add_variant(gpuexp::Variant variant);
@@ -90,6 +93,7 @@ class FamilyDeclaration {
   Family family_;
   std::vector<SetMember> setters_;
   std::vector<BindMember> binders_;
+  BindRank bind_rank_;
 };
 
 template <class Problem, class Data>
@@ -182,7 +186,17 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// A buffer of `count(problem)` elements whose type is that of the member it binds to.
+  /// The problem spans GPUs, as many as its member `gpus` says, a parameter from 2 to `most`; a
+  /// rank's data get its number in `rank`.
+  FamilyOf& spans(int Problem::*gpus, int Data::*rank, int most = kMostRanks) {
+    integer("gpus", gpus, 2, 2, most, "", "GPUs that the problem spans");
+    set_span([gpus](const void* p) { return static_cast<const Problem*>(p)->*gpus; },
+             [rank](void* d, int own) { static_cast<Data*>(d)->*rank = own; });
+    return *this;
+  }
+
+  /// A buffer of `count(problem)` elements whose type is that of the member it binds to. Of a
+  /// problem that spans GPUs, each rank has one, and the member holds pointers to all of them.
   template <class T, class Count>
   FamilyOf& input(std::string name, T* Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::input, member,
@@ -192,10 +206,42 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& output(std::string name, T* Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::output, member, DataTypeOf<T>::value, count);
   }
+  template <class T, class Count>
+  FamilyOf& input(std::string name, Ranks<const T> Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::input, member, always(DataTypeOf<T>::value), count);
+  }
+  template <class T, class Count>
+  FamilyOf& output(std::string name, Ranks<T> Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::output, member, always(DataTypeOf<T>::value), count);
+  }
+  template <class Type, class Count>
+  FamilyOf& input(std::string name, Ranks<void> Data::*member, Type type, Count count) {
+    return buffer(std::move(name), BufferRole::input, member, OnProblem<DataType()>(type).erased(),
+                  count);
+  }
+  template <class Type, class Count>
+  FamilyOf& output(std::string name, Ranks<void> Data::*member, Type type, Count count) {
+    return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
+                  count);
+  }
+  /// What launches tell each other (BufferRole::state).
+  template <class T, class Count>
+  FamilyOf& state(std::string name, Ranks<T> Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::state, member, always(DataTypeOf<T>::value), count);
+  }
   /// An output whose contents before the launch are an input; `inputs` fills it, too.
   template <class T, class Count>
   FamilyOf& in_out(std::string name, T* Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::in_out, member, DataTypeOf<T>::value, count);
+  }
+  template <class T, class Count>
+  FamilyOf& in_out(std::string name, Ranks<T> Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::in_out, member, always(DataTypeOf<T>::value), count);
+  }
+  template <class Type, class Count>
+  FamilyOf& in_out(std::string name, Ranks<void> Data::*member, Type type, Count count) {
+    return buffer(std::move(name), BufferRole::in_out, member, OnProblem<DataType()>(type).erased(),
+                  count);
   }
   /// Of the buffer declared last; device memory where nothing is said.
   FamilyOf& lives_in(Residence residence) {
@@ -282,8 +328,20 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member,
                    Callback<DataType(const void*)> type, Count count) {
     add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
-               [member](void* d, void* pointer) {
-                 static_cast<Data*>(d)->*member = static_cast<T*>(pointer);
+               [member](void* d, const std::vector<void*>& of_ranks, int own) {
+                 static_cast<Data*>(d)->*member =
+                     static_cast<T*>(of_ranks[static_cast<std::size_t>(own)]);
+               });
+    return *this;
+  }
+  template <class T, class Count>
+  FamilyOf& buffer(std::string name, BufferRole role, Ranks<T> Data::*member,
+                   Callback<DataType(const void*)> type, Count count) {
+    add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
+               [member](void* d, const std::vector<void*>& of_ranks, int) {
+                 Ranks<T>& ranks = static_cast<Data*>(d)->*member;
+                 for (std::size_t r = 0; r < static_cast<std::size_t>(kMostRanks); ++r)
+                   ranks.of[r] = r < of_ranks.size() ? static_cast<T*>(of_ranks[r]) : nullptr;
                });
     return *this;
   }

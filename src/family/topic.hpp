@@ -15,6 +15,7 @@ enum class Topic : std::uint8_t {
   patterns,
   precision,
   matrix_products,
+  links,
   limits
 };
 
@@ -31,6 +32,7 @@ inline constexpr std::array kTopics{
     TopicName{Topic::patterns, "patterns", "Patterns: what many programs are made of"},
     TopicName{Topic::precision, "precision", "Precision: what fewer bits buy and cost"},
     TopicName{Topic::matrix_products, "matrix_products", "Matrix products: reuse of data"},
+    TopicName{Topic::links, "links", "Links: several GPUs, and what crosses between them"},
     TopicName{Topic::limits, "limits", "Limits: what a device does at most"},
 };
 

@@ -28,14 +28,19 @@ namespace gpuexp {
 
 namespace {
 
+constexpr const char* kNotCounted =
+    "counters of launches on several GPUs, which wait for each other, are not read";
+
 class CudaExecutor final : public Executor,
                            public LaunchTimer,
                            public CounterReader,
                            public SourceCounterReader,
+                           public RankMember,
                            public ProfilerControl {
  public:
-  CudaExecutor(const DeviceSpec& device, const CudaOptions& options)
-      : device_(device),
+  CudaExecutor(int index, const DeviceSpec& device, const CudaOptions& options)
+      : index_(index),
+        device_(device),
         most_reference_operations_(fp64_operations(device, options.most_reference_s)),
         timer_(options.gated),
         stream_(typical_stream(timer_)),
@@ -53,8 +58,17 @@ class CudaExecutor final : public Executor,
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
     release();
-    problem_.emplace(family, values, seed, device_, stream_);
-    verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
+    explained([&] {
+      problem_.emplace(family, values, seed, device_, stream_, peers_of(family));
+      verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
+    });
+  }
+
+  // What the last group shared goes first: its memory is the group's.
+  void join(const RankPlace& place) override {
+    release();
+    peers_.reset();
+    peers_.emplace(place, index_);
   }
 
   void poison(const Variant& variant, Mode mode) override {
@@ -66,11 +80,15 @@ class CudaExecutor final : public Executor,
   }
 
   void launch(const Variant& variant, Mode mode) override {
-    problem_->prepare(variant);
-    clear_state(*problem_, variant, mode);
-    const L2SetAside set_aside(problem_->set_aside_bytes(variant));
-    problem_->enqueue(variant, mode);
-    stream_.synchronize();
+    explained([&] {
+      if (spans(*problem_)) peers_->calibrate();
+      problem_->prepare(variant);
+      clear_state(*problem_, variant, mode);
+      const L2SetAside set_aside(problem_->set_aside_bytes(variant));
+      wait_for_peers(*problem_);
+      problem_->enqueue(variant, mode);
+      stream_.synchronize();
+    });
   }
 
   Verification check(const Variant& variant, Mode mode) override {
@@ -93,8 +111,7 @@ class CudaExecutor final : public Executor,
     if (mode == Mode::warm) {
       clear_state(*problem_, variant, mode);
       const L2SetAside set_aside(problem_->set_aside_bytes(variant));
-      traits.preparation_us =
-          timed_us(false, variant.id, [&] { problem_->enqueue(variant, mode); });
+      traits.preparation_us = timed_launch_us(*problem_, false, variant, mode);
     }
     if (mode == Mode::graph) {
       if (!prepared.graph) capture(*problem_, variant);
@@ -105,6 +122,7 @@ class CudaExecutor final : public Executor,
     }
     if (prepared.launches.front().overlap()) {
       clear_state(*problem_, variant, mode);
+      wait_for_peers(*problem_);
       traits.timeline = prepared.launches.front().timeline();
     }
     return traits;
@@ -113,6 +131,7 @@ class CudaExecutor final : public Executor,
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override {
     stop_counting();
+    if (spans(*problem_)) explained([&] { peers_->calibrate(); });
     const Variant* last = nullptr;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
@@ -121,13 +140,17 @@ class CudaExecutor final : public Executor,
       const std::int64_t set_aside_bytes = problem_->set_aside_bytes(variant);
       const bool is_primed = mode == Mode::warm && (last != &variant || set_aside_bytes > 0);
       const L2SetAside set_aside(set_aside_bytes);
-      if (is_primed) {
+      Sample sample;
+      explained([&] {
+        if (is_primed) {
+          clear_state(*problem_, variant, mode);
+          wait_for_peers(*problem_);
+          problem_->enqueue(variant, mode);
+        }
         clear_state(*problem_, variant, mode);
-        problem_->enqueue(variant, mode);
-      }
+        sample = timed_sample(variant, prepared, mode);
+      });
       last = &variant;
-      clear_state(*problem_, variant, mode);
-      const Sample sample = timed_sample(variant, prepared, mode);
       busy_us_ += (is_primed ? 2 : 1) * prepared.last_us + (is_flushed(mode) ? flush_us_ : 0);
       taken(i, sample);
     }
@@ -179,17 +202,26 @@ class CudaExecutor final : public Executor,
     // One round is queued behind the one that runs, so that the GPU waits for nobody.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
-    for (std::size_t round = 0; round == 0 || steady_seconds() - start_s < seconds; ++round) {
-      for (const Variant* variant : sequence) {
-        const L2SetAside set_aside(problem_->set_aside_bytes(*variant));
-        problem_->reset(*variant, mode);
-        problem_->enqueue(*variant, mode);
-        if (problem_->set_aside_bytes(*variant) > 0) stream_.synchronize();
+    // Every rank makes as many rounds as the first has time for.
+    const auto goes_on = [&] {
+      const bool has_time = steady_seconds() - start_s < seconds;
+      return spans(*problem_) ? peers_->exchange().from_first(has_time ? 1 : 0) != 0 : has_time;
+    };
+    explained([&] {
+      for (std::size_t round = 0; round == 0 || goes_on(); ++round) {
+        for (const Variant* variant : sequence) {
+          const L2SetAside set_aside(problem_->set_aside_bytes(*variant));
+          wait_for_peers(*problem_);
+          problem_->reset(*variant, mode);
+          wait_for_peers(*problem_);
+          problem_->enqueue(*variant, mode);
+          if (problem_->set_aside_bytes(*variant) > 0) stream_.synchronize();
+        }
+        ends[round % 2].record(stream_);
+        if (round > 0) ends[(round - 1) % 2].synchronize();
       }
-      ends[round % 2].record(stream_);
-      if (round > 0) ends[(round - 1) % 2].synchronize();
-    }
-    stream_.synchronize();
+      stream_.synchronize();
+    });
     busy_us_ += 1e6 * (steady_seconds() - start_s);
   }
 
@@ -227,6 +259,9 @@ class CudaExecutor final : public Executor,
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
                                   const std::vector<std::string>& metrics) override {
     release();
+    for (const CountedLaunch& launch : launches) {
+      if (launch.family->gpus) throw DeviceError(kNotCounted, DeviceFault::refused);
+    }
     std::deque<ProblemLaunches> problems;
     std::vector<HardwareCounters::Launch> counted;
     const CountedLaunch* last = nullptr;
@@ -243,6 +278,7 @@ class CudaExecutor final : public Executor,
   std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t seed,
                                                std::size_t kernel) override try {
     release();
+    if (launch.family->gpus) throw DeviceError(kNotCounted, DeviceFault::refused);
     ProblemLaunches problem(*launch.family, launch.values, seed, device_, stream_);
     const PreparedVariant& prepared = problem.prepare(*launch.variant);
     problem.reset(*launch.variant, Mode::warm);
@@ -267,6 +303,7 @@ class CudaExecutor final : public Executor,
   LaunchTimer* timer() override { return this; }
   CounterReader* counter_reader() override { return this; }
   SourceCounterReader* source_counter_reader() override { return this; }
+  RankMember* rank_member() override { return this; }
   ProfilerControl* profiler() override { return this; }
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
   // Whether or not the device is still there: what was profiled before a fault is worth having.
@@ -278,8 +315,37 @@ class CudaExecutor final : public Executor,
     return timer_.can_gate() && variant.timing == Timing::gated;
   }
 
+  /// Those that share problems of the family; null where one GPU has them.
+  PeerGroup* peers_of(const Family& family) {
+    if (!family.gpus) return nullptr;
+    if (!peers_)
+      throw DeviceError(family.id + " spans several GPUs, and this is one alone",
+                        DeviceFault::refused);
+    return &*peers_;
+  }
+  bool spans(const ProblemLaunches& problem) const {
+    return static_cast<bool>(problem.family().gpus);
+  }
+
+  /// Of a problem that spans GPUs: what is queued from here on begins when all have come this far.
+  void wait_for_peers(const ProblemLaunches& problem) {
+    if (spans(problem)) peers_->queue_barrier(stream_);
+  }
+
+  /// A barrier that waits in vain ends the context: the error then says for whom it waited.
+  template <class Function>
+  void explained(const Function& function) {
+    try {
+      function();
+    } catch (const CudaError&) {
+      if (peers_) peers_->explain();
+      throw;
+    }
+  }
+
   void release() {
     if (problem_ && problem_->persists()) GPUEXP_CUDA(cudaCtxResetPersistingL2Cache());
+    if (peers_) peers_->released();
     verifier_.reset();
     problem_.reset();
   }
@@ -329,7 +395,7 @@ class CudaExecutor final : public Executor,
     constexpr int kMost = 8;
     constexpr double kEnoughUs = 1000;
     clear_state(problem, variant, mode);
-    const double us = timed_us(false, variant.id, [&] { problem.enqueue(variant, mode); });
+    const double us = timed_launch_us(problem, false, variant, mode);
     return std::clamp(static_cast<int>(kEnoughUs / us), 1, kMost);
   }
 
@@ -346,14 +412,14 @@ class CudaExecutor final : public Executor,
 
   /// Everything before a launch that is not timed.
   void clear_state(ProblemLaunches& problem, const Variant& variant, Mode mode) {
+    wait_for_peers(problem);  // whose last launch may still read what is reset here
     problem.reset(variant, mode);
     if (is_flushed(mode)) flush_.enqueue(stream_, problem.persists());
   }
 
   void capture(ProblemLaunches& problem, const Variant& variant) {
     clear_state(problem, variant, Mode::warm);
-    problem.capture(variant,
-                    timed_us(false, variant.id, [&] { problem.enqueue(variant, Mode::warm); }));
+    problem.capture(variant, timed_launch_us(problem, false, variant, Mode::warm));
   }
 
   // The clock that a long launch has is its own: at the power limit, each variant of a group runs
@@ -362,14 +428,20 @@ class CudaExecutor final : public Executor,
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
-    const auto enqueue_launch = [&] { problem_->enqueue(variant, mode); };
     prepared.last_us = variant.timing == Timing::host_clock
-                           ? on_host_clock_us(enqueue_launch)
-                           : timed_us(is_gated(variant), variant.id, enqueue_launch);
+                           ? on_host_clock_us([&] { problem_->enqueue(variant, mode); })
+                           : timed_launch_us(*problem_, is_gated(variant), variant, mode);
     const int launches = mode == Mode::graph ? prepared.graph_launches : 1;
     Sample sample{prepared.last_us / launches};
+    if (spans(*problem_)) sample.start_ns = peers_->released_ns();
     if (is_long) sample.sm_clock_mhz = sample_clock_.mhz(stream_);
     return sample;
+  }
+
+  double timed_launch_us(ProblemLaunches& problem, bool gated, const Variant& variant, Mode mode) {
+    return timer_.time_us(
+        stream_, gated, variant.id, [&] { problem.enqueue(variant, mode); },
+        [&] { wait_for_peers(problem); });
   }
 
   template <class Queue>
@@ -388,6 +460,7 @@ class CudaExecutor final : public Executor,
         .count();
   }
 
+  int index_;
   DeviceSpec device_;
   double most_reference_operations_;
   EventTimer timer_;
@@ -399,6 +472,7 @@ class CudaExecutor final : public Executor,
   double busy_us_ = 0;                        ///< of what was sampled since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< once asked for
 
+  std::optional<PeerGroup> peers_;          ///< that it has joined
   std::optional<ProblemLaunches> problem_;  ///< that is set up
   std::optional<Verifier> verifier_;
 };
@@ -408,7 +482,7 @@ class CudaExecutor final : public Executor,
 std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
                                              const CudaOptions& options) {
   GPUEXP_CUDA(cudaSetDevice(device_index));
-  return std::make_unique<CudaExecutor>(device, options);
+  return std::make_unique<CudaExecutor>(device_index, device, options);
 }
 
 }  // namespace gpuexp

@@ -1,9 +1,12 @@
 #include "gpu/device_query.hpp"
 
+#include <algorithm>
+
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include "device/pcie.hpp"
+#include "family/ranks.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/nvml_state.hpp"
 
@@ -65,6 +68,20 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   s.sm = limits_of(p);
   s.measured_here = true;
   return s;
+}
+
+// All of the machine where each reaches each other's memory, else the one.
+int reachable_gpus() {
+  const int gpus = std::min(device_count(), kMostRanks);
+  for (int from = 0; from < device_count(); ++from) {
+    for (int to = 0; to < device_count(); ++to) {
+      int can_access = 0;
+      if (from != to &&
+          (cudaDeviceCanAccessPeer(&can_access, from, to) != cudaSuccess || !can_access))
+        return 1;
+    }
+  }
+  return gpus;
 }
 
 }  // namespace
@@ -138,8 +155,10 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
     info.spec.sm_clock_tensor_mhz = listed->spec.sm_clock_tensor_mhz;
+    info.spec.machine = listed->spec.machine;  // what its links are, where it has some
     info.spec_id = listed->spec.id;
   }
+  info.spec.machine.gpus = reachable_gpus();
   std::size_t free = 0;
   std::size_t total = 0;
   GPUEXP_CUDA(cudaSetDevice(index));

@@ -21,8 +21,15 @@ class EventTimer {
   template <class Queue>
   double time_us(const CudaStream& stream, bool gated, const std::string& what,
                  const Queue& queue) {
+    return time_us(stream, gated, what, queue, [] {});
+  }
+  /// `before` queues what runs behind the gate and is not timed.
+  template <class Queue, class Before>
+  double time_us(const CudaStream& stream, bool gated, const std::string& what, const Queue& queue,
+                 const Before& before) {
     if (gated) gate_.close(stream);
     try {
+      before();
       start_.record(stream);
       queue();
       stop_.record(stream);

@@ -29,12 +29,17 @@ unsigned char* guard_before_aligned(void* allocated, std::int64_t alignment) {
 
 const std::int64_t GuardedMemory::kGuard = kGuardBytes;
 
-GuardedMemory::GuardedMemory(std::int64_t bytes, Residence residence)
+GuardedMemory::GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup* peers)
     : bytes_(bytes), residence_(residence) {
   const std::int64_t alignment = buffer_alignment(bytes);
   const std::int64_t size = bytes + 2 * kGuard + alignment;
-  if (residence != Residence::managed) device_ = DeviceMemory(size);
-  allocated_ = allocate(static_cast<std::size_t>(size));
+  if (peers && residence == Residence::device) {
+    shared_ = peers->memory(size);
+    allocated_ = shared_->of(peers->rank());
+  } else {
+    if (residence != Residence::managed) device_ = DeviceMemory(size);
+    allocated_ = allocate(static_cast<std::size_t>(size));
+  }
   memory_ = guard_before_aligned(allocated_, alignment);
   image_ = is_its_own_image(residence) ? memory_ : guard_before_aligned(device_.get(), alignment);
 }
@@ -49,7 +54,12 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
       memory_(std::exchange(other.memory_, nullptr)),
       image_(std::exchange(other.image_, nullptr)),
       allocated_(std::exchange(other.allocated_, nullptr)),
-      device_(std::move(other.device_)) {}
+      device_(std::move(other.device_)),
+      shared_(std::move(other.shared_)) {}
+
+unsigned char* GuardedMemory::data_of(int rank) const {
+  return shared_ ? shared_->of(rank) + (data() - static_cast<unsigned char*>(allocated_)) : data();
+}
 
 void* GuardedMemory::allocate(std::size_t size) const {
   void* memory = nullptr;

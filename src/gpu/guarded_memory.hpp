@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "family/family.hpp"
+#include "gpu/peer_group.hpp"
 #include "gpu/resources.hpp"
 
 namespace gpuexp {
@@ -14,7 +16,8 @@ namespace gpuexp {
 /// pull() and push() carry over; of the rest, itself.
 class GuardedMemory {
  public:
-  GuardedMemory(std::int64_t bytes, Residence residence);
+  /// With `peers`, device memory that all of them reach, and that each of them asks for.
+  GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup* peers = nullptr);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
@@ -24,6 +27,8 @@ class GuardedMemory {
   /// Where launches find it.
   unsigned char* data() const { return memory_ + kGuard; }
   unsigned char* image() const { return image_ + kGuard; }
+  /// Where launches of this rank find that of another, which lies in its memory as this does here.
+  unsigned char* data_of(int rank) const;
   std::int64_t bytes() const { return bytes_; }
 
   /// Image and guards to where launches find them.
@@ -47,7 +52,8 @@ class GuardedMemory {
   unsigned char* memory_ = nullptr;  ///< the guard before the buffer
   unsigned char* image_ = nullptr;   ///< likewise
   void* allocated_ = nullptr;
-  DeviceMemory device_;  ///< memory that lives there, or the image of other memory
+  DeviceMemory device_;                 ///< memory that lives there, or the image of other memory
+  std::shared_ptr<PeerMemory> shared_;  ///< in place of it, with peers
 };
 
 }  // namespace gpuexp

@@ -19,21 +19,35 @@ std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
 }  // namespace
 
 ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
-                         const CudaStream& stream)
+                         const CudaStream& stream, PeerGroup* peers)
     : family_(family), problem_(problem), seed_(seed), scratch_(sizeof(unsigned long long)) {
-  std::vector<void*> pointers;
-  std::vector<void*> images;
   for (const Buffer& buffer : family.buffers) {
     const GuardedMemory& memory =
-        buffers_.emplace_back(bytes_of(buffer, problem), buffer.residence);
+        buffers_.emplace_back(bytes_of(buffer, problem), buffer.residence, peers);
     memory.set_guards(stream);
-    pointers.push_back(memory.data());
-    images.push_back(memory.image());
+    if (buffer.role != BufferRole::state) continue;
+    GPUEXP_CUDA(
+        cudaMemsetAsync(memory.image(), 0, static_cast<std::size_t>(memory.bytes()), stream.get()));
   }
-  data_ = family.make_data(pointers);
-  image_ = family.make_data(images);
+  bind(peers);
   make_inputs(stream);
   fingerprints_ = fingerprints(stream);
+}
+
+void ProblemCopy::bind(const PeerGroup* peers) {
+  std::vector<std::vector<void*>> pointers(static_cast<std::size_t>(peers ? peers->ranks() : 1));
+  std::vector<std::vector<void*>> images(pointers.size());
+  const int own = peers ? peers->rank() : 0;
+  for (int rank = 0; rank < static_cast<int>(pointers.size()); ++rank) {
+    for (const GuardedMemory& memory : buffers_) {
+      const auto place = static_cast<std::size_t>(rank);
+      pointers[place].push_back(memory.data_of(rank));
+      // Images are the memory itself, or nobody's but this rank's.
+      images[place].push_back(rank == own ? memory.image() : memory.data_of(rank));
+    }
+  }
+  data_ = family_.make_data(RankBuffers(own, std::move(pointers)));
+  image_ = family_.make_data(RankBuffers(own, std::move(images)));
 }
 
 std::int64_t ProblemCopy::bytes() const {

@@ -16,8 +16,9 @@ namespace gpuexp {
 /// outlive it.
 class ProblemCopy {
  public:
+  /// With `peers`, one rank's buffers, all of which reach each other's device memory.
   ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
-              const CudaStream& stream);
+              const CudaStream& stream, PeerGroup* peers = nullptr);
 
   /// The family's data with buffers where they live, for launches.
   const void* data() const { return data_.get(); }
@@ -39,6 +40,7 @@ class ProblemCopy {
   std::string changed_input(const CudaStream& stream);
 
  private:
+  void bind(const PeerGroup* peers);
   void make_inputs(const CudaStream& stream);
   std::vector<unsigned long long> fingerprints(const CudaStream& stream);
   template <class Queue>

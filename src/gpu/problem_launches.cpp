@@ -17,13 +17,15 @@ constexpr std::int64_t kMostCopies = 256;
 }  // namespace
 
 ProblemLaunches::ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
-                                 const DeviceSpec& device, const CudaStream& stream)
+                                 const DeviceSpec& device, const CudaStream& stream,
+                                 PeerGroup* peers)
     : family_(family),
       device_(device),
       stream_(stream),
+      peers_(peers),
       problem_(family.make_problem(values)),
       seed_(seed) {
-  copies_.emplace_back(family_, problem_.get(), seed_, stream_);
+  copies_.emplace_back(family_, problem_.get(), seed_, stream_, peers_);
 }
 
 PreparedVariant& ProblemLaunches::allocate(const Variant& variant) {
@@ -41,7 +43,7 @@ PreparedVariant& ProblemLaunches::prepare(const Variant& variant) {
 }
 
 LaunchContext ProblemLaunches::context(const PreparedVariant& prepared) const {
-  return {device_, prepared.workspace.get()};
+  return {device_, prepared.workspace.get(), peers_ ? peers_->launch_report() : nullptr};
 }
 
 void ProblemLaunches::prepare_launches(const Variant& variant, PreparedVariant& prepared,
@@ -83,7 +85,7 @@ void ProblemLaunches::capture(const Variant& variant, double launch_us) {
   const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / each_us));
   const std::int64_t turns = family_.reset ? 1 : ceil_div(std::min(wanted, most), copies);
   while (copies_.size() < static_cast<std::size_t>(copies))
-    copies_.emplace_back(family_, problem_.get(), seed_, stream_);
+    copies_.emplace_back(family_, problem_.get(), seed_, stream_, peers_);
   prepare_launches(variant, prepared, static_cast<std::size_t>(copies));
   prepared.graph_copies = static_cast<std::size_t>(copies);
   prepared.graph_launches = static_cast<int>(turns * copies);

@@ -30,8 +30,9 @@ class ProblemLaunches {
  public:
   /// Makes one copy of the buffers, and fills its inputs. The family, the device and the stream
   /// outlive this.
+  /// With `peers`, of one rank.
   ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
-                  const DeviceSpec& device, const CudaStream& stream);
+                  const DeviceSpec& device, const CudaStream& stream, PeerGroup* peers = nullptr);
 
   const Family& family() const { return family_; }
   const void* problem() const { return problem_.get(); }
@@ -67,6 +68,7 @@ class ProblemLaunches {
   const Family& family_;
   const DeviceSpec& device_;
   const CudaStream& stream_;
+  PeerGroup* peers_;
   std::shared_ptr<const void> problem_;
   std::uint64_t seed_;
   std::deque<ProblemCopy> copies_;  ///< the first is what every mode but graph uses

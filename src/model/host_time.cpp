@@ -26,9 +26,9 @@ bool is_copy(Unit unit) {
 }
 
 /// From event to event: what arrives, begins and ends on host and GPU.
-class Machine {
+class HostSchedule {
  public:
-  Machine(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
+  HostSchedule(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
           const Ceilings& ceilings)
       : steps_(steps),
         as_graph_(as_graph),
@@ -260,7 +260,7 @@ HostTime host_time(const std::vector<HostedStep>& steps, bool as_graph, double f
       return refused;
     }
   }
-  return Machine(steps, as_graph, further_us, ceilings).run();
+  return HostSchedule(steps, as_graph, further_us, ceilings).run();
 }
 
 }  // namespace gpuexp

@@ -22,8 +22,9 @@ struct Limit {
   std::optional<double> dram_us;  ///< moved bytes over bandwidth; empty when caches may serve them
   std::optional<double> compute_us;  ///< operations over the pipe's rate; empty when it is unknown
   std::optional<double> pcie_us;     ///< bytes between host and device over what the bus carries
+  std::optional<double> links_us;    ///< bytes between GPUs over what their links carry
   std::optional<double> time_us;     ///< the largest of these: no launch can be faster
-  std::string by;  ///< "dram", "pcie", or the pipe that binds; empty without a limit
+  std::string by;  ///< "dram", "pcie", "links", or the pipe that binds; empty without a limit
 };
 
 struct Prediction {

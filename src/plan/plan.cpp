@@ -250,6 +250,15 @@ class ExperimentPlanner {
                          variant.min_compute_capability / 10, variant.min_compute_capability % 10,
                          device.name, device.cc_major, device.cc_minor);
     }
+    const int gpus = experiment_.family->gpus_of(problem);
+    if (gpus > device.machine.gpus) {
+      return fmt::format("spans {} GPUs, of which {} can be used here", gpus, device.machine.gpus);
+    }
+    if (gpus > 1 && group.mode == Mode::graph)
+      return "on several GPUs no launch follows another without a barrier, which a graph of "
+             "launches lacks";
+    if (gpus > 1 && variant.timing != Timing::gated && variant.timing != Timing::ungated)
+      return "the host's clock does not span several GPUs";
     if (experiment_.family->unsupported) {
       if (auto reason = experiment_.family->unsupported(problem, device)) return *reason;
     }

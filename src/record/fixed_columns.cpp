@@ -103,6 +103,11 @@ std::vector<FixedColumn> conditions() {
                "resident (copies that caches can hold)"),
       declared("floor_us", "us", &R::floor_us, "median time of an empty kernel in the same mode",
                kPassed),
+      declared("gpus", "", &R::gpus, "GPUs that the problem spans; empty: one"),
+      declared("skew_us", "us", &R::skew_us,
+               "median time from when the first of several GPUs could begin a launch to when the "
+               "last could",
+               kPassed),
       declared("sm_clock_mhz", "MHz", &R::sm_clock_mhz,
                "SM clock: cycles over time on each SM, during samples of 500 us and longer, "
                "during the rounds of shorter ones; empty where the GPU idled for most of that",
@@ -167,6 +172,10 @@ std::vector<FixedColumn> work() {
                "useful bytes over median time (10^9 bytes)", kPassed),
       declared("moved_gb_per_s", "GB/s", &R::moved_gb_per_s, "moved bytes over median time",
                kPassed),
+      declared("link_bytes", "B", &R::link_bytes,
+               "bytes that cross links between GPUs into the one that receives most, or out of the "
+               "one that sends more"),
+      declared("link_gb_per_s", "GB/s", &R::link_gb_per_s, "link bytes over median time", kPassed),
       declared("tflops", "TFLOP/s", &R::tflops, "operations over median time (10^12 operations)",
                kPassed),
   };
@@ -177,7 +186,7 @@ std::vector<FixedColumn> limits() {
       declared("limit_time_us", "us", &R::limit_time_us,
                "least time that datasheet bandwidth and rates allow"),
       declared("limit_by", "", &R::limit_by,
-               "what binds that limit: dram, pcie, or an arithmetic pipe"),
+               "what binds that limit: dram, pcie, links between GPUs, or an arithmetic pipe"),
       declared("limit_pct", "%", &R::limit_pct, "limit over median time", kPassed),
       declared("dram_limit_pct", "%", &R::dram_limit_pct,
                "time for the least DRAM bytes at datasheet bandwidth over median time", kPassed),

@@ -90,6 +90,10 @@ struct Sample {
   /// Mean SM clock meanwhile, of a sample long enough to tell; a shorter one has that of its
   /// rounds.
   std::optional<double> sm_clock_mhz = std::nullopt;
+  /// Of one rank: when its launch could begin, in nanoseconds of rank 0's clock.
+  std::optional<std::int64_t> start_ns = std::nullopt;
+  /// Of a problem that spans GPUs: how much later the last rank could begin than the first, in µs.
+  std::optional<double> skew_us = std::nullopt;
 };
 
 }  // namespace gpuexp

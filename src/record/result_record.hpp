@@ -60,6 +60,8 @@ struct ResultRecord {
   std::optional<std::int64_t> rotated_bytes;
   std::string cache_state;
   std::optional<double> floor_us;
+  std::optional<std::int64_t> gpus;
+  std::optional<double> skew_us;
   std::optional<double> sm_clock_mhz;
   std::optional<double> sm_clock_min_mhz;
   std::optional<double> sm_clock_max_mhz;
@@ -87,6 +89,8 @@ struct ResultRecord {
   std::optional<double> operations;
   std::optional<double> useful_gb_per_s;
   std::optional<double> moved_gb_per_s;
+  std::optional<double> link_bytes;
+  std::optional<double> link_gb_per_s;
   std::optional<double> tflops;
 
   // Limits and predictions.

@@ -15,6 +15,7 @@
 #include "family/family.hpp"
 #include "family/source_counts.hpp"
 #include "record/measurement.hpp"
+#include "run/rank_exchange.hpp"
 
 namespace gpuexp {
 
@@ -91,12 +92,23 @@ class SourceCounterReader {
   virtual ~SourceCounterReader() = default;
 
   /// What the GPU counts during a launch at each instruction of one of its kernels, that with the
-  /// number `kernel` of those that have blocks; all times that the launch has that kernel from there
-  /// on are counted. The problem is made from the seed; what set_up() made is released first. A
-  /// process may be able to do it once: restart() comes between two. Throws DeviceError with the
+  /// number `kernel` of those that have blocks; all times that the launch has that kernel from
+  /// there on are counted. The problem is made from the seed; what set_up() made is released first.
+  /// A process may be able to do it once: restart() comes between two. Throws DeviceError with the
   /// reason where nothing can be counted.
   virtual std::vector<CountedInstruction> count_source(const CountedLaunch& launch,
                                                        std::uint64_t seed, std::size_t kernel) = 0;
+};
+
+/// The ability to be one of several executors that share a problem. Each of them gets the same
+/// calls in the same order, all at once.
+class RankMember {
+ public:
+  virtual ~RankMember() = default;
+
+  /// Problems that are set up from here on and span GPUs are shared with the executors that join
+  /// the same meeting, of which it waits for all.
+  virtual void join(const RankPlace& place) = 0;
 };
 
 /// The ability to say when a profiler around this process is to collect.
@@ -149,6 +161,7 @@ class Executor {
   virtual LaunchTimer* timer() { return nullptr; }
   virtual CounterReader* counter_reader() { return nullptr; }
   virtual SourceCounterReader* source_counter_reader() { return nullptr; }
+  virtual RankMember* rank_member() { return nullptr; }
   virtual ProfilerControl* profiler() { return nullptr; }
 };
 

@@ -17,6 +17,7 @@ Status status_of(DeviceFault fault) {
     case DeviceFault::interrupted: return Status::not_run;
     case DeviceFault::refused:
     case DeviceFault::lost:
+    case DeviceFault::peer_lost:
     case DeviceFault::killed: break;
   }
   return Status::failed;
@@ -109,6 +110,7 @@ void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
   turn.row->status = status;
   turn.row->reason = reason;
   turn.row->samples_us.clear();
+  turn.row->skews_us.clear();
   turn.row->time_us.reset();
   turn.row->stop_reason = StopReason::none;
 }
@@ -385,6 +387,7 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
     turn.clocks_mhz.resize(turn.row->samples_us.size());
     turn.clocks_mhz.push_back(sample.sm_clock_mhz);
     turn.row->samples_us.push_back(sample.time_us);
+    if (sample.skew_us) turn.row->skews_us.push_back(*sample.skew_us);
     session_.times().sample_gpu += 1e-6 * turn.row->traits->gpu_us(sample.time_us);
     taken = place + 1;
     enter(taken);

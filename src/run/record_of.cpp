@@ -1,5 +1,6 @@
 #include "run/record_of.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <set>
@@ -92,6 +93,8 @@ void fill_labels(ResultRecord& r, const Plan& plan, const Row& row) {
   r.flags = row.flags;
   r.executed_on = plan.device.simulated ? kSimulated : kOnGpu;
   r.key = row.key;
+  const int gpus = experiment.family->gpus_of(row.group->problem.get());
+  if (gpus > 1) r.gpus = gpus;
   if (experiment.baseline) r.baseline = experiment.baseline->id;
   r.compare_to = variant.compare_to;
   r.expected_changes = expected_changes_at(variant.expected_changes, row.group->problem.get());
@@ -130,6 +133,7 @@ void fill_conditions(ResultRecord& r, const Plan& plan, const Row& row, const St
     r.cache_state = cache_state_of(plan, row, *row.traits);
   }
   r.floor_us = row.floor_us;
+  if (!row.skews_us.empty()) r.skew_us = summarize(row.skews_us, 0).median;
   if (row.clocks) {
     r.sm_clock_mhz = row.clocks->median_mhz;
     r.sm_clock_min_mhz = row.clocks->min_mhz;
@@ -156,6 +160,9 @@ void fill_work(ResultRecord& r, const Row& row, const Prediction& p) {
   r.useful_bytes = useful_bytes_of(p);
   r.moved_bytes = moved_bytes_of(p);
   if (operations > 0) r.operations = operations;
+  const double link_bytes = std::max(p.work.to_peers, p.work.from_peers);
+  if (link_bytes > 0) r.link_bytes = link_bytes;
+  r.link_gb_per_s = per_second(row, link_bytes, 1e9);
   r.useful_gb_per_s = per_second(row, useful_bytes_of(p), 1e9);
   r.moved_gb_per_s = per_second(row, moved_bytes_of(p), 1e9);
   r.tflops = per_second(row, operations, 1e12);

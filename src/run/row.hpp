@@ -39,6 +39,7 @@ struct Row {
   std::string reason;  ///< of every status but passed
   std::optional<Prediction> prediction;
   std::vector<double> samples_us;  ///< of one launch each, in the order of their rounds
+  std::vector<double> skews_us;    ///< likewise, of a problem that spans GPUs
   std::optional<Statistics> time_us;
   StopReason stop_reason = StopReason::none;
   std::optional<Verification> verification;  ///< the last one made

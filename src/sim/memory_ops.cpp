@@ -61,14 +61,14 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned words = std::max(1, op.width / 4);
   Lanes32 scratch;
   scratch.of.fill(0);
-  // A copy: LDC.64 R2, c[0x2][R2] writes what it reads.
+  // Copies: LDC.64 R2, c[0x2][R2] writes what it reads, and so does ULDC.64 UR6, c[0x0][UR6].
+  const std::uint64_t uniform_base = warp.uniform[from.uniform_index];
   const Lanes32 base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
   for (unsigned w = 0; w < words; ++w) {
     Lanes32 value;
     value.of.fill(0);
     if (from.index == kZeroRegister) {
-      const std::uint64_t at = from.bits + warp.uniform[from.uniform_index];
-      value.of.fill(constant_word(warp, op, at + 4 * w));
+      value.of.fill(constant_word(warp, op, from.bits + uniform_base + 4 * w));
     } else {
       for_each_lane(lanes, [&](unsigned l) {
         value[l] = constant_word(warp, op, base[l] + from.bits + 4 * w);

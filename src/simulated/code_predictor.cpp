@@ -145,6 +145,7 @@ class CodePredictor::Impl {
                            sim::Simulator& simulator) const {
     if (is_ended()) return {{}, {}, "the run was ended"};
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
+    if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};
     try {
       const Group& group = *problem.group;
       if (!timed.host) {

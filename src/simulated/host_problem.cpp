@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/parallel.hpp"
 #include "run/compared_elements.hpp"
@@ -79,167 +85,253 @@ HostProblem::HostProblem(const Family& family, const Values& values, std::uint64
       simulator_(simulator),
       problem_(family.make_problem(values)) {
   simulator_.memory().clear();
-  std::vector<void*> pointers;
-  for (const Buffer& buffer : family.buffers) {
-    const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
-    const HostMemory& memory = buffers_.emplace_back(count * size_of(buffer.type(problem_.get())));
-    simulator_.memory().add(memory.data(), memory.bytes(), buffer.name, sim::Contents::poison);
-    pointers.push_back(memory.data());
+  ranks_.resize(static_cast<std::size_t>(family.gpus_of(problem_.get())));
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    ranks_[r].number = static_cast<int>(r);
+    allocate(ranks_[r]);
   }
-  data_ = family.make_data(pointers);
-  references_.emplace(family, problem_.get(), data_.get(), simulator);
+  if (ranks_.size() > 1) {
+    report_.emplace(sizeof(WaitReport));
+    std::memset(report_->data(), 0, report_->bytes());
+    simulator_.memory().add(report_->data(), report_->bytes(), "report", sim::Contents::written);
+  }
+  bind();
   make_inputs();
+}
+
+void HostProblem::allocate(Rank& rank) {
+  for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
+    const Buffer& buffer = family_.buffers[i];
+    const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
+    HostMemory& memory = rank.buffers.emplace_back(count * size_of(buffer.type(problem_.get())));
+    const bool is_state = buffer.role == BufferRole::state;
+    if (is_state) std::memset(memory.data(), 0, memory.bytes());
+    simulator_.memory().add(memory.data(), memory.bytes(), name_of(rank, i),
+                            is_state ? sim::Contents::written : sim::Contents::poison);
+  }
+}
+
+void HostProblem::bind() {
+  std::vector<std::vector<void*>> pointers;
+  for (const Rank& rank : ranks_) {
+    std::vector<void*>& of_rank = pointers.emplace_back();
+    for (const HostMemory& memory : rank.buffers)
+      of_rank.push_back(memory.data());
+  }
+  for (Rank& rank : ranks_) {
+    rank.data = family_.make_data(RankBuffers(rank.number, pointers));
+    rank.references.emplace(family_, problem_.get(), rank.data.get(), simulator_);
+  }
+}
+
+std::string HostProblem::name_of(const Rank& rank, std::size_t buffer) const {
+  const std::string& name = family_.buffers[buffer].name;
+  return ranks_.size() == 1 ? name : fmt::format("{} of rank {}", name, rank.number);
 }
 
 void HostProblem::poison(const Variant& variant) {
   restore();
+  const std::vector<std::size_t> outputs = written_by(family_, variant);
   if (!sampling_ && !family_.refers_to_results) {  // from what launches find
     simulator_.memory().make_all(simulator_.threads);
-    references_->make(written_by(family_, variant));
+    for (Rank& rank : ranks_)
+      rank.references->make(outputs);
   }
-  for (const std::size_t output : written_by(family_, variant))
-    simulator_.memory().poison(buffers_[output].data(), buffers_[output].bytes());
+  for (Rank& rank : ranks_) {
+    for (const std::size_t output : outputs)
+      simulator_.memory().poison(rank.buffers[output].data(), rank.buffers[output].bytes());
+  }
 }
 
 Steps HostProblem::steps(const Variant& variant) {
   restore();
-  return variant.launch(problem_.get(), data_.get(), context(variant));
+  Rank& first = ranks_.front();
+  return variant.launch(problem_.get(), first.data.get(), context(first, variant));
 }
 
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   restore();
-  for (const std::size_t output : written_by(family_, variant)) {
-    if (buffers_[output].bytes() > 0)
-      simulator_.memory().find(buffers_[output].data())->follow_stores(sampling_.has_value());
+  for (const Rank& rank : ranks_) {
+    for (const std::size_t output : written_by(family_, variant)) {
+      if (rank.buffers[output].bytes() > 0)
+        simulator_.memory().find(rank.buffers[output].data())->follow_stores(sampling_.has_value());
+    }
   }
   std::vector<sim::KernelExecution> kernels =
-      simulator_.run(variant.launch(problem_.get(), data_.get(), context(variant)), sampling_);
+      ranks_.size() > 1 ? launch_ranks(variant)
+                        : simulator_.run(variant.launch(problem_.get(), ranks_.front().data.get(),
+                                                        context(ranks_.front(), variant)),
+                                         sampling_);
   was_sampled_ = std::any_of(kernels.begin(), kernels.end(), [](const sim::KernelExecution& k) {
     return k.executed_blocks < k.blocks;
   });
   return kernels;
 }
 
+// Blocks of one rank may wait for those of the same number of the others, which are executed while
+// they do. Of several faults the first is told: the others may have waited for that rank in vain.
+std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& variant) {
+  std::vector<Steps> steps;
+  for (Rank& rank : ranks_) {
+    steps.push_back(variant.launch(problem_.get(), rank.data.get(), context(rank, variant)));
+    // Code is decoded before threads share it.
+    if (const std::string why = simulator_.refusal(steps.back()); !why.empty())
+      throw std::runtime_error(why);
+  }
+  simulator_.memory().make_all(simulator_.threads);
+  const unsigned threads = std::exchange(simulator_.threads, 1U);
+  std::vector<std::vector<sim::KernelExecution>> executions(ranks_.size());
+  std::mutex mutex;
+  std::exception_ptr fault;
+  {
+    std::vector<std::jthread> running;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      running.emplace_back([&, r] {
+        try {
+          if (before_launch) before_launch(static_cast<int>(r));
+          executions[r] = simulator_.run(steps[r], sampling_);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!fault) fault = std::current_exception();
+        }
+      });
+    }
+  }
+  simulator_.threads = threads;
+  if (fault) std::rethrow_exception(fault);
+  return std::move(executions.front());
+}
+
 Verification HostProblem::check(const Variant& variant) {
   Verification result;
-  if (sampling_) {
-    check_sample(variant, result);
-  } else {
-    const std::vector<std::size_t> outputs = written_by(family_, variant);
-    for (const std::size_t output : outputs)
-      poison_gaps(output);
-    if (family_.refers_to_results) {
-      references_->forget();
-      simulator_.memory().make_all(simulator_.threads);
-      references_->make(outputs);
-    }
-    for (const std::size_t output : outputs)
-      check_whole(output, result);
-  }
+  for (Rank& rank : ranks_)
+    check(rank, variant, result);
   result.changed_input = changed_input();
   return result;
 }
 
+void HostProblem::check(Rank& rank, const Variant& variant, Verification& result) {
+  if (sampling_) return check_sample(rank, variant, result);
+  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  for (const std::size_t output : outputs)
+    poison_gaps(rank, output);
+  if (family_.refers_to_results) {
+    rank.references->forget();
+    simulator_.memory().make_all(simulator_.threads);
+    rank.references->make(outputs);
+  }
+  for (const std::size_t output : outputs)
+    check_whole(rank, output, result);
+}
+
 std::span<const std::byte> HostProblem::buffer(std::size_t index) const {
-  simulator_.memory().make(buffers_[index].data(), buffers_[index].bytes());
-  return {buffers_[index].data<std::byte>(), buffers_[index].bytes()};
+  const HostMemory& memory = ranks_.front().buffers[index];
+  simulator_.memory().make(memory.data(), memory.bytes());
+  return {memory.data<std::byte>(), memory.bytes()};
 }
 
 Residence HostProblem::residence_of(const void* address) const {
   const auto* const byte = static_cast<const std::byte*>(address);
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const auto* const begin = buffers_[i].data<std::byte>();
-    if (byte >= begin && byte < begin + buffers_[i].bytes()) return family_.buffers[i].residence;
+  for (const Rank& rank : ranks_) {
+    for (std::size_t i = 0; i < rank.buffers.size(); ++i) {
+      const auto* const begin = rank.buffers[i].data<std::byte>();
+      if (byte >= begin && byte < begin + rank.buffers[i].bytes())
+        return family_.buffers[i].residence;
+    }
   }
   return Residence::device;
 }
 
 MetricValues HostProblem::measured_metrics(const Variant& variant) {
   if (!variant.measured_metrics) return {};
-  const Measurement measurement =
-      variant.measured_metrics(problem_.get(), data_.get(), context(variant));
+  const Measurement measurement = variant.measured_metrics(
+      problem_.get(), ranks_.front().data.get(), context(ranks_.front(), variant));
   if (measurement.reads_clocks) return {};
   simulator_.run(measurement.steps);
   return measurement.values(measurement.from);
 }
 
 void HostProblem::make_inputs() {
-  simulator_.fill(family_.inputs(problem_.get(), data_.get(), seed_));
-  for (const HostMemory& buffer : buffers_) {
-    if (buffer.bytes() > 0) simulator_.memory().find(buffer.data())->forget_stores();
+  for (const Rank& rank : ranks_) {
+    simulator_.fill(family_.inputs(problem_.get(), rank.data.get(), seed_));
+    for (const HostMemory& buffer : rank.buffers) {
+      if (buffer.bytes() > 0) simulator_.memory().find(buffer.data())->forget_stores();
+    }
   }
 }
 
 void HostProblem::restore() {
-  if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
+  if (!family_.reset) return;
+  for (const Rank& rank : ranks_)
+    simulator_.run(family_.reset(problem_.get(), rank.data.get()));
 }
 
-Comparison HostProblem::comparison_of(std::size_t output) const {
+Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) const {
   const Buffer& buffer = family_.buffers[output];
-  Comparison c = references_->comparison(output);
-  c.got = buffers_[output].data();
+  Comparison c = rank.references->comparison(output);
+  c.got = rank.buffers[output].data();
   c.tolerance =
       buffer.tolerance ? buffer.tolerance(problem_.get()) : family_.tolerance(problem_.get());
   return c;
 }
 
 // Of an output whose every element should have been written.
-void HostProblem::poison_gaps(std::size_t output) {
-  if (buffers_[output].bytes() == 0) return;
+void HostProblem::poison_gaps(Rank& rank, std::size_t output) {
+  if (rank.buffers[output].bytes() == 0) return;
   std::size_t written = 0;  // up to here
   const auto poison_to = [&](std::size_t first) {
-    std::memset(buffers_[output].data<std::byte>() + written, kPoison, first - written);
+    std::memset(rank.buffers[output].data<std::byte>() + written, kPoison, first - written);
   };
   simulator_.memory()
-      .find(buffers_[output].data())
+      .find(rank.buffers[output].data())
       ->for_written([&](std::size_t first, std::size_t end) {
         poison_to(first);
         written = end;
       });
-  poison_to(buffers_[output].bytes());
+  poison_to(rank.buffers[output].bytes());
 }
 
-void HostProblem::check_whole(std::size_t output, Verification& result) {
-  const Comparison c = comparison_of(output);
+void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& result) {
+  const Comparison c = comparison_of(rank, output);
   if (c.count == 0) return;
-  const std::string& name = family_.buffers[output].name;
+  const std::string name = name_of(rank, output);
   add_output(
       name, c, sums_of(c, simulator_.threads),
       [&](std::int64_t first) { return mismatches(name, c, first, read_elements); }, result);
 }
 
 // What was written is read first: references may be made from what launches find in its place.
-void HostProblem::check_sample(const Variant& variant, Verification& result) {
+void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
   constexpr double kMostOperations = 5e8;  // about a second
   const std::vector<std::size_t> outputs = written_by(family_, variant);
   const double share = affordable_share(family_, problem_.get(), variant, kMostOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)
-    samples.push_back(sample_of(output, share));
+    samples.push_back(sample_of(rank, output, share));
   if (family_.refers_to_results) {
-    references_->forget();
+    rank.references->forget();
   } else {
     restore();
   }
   simulator_.memory().make_all(simulator_.threads);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!references_->make(outputs[i], samples[i].ranges)) references_->make({outputs[i]});
-    check_elements(outputs[i], samples[i], result);
+    if (!rank.references->make(outputs[i], samples[i].ranges)) rank.references->make({outputs[i]});
+    check_elements(rank, outputs[i], samples[i], result);
   }
 }
 
 // What the last launch should have written: where some of its blocks were executed, what those
 // did.
-std::vector<ElementRange> HostProblem::stored_ranges(std::size_t output) {
+std::vector<ElementRange> HostProblem::stored_ranges(Rank& rank, std::size_t output) {
   const Buffer& buffer = family_.buffers[output];
   if (!was_sampled_) {
-    poison_gaps(output);
+    poison_gaps(rank, output);
     return {{0, buffer.count(problem_.get())}};
   }
   const std::size_t size = size_of(buffer.type(problem_.get()));
   std::vector<ElementRange> ranges;
   simulator_.memory()
-      .find(buffers_[output].data())
+      .find(rank.buffers[output].data())
       ->for_stored([&](std::size_t first, std::size_t end) {
         ranges.push_back({static_cast<std::int64_t>((first + size - 1) / size),
                           static_cast<std::int64_t>(end / size)});
@@ -248,16 +340,16 @@ std::vector<ElementRange> HostProblem::stored_ranges(std::size_t output) {
 }
 
 // An output that no block has written to has an element that is wrong.
-HostProblem::Sample HostProblem::sample_of(std::size_t output, double share) {
+HostProblem::Sample HostProblem::sample_of(Rank& rank, std::size_t output, double share) {
   Sample sample;
   const DataType type = family_.buffers[output].type(problem_.get());
   const std::int64_t count = family_.buffers[output].count(problem_.get());
   if (count == 0) return sample;
-  const std::vector<ElementRange> stored = stored_ranges(output);
+  const std::vector<ElementRange> stored = stored_ranges(rank, output);
   sample.ranges = drawn(stored, affordable_draw(share, count, elements_of(stored), seed_));
   for (const ElementRange& range : sample.ranges)
     sample.got.push_back(
-        read_elements(buffers_[output].data(), type, range.first, range.end - range.first));
+        read_elements(rank.buffers[output].data(), type, range.first, range.end - range.first));
   if (sample.ranges.empty()) {
     sample.ranges.push_back({0, 1});
     sample.got.push_back({std::nan("")});
@@ -265,9 +357,10 @@ HostProblem::Sample HostProblem::sample_of(std::size_t output, double share) {
   return sample;
 }
 
-void HostProblem::check_elements(std::size_t output, const Sample& sample, Verification& result) {
-  const Comparison c = comparison_of(output);
-  const std::string& name = family_.buffers[output].name;
+void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& sample,
+                                 Verification& result) {
+  const Comparison c = comparison_of(rank, output);
+  const std::string name = name_of(rank, output);
   ComparisonSums sums;
   std::vector<Mismatch> wrong;
   for (std::size_t r = 0; r < sample.ranges.size(); ++r) {
@@ -288,37 +381,46 @@ void HostProblem::check_elements(std::size_t output, const Sample& sample, Verif
 
 // Stores may leave an input as it was: what it should be is made anew, where there were any.
 std::string HostProblem::changed_input() {
-  std::vector<std::size_t> stored_to;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (family_.buffers[i].role == BufferRole::input && buffers_[i].bytes() > 0 &&
-        simulator_.memory().find(buffers_[i].data())->is_stored_to())
-      stored_to.push_back(i);
+  struct Input {
+    const Rank& rank;
+    std::size_t buffer;
+    std::size_t fingerprint() const {
+      const HostMemory& memory = rank.buffers[buffer];
+      return std::hash<std::string_view>{}({memory.data<char>(), memory.bytes()});
+    }
+  };
+  std::vector<Input> stored_to;
+  for (const Rank& rank : ranks_) {
+    for (std::size_t i = 0; i < rank.buffers.size(); ++i) {
+      if (family_.buffers[i].role == BufferRole::input && rank.buffers[i].bytes() > 0 &&
+          simulator_.memory().find(rank.buffers[i].data())->is_stored_to())
+        stored_to.push_back({rank, i});
+    }
   }
   if (stored_to.empty()) return "";
-  const auto fingerprint = [&](std::size_t i) {
-    return std::hash<std::string_view>{}({buffers_[i].data<char>(), buffers_[i].bytes()});
-  };
   simulator_.memory().make_all(simulator_.threads);
   std::vector<std::size_t> found;
-  for (const std::size_t i : stored_to)
-    found.push_back(fingerprint(i));
+  for (const Input& input : stored_to)
+    found.push_back(input.fingerprint());
   make_inputs();
   simulator_.memory().make_all(simulator_.threads);
   for (std::size_t k = 0; k < stored_to.size(); ++k) {
-    if (fingerprint(stored_to[k]) != found[k]) return family_.buffers[stored_to[k]].name;
+    if (stored_to[k].fingerprint() != found[k])
+      return name_of(stored_to[k].rank, stored_to[k].buffer);
   }
   return "";
 }
 
-LaunchContext HostProblem::context(const Variant& variant) {
-  if (!variant.workspace_bytes) return {device_, nullptr};
-  const auto found = std::find_if(workspaces_.begin(), workspaces_.end(),
+LaunchContext HostProblem::context(Rank& rank, const Variant& variant) {
+  auto* const report = report_ ? report_->data<WaitReport>() : nullptr;
+  if (!variant.workspace_bytes) return {device_, nullptr, report};
+  const auto found = std::find_if(rank.workspaces.begin(), rank.workspaces.end(),
                                   [&](const auto& entry) { return entry.first == &variant; });
-  if (found != workspaces_.end()) return {device_, found->second.data()};
+  if (found != rank.workspaces.end()) return {device_, found->second.data(), report};
   const auto bytes = static_cast<std::size_t>(variant.workspace_bytes(problem_.get(), device_));
-  const HostMemory& memory = workspaces_.emplace_back(&variant, HostMemory(bytes)).second;
+  const HostMemory& memory = rank.workspaces.emplace_back(&variant, HostMemory(bytes)).second;
   simulator_.memory().add(memory.data(), memory.bytes(), "workspace", sim::Contents::poison);
-  return {device_, memory.data()};
+  return {device_, memory.data(), report};
 }
 
 }  // namespace gpuexp

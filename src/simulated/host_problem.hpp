@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +18,9 @@
 
 namespace gpuexp {
 
-/// Buffers, inputs and references of one problem. The family and the simulator outlive it; while it
-/// lives, its memory is all that the simulator's kernels may reach.
+/// Buffers, inputs and references of one problem, on every rank that it spans. A launch has each
+/// rank's steps in turn; counts and times are of rank 0's. The family and the simulator outlive it;
+/// while it lives, its memory is all that the simulator's kernels may reach.
 class HostProblem {
  public:
   /// Throws sim::Fault and std::runtime_error as Simulator::run.
@@ -27,7 +29,7 @@ class HostProblem {
 
   const Family& family() const { return family_; }
   const void* problem() const { return problem_.get(); }
-  /// Memory of the family's buffer with this index.
+  /// Memory of the family's buffer with this index, on rank 0.
   std::span<const std::byte> buffer(std::size_t index) const;
 
   /// Of the buffer that an address lies in; device memory where it is none's.
@@ -40,10 +42,11 @@ class HostProblem {
   /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
-  /// What a launch of the variant consists of, on inputs as launches find them.
+  /// What a launch of the variant consists of on rank 0, on inputs as launches find them.
   Steps steps(const Variant& variant);
 
-  /// What a launch of the variant did, kernel by kernel.
+  /// What a launch of the variant did on rank 0, kernel by kernel. Ranks run at once, each on a
+  /// thread of its own, and execute their blocks in order.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
   /// What the buffers show of the variant's last launch. Where some of its blocks were executed,
@@ -53,6 +56,9 @@ class HostProblem {
 
   MetricValues measured_metrics(const Variant& variant);
 
+  /// Called on each rank's thread before its launch: for tests that have one come late.
+  std::function<void(int rank)> before_launch;
+
  private:
   /// Some elements of an output, as a launch left them, range by range.
   struct Sample {
@@ -60,28 +66,39 @@ class HostProblem {
     std::vector<std::vector<double>> got;
   };
 
+  struct Rank {
+    int number = 0;
+    std::vector<HostMemory> buffers;
+    std::shared_ptr<const void> data;
+    std::optional<HostReferences> references;
+    std::vector<std::pair<const Variant*, HostMemory>> workspaces;
+  };
+
+  void allocate(Rank& rank);
+  std::vector<sim::KernelExecution> launch_ranks(const Variant& variant);
+  void bind();
   void make_inputs();
   void restore();
-  Comparison comparison_of(std::size_t output) const;
-  void poison_gaps(std::size_t output);
-  void check_whole(std::size_t output, Verification& result);
-  void check_sample(const Variant& variant, Verification& result);
-  std::vector<ElementRange> stored_ranges(std::size_t output);
-  Sample sample_of(std::size_t output, double share);
-  void check_elements(std::size_t output, const Sample& sample, Verification& result);
+  std::string name_of(const Rank& rank, std::size_t buffer) const;
+  Comparison comparison_of(const Rank& rank, std::size_t output) const;
+  void poison_gaps(Rank& rank, std::size_t output);
+  void check(Rank& rank, const Variant& variant, Verification& result);
+  void check_whole(Rank& rank, std::size_t output, Verification& result);
+  void check_sample(Rank& rank, const Variant& variant, Verification& result);
+  std::vector<ElementRange> stored_ranges(Rank& rank, std::size_t output);
+  Sample sample_of(Rank& rank, std::size_t output, double share);
+  void check_elements(Rank& rank, std::size_t output, const Sample& sample, Verification& result);
   /// The first input that the last launch has changed; all are as they were afterwards.
   std::string changed_input();
-  LaunchContext context(const Variant& variant);
+  LaunchContext context(Rank& rank, const Variant& variant);
 
   const Family& family_;
   std::uint64_t seed_;
   const DeviceSpec& device_;
   sim::Simulator& simulator_;
   std::shared_ptr<const void> problem_;
-  std::vector<HostMemory> buffers_;
-  std::shared_ptr<const void> data_;
-  std::optional<HostReferences> references_;
-  std::vector<std::pair<const Variant*, HostMemory>> workspaces_;
+  std::vector<Rank> ranks_;
+  std::optional<HostMemory> report_;  ///< a WaitReport, of problems that span GPUs
   std::optional<sim::BlockSampling> sampling_;
   bool was_sampled_ = false;  ///< the last launch
 };

@@ -125,6 +125,7 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
   const double start_s = steady_seconds();
   double interrupted_s = 0;
   const auto give_up = [&] {
+    if (options_.abandoned()) return true;
     if (interrupted_s == 0 && options_.interrupted()) interrupted_s = steady_seconds();
     return interrupted_s > 0 && steady_seconds() - interrupted_s > kInterruptedPatienceS;
   };
@@ -135,6 +136,9 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
     lose(fmt::format("the worker process ended during {}: {}", what, ending.how),
          ending.killed ? DeviceFault::killed : DeviceFault::lost);
   }
+  if (options_.abandoned())
+    lose(fmt::format("{} was given up, because another rank was lost", what),
+         DeviceFault::peer_lost);
   if (interrupted_s > 0) {
     lose(fmt::format("interrupted during {}, which did not end within {} s", what,
                      kInterruptedPatienceS),
@@ -148,6 +152,14 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
 void RemoteExecutor::lose(const std::string& what, DeviceFault fault) {
   worker_.reset();
   throw DeviceError(what, fault);
+}
+
+void RemoteExecutor::join(const RankPlace& place) {
+  Call(*this, "join")
+      .with("rank", place.rank)
+      .with("ranks", place.ranks)
+      .with("meeting", place.meeting)
+      .result(kReferenceLaunches);
 }
 
 void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {

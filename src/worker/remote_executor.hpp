@@ -18,6 +18,8 @@ struct RemoteOptions {
   double launch_timeout_s = 30.0;
   /// True once the user wants to stop; a launch then gets a short while to end by itself.
   std::function<bool()> interrupted = [] { return false; };
+  /// True once nobody waits for an answer any more: the worker is then ended at once.
+  std::function<bool()> abandoned = [] { return false; };
 };
 
 /// Its worker's executor has a timer and both counter readers. Profilers and workers do not go
@@ -25,7 +27,8 @@ struct RemoteOptions {
 class RemoteExecutor final : public Executor,
                              public LaunchTimer,
                              public CounterReader,
-                             public SourceCounterReader {
+                             public SourceCounterReader,
+                             public RankMember {
  public:
   /// Starts the worker and waits for its greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
@@ -53,6 +56,12 @@ class RemoteExecutor final : public Executor,
   std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t seed,
                                                std::size_t kernel) override;
 
+  void join(const RankPlace& place) override;
+
+  bool is_running() const { return worker_ != nullptr; }
+  /// Kills the worker. What comes next is restart() or recover().
+  void end() { worker_.reset(); }
+
   /// Starts another worker, unless none has managed to do anything since the last one was lost.
   bool recover() override;
   /// Ends the worker and starts another. Throws DeviceError where that cannot be done.
@@ -61,6 +70,7 @@ class RemoteExecutor final : public Executor,
   LaunchTimer* timer() override { return this; }
   CounterReader* counter_reader() override { return this; }
   SourceCounterReader* source_counter_reader() override { return this; }
+  RankMember* rank_member() override { return this; }
 
  private:
   class Call;

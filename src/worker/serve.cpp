@@ -22,6 +22,7 @@ class Server {
   Json answer(const Json& request) {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);
+    if (call == "join") return join(request);
     if (call == "sample") return sample(request);
     if (call == "sustain")
       return timer_.sustain(sequence_of(request), mode_of(request),
@@ -65,6 +66,15 @@ class Server {
     family_ = family;
     executor_.set_up(*family, wire::values_from(request.at("values")),
                      request.at("seed").get<std::uint64_t>());
+    return nullptr;
+  }
+
+  Json join(const Json& request) {
+    RankMember* const member = executor_.rank_member();
+    if (!member)
+      throw DeviceError("its executor shares problems with no other", DeviceFault::refused);
+    member->join({request.at("rank").get<int>(), request.at("ranks").get<int>(),
+                  request.at("meeting").get<std::string>()});
     return nullptr;
   }
 

@@ -103,14 +103,14 @@ SampleTraits traits_from(const Json& json) {
 }
 
 Json to_json(const Sample& sample) {
-  Json json = Json::array({sample.time_us});
-  if (sample.sm_clock_mhz) json.push_back(*sample.sm_clock_mhz);
-  return json;
+  const auto number = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  return Json::array({sample.time_us, number(sample.sm_clock_mhz), number(sample.start_ns)});
 }
 
 Sample sample_from(const Json& json) {
   Sample sample{json.at(0).get<double>()};
-  if (json.size() > 1) sample.sm_clock_mhz = json.at(1).get<double>();
+  if (!json.at(1).is_null()) sample.sm_clock_mhz = json.at(1).get<double>();
+  if (!json.at(2).is_null()) sample.start_ns = json.at(2).get<std::int64_t>();
   return sample;
 }
 
@@ -124,12 +124,12 @@ std::optional<ClockReading> clock_from(const Json& json) {
 }
 
 Json to_json(const DeviceError& error) {
-  return {{"what", error.what()}, {"lost", error.device_lost()}};
+  return {{"what", error.what()}, {"fault", static_cast<int>(error.fault())}};
 }
 
 DeviceError error_from(const Json& json) {
   return {json.at("what").get<std::string>(),
-          json.at("lost").get<bool>() ? DeviceFault::lost : DeviceFault::refused};
+          static_cast<DeviceFault>(json.at("fault").get<int>())};
 }
 
 Json to_json(const MetricValues& metrics) {

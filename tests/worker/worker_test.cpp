@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "fake_rank.hpp"
 #include "family/registry.hpp"
 #include "run/runner.hpp"
 #include "support/catch.hpp"
@@ -274,5 +275,7 @@ TEST_CASE("an interrupt ends a launch that does not return, and keeps the others
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "worker") gpuexp::test::work(argv[2]);
+  if (argc > 3 && std::string(argv[1]) == "rank")
+    gpuexp::test::work_as_rank(std::atoi(argv[2]), argv[3]);
   return Catch::Session().run(argc, argv);
 }

@@ -1,0 +1,158 @@
+// What operations of several GPUs give: of collectives, and of their reference.
+#pragma once
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gpu/nccl.hpp"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp::collectives {
+
+using nccl::Operation;
+
+struct Problem {
+  std::int64_t n;  // elements of each GPU's vector
+  Operation operation;
+  DataType dtype;  // fp32 or bf16
+  int gpus;
+};
+
+struct Data {
+  int rank;
+  Ranks<void> x;               // n elements
+  Ranks<void> y;               // likewise; what an operation does not give stays as it was
+  Ranks<unsigned> signals;     // RankSignals
+  Ranks<std::uint32_t> inbox;  // of low_latency
+};
+
+inline std::int64_t element_bytes(const Problem& p) {
+  return static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+// A part begins at a multiple of 16 bytes.
+inline std::int64_t part_begin(const Problem& p, int rank) {
+  const std::int64_t unit = 16 / element_bytes(p);
+  return rank == p.gpus ? p.n : p.n / unit * rank / p.gpus * unit;
+}
+
+inline bool is_sum(const Problem& p) {
+  return p.operation == Operation::all_reduce || p.operation == Operation::reduce_scatter;
+}
+
+/// Elements [first, end) of the rank's y that the operation gives.
+inline std::pair<std::int64_t, std::int64_t> given(const Problem& p, int rank) {
+  if (p.operation != Operation::reduce_scatter) return {0, p.n};
+  return {part_begin(p, rank), part_begin(p, rank + 1)};
+}
+
+/// What operations that copy bring to a rank: elements [first, first + count) of the source's x.
+struct Brought {
+  int source;
+  std::int64_t first;
+  std::int64_t to;
+  std::int64_t count;
+};
+
+inline std::vector<Brought> brought(const Problem& p, int rank) {
+  std::vector<Brought> all;
+  const auto size = [&](int of) { return part_begin(p, of + 1) - part_begin(p, of); };
+  for (int k = 1; k <= p.gpus; ++k) {
+    const int source = (rank + k) % p.gpus;
+    switch (p.operation) {
+      case Operation::all_gather:
+        all.push_back({source, part_begin(p, source), part_begin(p, source), size(source)});
+        break;
+      case Operation::all_to_all:
+        all.push_back({source, part_begin(p, rank), part_begin(p, source), size(rank)});
+        break;
+      case Operation::broadcast:
+        if (source == 0) all.push_back({source, 0, 0, p.n});
+        break;
+      case Operation::shift:
+        if (k == 1) all.push_back({source, 0, 0, p.n});
+        break;
+      case Operation::all_reduce:
+      case Operation::reduce_scatter: break;
+    }
+  }
+  return all;
+}
+
+// Elements of y as an operation finds them.
+template <class T>
+struct Untouched {
+  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(1.5f); }
+};
+
+template <class T>
+inline Steps reset_of(const Problem& p, const Data& d) {
+  return fill(static_cast<T*>(d.y.of[d.rank]), p.n, Untouched<T>{});
+}
+
+inline Steps reset(const Problem& p, const Data& d) {
+  return p.dtype == DataType::bf16 ? reset_of<__nv_bfloat16>(p, d) : reset_of<float>(p, d);
+}
+
+inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const std::uint64_t own = stream_seed(seed, static_cast<std::uint64_t>(d.rank));
+  void* const x = d.x.of[d.rank];
+  return (p.dtype == DataType::bf16 ? fill_uniform(static_cast<__nv_bfloat16*>(x), p.n, own)
+                                    : fill_uniform(static_cast<float*>(x), p.n, own)) +
+         reset(p, d);
+}
+
+// Of one rank. Element i of its y is what was there, the sum of all ranks' elements i, or an
+// element of one rank's.
+template <class T>
+struct Expected {
+  Ranks<const T> x;
+  int ranks;
+  bool is_sum;
+  std::int64_t first;  // of a sum: elements that it gives
+  std::int64_t end;
+  // Of copies: elements [to, to + count) are those of `source` from `from` on.
+  int copies;
+  int source[kMostRanks];
+  std::int64_t from[kMostRanks];
+  std::int64_t to[kMostRanks];
+  std::int64_t count[kMostRanks];
+
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    if (is_sum && i >= first && i < end) {
+      ReferenceElement sum{0, 0};
+      for (int r = 0; r < ranks; ++r) {
+        const double value = to_double(x.of[r][i]);
+        sum.value += value;
+        sum.magnitude += value < 0 ? -value : value;
+      }
+      return sum;
+    }
+    for (int c = 0; c < copies; ++c) {
+      if (i >= to[c] && i < to[c] + count[c])
+        return {to_double(x.of[source[c]][from[c] + i - to[c]]), 0};
+    }
+    return {1.5, 0};
+  }
+};
+
+template <class T>
+Expected<T> expected(const Problem& p, const Data& d) {
+  Expected<T> e{};
+  for (int r = 0; r < p.gpus; ++r)
+    e.x.of[r] = static_cast<const T*>(d.x.of[r]);
+  e.ranks = p.gpus;
+  e.is_sum = is_sum(p);
+  std::tie(e.first, e.end) = given(p, d.rank);
+  for (const Brought& b : brought(p, d.rank)) {
+    e.source[e.copies] = b.source;
+    e.from[e.copies] = b.first;
+    e.to[e.copies] = b.to;
+    e.count[e.copies++] = b.count;
+  }
+  return e;
+}
+
+}  // namespace gpuexp::collectives

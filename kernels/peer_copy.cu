@@ -1,0 +1,441 @@
+// peer_copy: an array from one GPU's memory into another's.
+//
+// The question: what does it cost to bring data from another GPU? Its memory has addresses like
+// one's own, and a kernel reads or writes it by ordinary instructions; a copy engine moves it
+// without the SMs. Either way every byte crosses the links between the two, which carry a tenth of
+// what memory delivers, and each way has lanes of its own. What differs is who waits: a load waits
+// for the answer from the other side, a store leaves and is forgotten, and requests that are small
+// spend the link on their headers.
+#include <algorithm>
+
+#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/compiled_for.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::peer_copy {
+
+// Who receives from whom.
+enum class Pattern {
+  one_way,    // GPU 0 the array of GPU 1
+  ring,       // each GPU the array of the next: of two GPUs, both directions at once
+  all_pairs,  // each GPU an equal part of the array of each, at the place where it lies there
+};
+
+struct Problem {
+  std::int64_t n;
+  Pattern pattern;
+  int gpus;
+};
+
+struct Data {
+  int rank;
+  Ranks<const std::uint32_t> source;  // n words
+  Ranks<std::uint32_t> out;           // likewise; of a GPU that receives nothing as it was
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What one launch moves, part by part.
+struct Parts {
+  const std::uint32_t* from[kMostRanks];
+  std::uint32_t* to[kMostRanks];
+  std::int64_t words[kMostRanks];
+};
+
+// ---- loads: a word per lane
+//
+// The kernel that one would write within a GPU, with the other's memory as its source. A warp asks
+// for 128 bytes and waits for the way there and back; how many warps wait at once is what the SMs
+// have room for.
+
+constexpr int kBlock = 256;
+
+__global__ void __launch_bounds__(kBlock) words_kernel(Parts parts) {
+  const std::uint32_t* const from = parts.from[blockIdx.y];
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < parts.words[blockIdx.y]) parts.to[blockIdx.y][i] = from[i];
+}
+
+// ---- how the variants are launched
+
+// A part begins at a multiple of 16 bytes, as vectors and bulk copies do.
+std::int64_t part_begin(const Problem& p, int rank) {
+  constexpr std::int64_t kWords = 4;
+  return rank == p.gpus ? p.n : p.n / kWords * rank / p.gpus * kWords;
+}
+
+/// The rank whose word i rank `to` receives; -1: none's.
+__host__ __device__ inline int sender(Pattern pattern, int to, int gpus) {
+  if (pattern == Pattern::one_way) return to == 0 ? 1 : -1;
+  return (to + 1) % gpus;
+}
+
+/// One part on its way: words [first, end) of both arrays.
+struct Move {
+  int from;
+  int to;
+  std::int64_t first;
+  std::int64_t end;
+};
+
+std::vector<Move> moves(const Problem& p) {
+  std::vector<Move> all;
+  for (int to = 0; to < p.gpus; ++to) {
+    if (p.pattern == Pattern::all_pairs) {
+      // Beginning with the next: at no time do all ask one.
+      for (int k = 1; k <= p.gpus; ++k) {
+        const int from = (to + k) % p.gpus;
+        all.push_back({from, to, part_begin(p, from), part_begin(p, from + 1)});
+      }
+    } else if (const int from = sender(p.pattern, to, p.gpus); from >= 0) {
+      all.push_back({from, to, 0, p.n});
+    }
+  }
+  return all;
+}
+
+/// The moves that a rank's launch makes: those to it, or, `pushed`, those from it.
+std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
+  std::vector<Move> own;
+  for (const Move& move : moves(p)) {
+    if ((pushed ? move.from : move.to) == rank) own.push_back(move);
+  }
+  return own;
+}
+
+// Blocks for `words_per_block` words each, at most `most` of them, for each part.
+Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool pushed, Shape shape,
+                   std::int64_t words_per_block, std::int64_t most) {
+  const std::vector<Move> own = moves_of(p, d.rank, pushed);
+  Parts parts{};
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const Move& move = own[i];
+    parts.from[i] = d.source.of[move.from] + move.first;
+    parts.to[i] = d.out.of[move.to] + move.first;
+    parts.words[i] = move.end - move.first;
+    longest = std::max(longest, parts.words[i]);
+  }
+  if (own.empty() || longest == 0) return {};
+  shape.grid = {std::min(ceil_div(longest, words_per_block), most),
+                static_cast<std::int64_t>(own.size()), 1};
+  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
+  return launch(kernel, shape, parts);
+}
+
+Work work(const Problem& p) {
+  double in = 0;
+  double out = 0;
+  for (int rank = 0; rank < p.gpus; ++rank) {
+    double to = 0;
+    double from = 0;
+    for (const Move& move : moves(p)) {
+      if (move.from == move.to) continue;
+      const double bytes = 4.0 * static_cast<double>(move.end - move.first);
+      if (move.to == rank) to += bytes;
+      if (move.from == rank) from += bytes;
+    }
+    in = std::max(in, to);
+    out = std::max(out, from);
+  }
+  Work w;
+  w.from_peers = in;
+  w.to_peers = out;
+  // Memory of the busiest GPU: it reads what it sends and writes what it receives.
+  const bool is_one_way = p.pattern == Pattern::one_way;
+  w.bytes_read = is_one_way ? 0 : 4.0 * static_cast<double>(p.n);
+  w.bytes_written = 4.0 * static_cast<double>(p.n);
+  w.moved_read = is_one_way ? 0 : sector_bytes<std::uint32_t>(p.n);
+  w.moved_written = sector_bytes<std::uint32_t>(p.n);
+  return w;
+}
+
+bool is_large(const Problem& p) {
+  return p.n >= 1 << 22;
+}
+
+template <class Launch>
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
+                Launch launch) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.launch = launch;
+  v.deterministic = true;
+  v.without_time = "what links take is not modelled";
+  return v;
+}
+
+/// Changes of the time at large sizes.
+ExpectedChangesOf<Problem> time(Direction direction, double factor) {
+  return {{std::string(kTimeColumn), direction, factor, is_large}};
+}
+
+Shape blocks() {
+  Shape shape;
+  shape.block = {kBlock, 1, 1};
+  return shape;
+}
+
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
+
+Variant loads() {
+  return variant("loads", "", {}, [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch_parts(words_kernel, p, d, false, blocks(), kBlock, kMostBlocks);
+  });
+}
+
+// ---- stores
+//
+// The same kernel on the GPU that has the data: it reads its own memory and writes the other's. A
+// store needs no answer, so that the way back is free and nobody waits for it but the end of the
+// kernel.
+
+Variant stores() {
+  return variant("stores", "loads", time(Direction::unchanged, 1.25),
+                 [](const Problem& p, const Data& d, const LaunchContext&) {
+                   return launch_parts(words_kernel, p, d, true, blocks(), kBlock, kMostBlocks);
+                 });
+}
+
+// ---- vector_loads
+//
+// Sixteen bytes per lane and four of them in flight: a warp asks for 2 KiB before it waits. Each
+// request and each answer has a header of its own on the link, which carries fewer of them.
+
+constexpr int kUnroll = 4;
+
+__global__ void __launch_bounds__(kBlock) vectors_kernel(Parts parts) {
+  const std::int64_t words = parts.words[blockIdx.y];
+  const auto* const from = reinterpret_cast<const uint4*>(parts.from[blockIdx.y]);
+  auto* const to = reinterpret_cast<uint4*>(parts.to[blockIdx.y]);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  const std::int64_t count = words / 4;
+  for (std::int64_t i = thread; i < count; i += kUnroll * threads) {
+    uint4 v[kUnroll];
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      if (i + j * threads < count) v[j] = from[i + j * threads];
+    }
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      if (i + j * threads < count) to[i + j * threads] = v[j];
+    }
+  }
+  if (thread < words % 4)
+    parts.to[blockIdx.y][count * 4 + thread] = parts.from[blockIdx.y][count * 4 + thread];
+}
+
+Steps vectors(const Problem& p, const Data& d, const LaunchContext& x, bool pushed) {
+  constexpr std::int64_t kBlocksPerSm = 4;
+  const auto parts = static_cast<std::int64_t>(moves_of(p, d.rank, pushed).size());
+  const std::int64_t most = std::max<std::int64_t>(
+      1, kBlocksPerSm * x.device.sm_count / std::max<std::int64_t>(1, parts));
+  return launch_parts(vectors_kernel, p, d, pushed, blocks(), 4 * kUnroll * kBlock, most);
+}
+
+Variant vector_loads() {
+  return variant("vector_loads", "loads", time(Direction::unchanged, 1.25),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return vectors(p, d, x, false);
+                 });
+}
+
+// ---- vector_stores
+//
+// Likewise from the side that has the data.
+
+Variant vector_stores() {
+  return variant("vector_stores", "stores", time(Direction::unchanged, 1.25),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return vectors(p, d, x, true);
+                 });
+}
+
+// ---- bulk_loads
+//
+// One thread per block asks for kilobytes at a time, which arrive in shared memory without a
+// register or a lane that waits, and leave from there in one piece. Two pieces take turns.
+
+constexpr int kPieceBytes = 16384;
+constexpr int kPieces = 2;
+constexpr std::int64_t kPieceWords = kPieceBytes / 4;
+
+__global__ void __launch_bounds__(32) bulk_kernel(Parts parts) {
+  __shared__ alignas(128) unsigned char pieces[kPieces][kPieceBytes];
+  __shared__ Barrier arrived[kPieces];
+  const std::int64_t words = parts.words[blockIdx.y];
+  const std::uint32_t* const from = parts.from[blockIdx.y];
+  std::uint32_t* const to = parts.to[blockIdx.y];
+  const std::int64_t whole = words / 4 * 4;  // in units of a bulk copy
+  if (threadIdx.x == 0) {
+    init_barriers(arrived, kPieces);
+    const auto bytes_at = [&](std::int64_t first) {
+      return static_cast<unsigned>(4 * min(kPieceWords, whole - first));
+    };
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kPieceWords;
+    const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kPieceWords;
+    if (begin < whole) start_bulk_load(pieces[0], from + begin, bytes_at(begin), &arrived[0]);
+    int turn = 0;
+    for (std::int64_t first = begin; first < whole; first += stride, ++turn) {
+      const int here = turn % kPieces;
+      if (first + stride < whole) {
+        // The piece that left from there last has to be gone.
+        wait_for_stores_to_read<0>();
+        start_bulk_load(pieces[1 - here], from + first + stride, bytes_at(first + stride),
+                        &arrived[1 - here]);
+      }
+      wait_for_phase(&arrived[here], static_cast<unsigned>(turn / kPieces % 2));
+      start_bulk_store(to + first, pieces[here], bytes_at(first));
+    }
+    wait_for_stores();
+  }
+  if (blockIdx.x == 0 && threadIdx.x < words - whole)
+    to[whole + threadIdx.x] = from[whole + threadIdx.x];
+}
+
+Variant bulk(std::string id, std::string compare_to, bool pushed) {
+  Variant v = variant(std::move(id), std::move(compare_to), time(Direction::unchanged, 1.25),
+                      [pushed](const Problem& p, const Data& d, const LaunchContext& x) {
+                        constexpr std::int64_t kBlocksPerSm = 4;
+                        Shape shape;
+                        shape.block = {32, 1, 1};
+                        return launch_parts(bulk_kernel, p, d, pushed, shape, kPieceWords,
+                                            kBlocksPerSm * x.device.sm_count);
+                      });
+  v.min_compute_capability = kBulkCopyComputeCapability;
+  v.unsupported = [](const Problem&, const DeviceSpec& device) {
+    return lacks_code(device, kBulkCopyComputeCapability);
+  };
+  return v;
+}
+
+Variant bulk_loads() {
+  return bulk("bulk_loads", "vector_loads", false);
+}
+
+// ---- bulk_stores
+//
+// The pieces come from the GPU's own memory and leave over the link.
+
+Variant bulk_stores() {
+  return bulk("bulk_stores", "vector_stores", true);
+}
+
+// ---- copy_engine
+//
+// cudaMemcpyAsync: a unit of the GPU beside the SMs reads the other's memory and writes its own. It
+// fills the link better than SMs do, which are free for something else, and takes longer to start.
+
+Variant copy_engine() {
+  return variant(
+      "copy_engine", "vector_loads", time(Direction::unchanged, 1.25),
+      [](const Problem& p, const Data& d, const LaunchContext&) {
+        Steps steps;
+        for (const Move& move : moves_of(p, d.rank, false)) {
+          if (move.first == move.end) continue;
+          Step step(CopyStep{d.out.of[move.to] + move.first, d.source.of[move.from] + move.first,
+                             4 * (move.end - move.first)});
+          step.stream = static_cast<int>(steps.all().size());
+          steps += Steps(step);
+        }
+        return steps;
+      });
+}
+
+// ---- inputs
+
+struct Bits {
+  std::uint64_t seed;
+  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
+    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+// What a GPU finds that receives nothing.
+struct Untouched {
+  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
+    return 0x5a5a0000u + static_cast<std::uint32_t>(i % 65521);
+  }
+};
+
+Steps reset(const Problem& p, const Data& d) {
+  return fill(d.out.of[d.rank], p.n, Untouched{});
+}
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(const_cast<std::uint32_t*>(d.source.of[d.rank]), p.n,
+              Bits{stream_seed(seed, static_cast<std::uint64_t>(d.rank))}) +
+         reset(p, d);
+}
+
+// ---- the plain reference
+
+struct Received {
+  Ranks<const std::uint32_t> source;
+  Pattern pattern;
+  int rank;
+  int gpus;
+  std::int64_t begins[kMostRanks];  // of parts
+
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    int from = 0;
+    if (pattern == Pattern::all_pairs) {
+      while (from + 1 < gpus && i >= begins[from + 1])
+        ++from;
+    } else {
+      from = sender(pattern, rank, gpus);
+    }
+    return {static_cast<double>(from < 0 ? Untouched{}(i) : source.of[from][i]), 0.0};
+  }
+};
+
+Received received(const Problem& p, const Data& d) {
+  Received r{d.source, p.pattern, d.rank, p.gpus, {}};
+  for (int rank = 0; rank < p.gpus; ++rank)
+    r.begins[rank] = part_begin(p, rank);
+  return r;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("peer_copy", Topic::links, "What does it cost to bring data from another GPU?");
+  f.physics =
+      "GPUs of one host reach each other's memory over NVLink, or over PCI Express where they have "
+      "none. Each link has lanes for either direction. What crosses are packets: of a load the "
+      "request goes out and the data come back, of a store the data go out. A transfer takes the "
+      "way there, and then the bytes over what the links carry, which headers and requests share.";
+  f.extent("n", &Problem::n, 1 << 26, std::int64_t{1} << 30, "words of 4 bytes")
+      .choice("pattern", &Problem::pattern,
+              {{"one_way", Pattern::one_way},
+               {"ring", Pattern::ring},
+               {"all_pairs", Pattern::all_pairs}},
+              "who receives: GPU 0 from GPU 1; each from the next; each a part from each")
+      .spans(&Problem::gpus, &Data::rank);
+  const auto count = [](const Problem& p) { return p.n; };
+  f.input("source", &Data::source, count).in_out("out", &Data::out, count);
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.n, [&](int) { return received(p, d); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.n, [&](int) { return received(p, d); });
+  };
+  f.tolerance_derivation = "Zero: copies have equal bits.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());
+  f.variant(bulk_loads()).variant(bulk_stores()).variant(copy_engine());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::peer_copy

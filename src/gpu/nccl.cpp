@@ -1,0 +1,271 @@
+#include "gpu/nccl.hpp"
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gpu/peer_group.hpp"
+#include "gpu/shared_library.hpp"
+
+namespace gpuexp::nccl {
+
+namespace {
+
+// As nccl.h of 2.19 to 2.28 declares them (NVIDIA, NCCL documentation, API reference): the header
+// is not needed to build.
+using Communicator = struct ncclComm*;
+using Result = int;
+struct UniqueId {
+  char internal[128];
+};
+constexpr int kSum = 0;
+constexpr int kCollectiveSymmetric = 1;
+
+struct Api {
+  Result (*unique_id)(UniqueId*) = nullptr;
+  Result (*init_rank)(Communicator*, int, UniqueId, int) = nullptr;
+  Result (*abort)(Communicator) = nullptr;
+  Result (*all_reduce)(const void*, void*, std::size_t, int, int, Communicator,
+                       cudaStream_t) = nullptr;
+  Result (*all_gather)(const void*, void*, std::size_t, int, Communicator, cudaStream_t) = nullptr;
+  Result (*reduce_scatter)(const void*, void*, std::size_t, int, int, Communicator,
+                           cudaStream_t) = nullptr;
+  Result (*broadcast)(const void*, void*, std::size_t, int, int, Communicator,
+                      cudaStream_t) = nullptr;
+  Result (*send)(const void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
+  Result (*receive)(void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
+  Result (*group_start)() = nullptr;
+  Result (*group_end)() = nullptr;
+  Result (*register_buffer)(Communicator, void*, std::size_t, void**) = nullptr;
+  Result (*deregister)(Communicator, void*) = nullptr;
+  const char* (*error_text)(Result) = nullptr;
+};
+
+// Of NCCL 2.27 and later.
+struct WindowApi {
+  Result (*register_window)(Communicator, void*, std::size_t, void**, int) = nullptr;
+  Result (*deregister)(Communicator, void*) = nullptr;
+};
+
+const std::vector<std::string> kFiles{"libnccl.so.2", "libnccl.so"};
+
+struct Library {
+  LoadedLibrary loaded{"NCCL", kFiles};
+  LoadedLibrary with_windows{"NCCL", kFiles};
+  Api api;
+  WindowApi windows;
+
+  Library() {
+    loaded.resolve(api.unique_id, "ncclGetUniqueId");
+    loaded.resolve(api.init_rank, "ncclCommInitRank");
+    loaded.resolve(api.abort, "ncclCommAbort");
+    loaded.resolve(api.all_reduce, "ncclAllReduce");
+    loaded.resolve(api.all_gather, "ncclAllGather");
+    loaded.resolve(api.reduce_scatter, "ncclReduceScatter");
+    loaded.resolve(api.broadcast, "ncclBroadcast");
+    loaded.resolve(api.send, "ncclSend");
+    loaded.resolve(api.receive, "ncclRecv");
+    loaded.resolve(api.group_start, "ncclGroupStart");
+    loaded.resolve(api.group_end, "ncclGroupEnd");
+    loaded.resolve(api.register_buffer, "ncclCommRegister");
+    loaded.resolve(api.deregister, "ncclCommDeregister");
+    loaded.resolve(api.error_text, "ncclGetErrorString");
+    with_windows.resolve(windows.register_window, "ncclCommWindowRegister");
+    with_windows.resolve(windows.deregister, "ncclCommWindowDeregister");
+  }
+};
+
+const Library& library() {
+  static const Library kLibrary = [] {
+    if (const auto refused = prepare_environment())
+      throw DeviceError(*refused, DeviceFault::refused);
+    return Library();
+  }();
+  return kLibrary;
+}
+
+std::optional<std::string> missing() {
+  if (const auto refused = prepare_environment()) return refused;
+  return library().loaded.missing();
+}
+
+void check(Result result, const char* call) {
+  if (result == 0) return;
+  throw DeviceError(std::string(call) + ": " + library().api.error_text(result),
+                    DeviceFault::refused);
+}
+
+int type_of(DataType type) {
+  constexpr int kFloat32 = 7;
+  constexpr int kBfloat16 = 9;
+  return type == DataType::bf16 ? kBfloat16 : kFloat32;
+}
+
+std::string hex(const UniqueId& id) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : id.internal) {
+    text += kDigits[static_cast<unsigned char>(byte) >> 4];
+    text += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return text;
+}
+
+UniqueId unique_id_from(const std::string& text) {
+  UniqueId id{};
+  for (std::size_t i = 0; i < sizeof id.internal; ++i)
+    id.internal[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  return id;
+}
+
+/// A communicator of a group of ranks, for buffers of one kind: NCCL knows what is registered by
+/// its address, and would take it for registered in calls that are to show the other case.
+class Group {
+ public:
+  Group(PeerGroup& peers, Buffers buffers)
+      : meeting_(peers.exchange().place().meeting), buffers_(buffers) {
+    UniqueId id{};
+    if (peers.rank() == 0) check(library().api.unique_id(&id), "ncclGetUniqueId");
+    id = unique_id_from(peers.exchange().all_gather(hex(id)).front().text);
+    check(library().api.init_rank(&communicator_, peers.ranks(), id, peers.rank()),
+          "ncclCommInitRank");
+  }
+  ~Group() {
+    if (communicator_) library().api.abort(communicator_);
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  const std::string& meeting() const { return meeting_; }
+  Communicator communicator() const { return communicator_; }
+
+  /// Once for each buffer, until forget().
+  void know(const void* buffer, std::size_t bytes) {
+    if (buffers_ == Buffers::plain) return;
+    const auto [known, is_new] = known_.try_emplace({buffer, bytes});
+    if (!is_new) return;
+    auto* const at = const_cast<void*>(buffer);
+    if (buffers_ == Buffers::registered) {
+      check(library().api.register_buffer(communicator_, at, bytes, &known->second),
+            "ncclCommRegister");
+    } else {
+      check(library().windows.register_window(communicator_, at, bytes, &known->second,
+                                              kCollectiveSymmetric),
+            "ncclCommWindowRegister");
+    }
+  }
+  void forget() {
+    for (const auto& [of, handle] : known_) {
+      if (buffers_ == Buffers::registered) {
+        library().api.deregister(communicator_, handle);
+      } else {
+        library().windows.deregister(communicator_, handle);
+      }
+    }
+    known_.clear();
+  }
+
+ private:
+  std::string meeting_;
+  Buffers buffers_;
+  Communicator communicator_ = nullptr;
+  std::map<std::pair<const void*, std::size_t>, void*> known_;
+};
+
+using Groups = std::map<Buffers, std::unique_ptr<Group>>;
+Groups& groups() {
+  static Groups all;
+  return all;
+}
+
+/// Of the ranks that this process is one of now.
+Group& group_of(PeerGroup& peers, Buffers buffers) {
+  std::unique_ptr<Group>& group = groups()[buffers];
+  if (!group || group->meeting() != peers.exchange().place().meeting) {
+    group.reset();
+    group = std::make_unique<Group>(peers, buffers);
+    peers.before_release([] {
+      for (const auto& [of, known] : groups()) {
+        if (known) known->forget();
+      }
+    });
+  }
+  return *group;
+}
+
+void enqueue(const Call& call, Communicator communicator, cudaStream_t stream) {
+  const Api& api = library().api;
+  const int type = type_of(call.type);
+  const auto n = static_cast<std::size_t>(call.n);
+  const std::size_t part = n / static_cast<std::size_t>(call.ranks);
+  const std::size_t bytes = part * size_of(call.type);
+  const auto* const x = static_cast<const char*>(call.x);
+  auto* const y = static_cast<char*>(call.y);
+  const std::size_t own = static_cast<std::size_t>(call.rank) * bytes;
+  switch (call.operation) {
+    case Operation::all_reduce:
+      return check(api.all_reduce(x, y, n, type, kSum, communicator, stream), "ncclAllReduce");
+    case Operation::all_gather:
+      return check(api.all_gather(x + own, y, part, type, communicator, stream), "ncclAllGather");
+    case Operation::reduce_scatter:
+      return check(api.reduce_scatter(x, y + own, part, type, kSum, communicator, stream),
+                   "ncclReduceScatter");
+    case Operation::broadcast:
+      return check(api.broadcast(x, y, n, type, 0, communicator, stream), "ncclBroadcast");
+    case Operation::all_to_all:
+      check(api.group_start(), "ncclGroupStart");
+      for (int rank = 0; rank < call.ranks; ++rank) {
+        const std::size_t at = static_cast<std::size_t>(rank) * bytes;
+        check(api.send(x + at, part, type, rank, communicator, stream), "ncclSend");
+        check(api.receive(y + at, part, type, rank, communicator, stream), "ncclRecv");
+      }
+      return check(api.group_end(), "ncclGroupEnd");
+    case Operation::shift:
+      check(api.group_start(), "ncclGroupStart");
+      check(api.send(x, n, type, (call.rank + call.ranks - 1) % call.ranks, communicator, stream),
+            "ncclSend");
+      check(api.receive(y, n, type, (call.rank + 1) % call.ranks, communicator, stream),
+            "ncclRecv");
+      return check(api.group_end(), "ncclGroupEnd");
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> unavailable() {
+  return found_without_loading(&missing);
+}
+
+Steps step_of(const Call& call) {
+  return OpaqueStep{
+      "NCCL", [call](Stream stream, int) {
+        PeerGroup* const peers = PeerGroup::current();
+        if (!peers)
+          throw DeviceError("NCCL is called for a problem on one GPU", DeviceFault::refused);
+        if (call.buffers == Buffers::windows && library().with_windows.missing())
+          throw DeviceError(*library().with_windows.missing(), DeviceFault::refused);
+        Group& group = group_of(*peers, call.buffers);
+        const std::size_t bytes = static_cast<std::size_t>(call.n) * size_of(call.type);
+        group.know(call.x, bytes);
+        group.know(call.y, bytes);
+        enqueue(call, group.communicator(), stream);
+      }};
+}
+
+std::optional<std::string> prepare_environment() {
+  ::setenv("NCCL_NVLS_ENABLE", "0", 1);
+  const char* const algorithms = std::getenv("NCCL_ALGO");
+  if (!algorithms) return std::nullopt;
+  std::string upper;
+  for (const char* c = algorithms; *c; ++c)
+    upper += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+  if (upper.find("NVLS") == std::string::npos || upper.front() == '^') return std::nullopt;
+  return "NCCL_ALGO asks for NVLS, NVLink multicast, which is not used here; name other algorithms "
+         "(Ring, Tree)";
+}
+
+}  // namespace gpuexp::nccl

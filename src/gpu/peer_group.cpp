@@ -1,0 +1,276 @@
+#include "gpu/peer_group.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <cuda.h>
+#include <fmt/format.h>
+
+#include "base/types.hpp"
+#include "gpu/driver_function.hpp"
+#include "gpu/peer_barrier.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+
+/// Functions of the driver that share memory.
+struct Driver {
+  decltype(&cuMemGetAllocationGranularity) granularity;
+  decltype(&cuMemCreate) create;
+  decltype(&cuMemRelease) release;
+  decltype(&cuMemExportToShareableHandle) export_handle;
+  decltype(&cuMemImportFromShareableHandle) import_handle;
+  decltype(&cuMemAddressReserve) reserve;
+  decltype(&cuMemAddressFree) free;
+  decltype(&cuMemMap) map;
+  decltype(&cuMemUnmap) unmap;
+  decltype(&cuMemSetAccess) set_access;
+  decltype(&cuGetErrorName) error_name;
+};
+
+template <class Function>
+void find(Function& function, const char* name) {
+  function = driver_function_as<Function>(name);
+  if (!function) {
+    throw DeviceError(fmt::format("the driver has no {}, by which GPUs share memory", name),
+                      DeviceFault::refused);
+  }
+}
+
+const Driver& driver() {
+  static const Driver kDriver = [] {
+    Driver d{};
+    find(d.granularity, "cuMemGetAllocationGranularity");
+    find(d.create, "cuMemCreate");
+    find(d.release, "cuMemRelease");
+    find(d.export_handle, "cuMemExportToShareableHandle");
+    find(d.import_handle, "cuMemImportFromShareableHandle");
+    find(d.reserve, "cuMemAddressReserve");
+    find(d.free, "cuMemAddressFree");
+    find(d.map, "cuMemMap");
+    find(d.unmap, "cuMemUnmap");
+    find(d.set_access, "cuMemSetAccess");
+    find(d.error_name, "cuGetErrorName");
+    return d;
+  }();
+  return kDriver;
+}
+
+void check(CUresult result, const std::string& what) {
+  if (result == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  driver().error_name(result, &name);
+  throw DeviceError(fmt::format("{}: {}", what, name ? name : "unknown error"),
+                    DeviceFault::refused);
+}
+
+CUmemAllocationProp memory_on(int device) {
+  CUmemAllocationProp wanted{};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+  wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return wanted;
+}
+
+/// A handle to memory, released with this. What is mapped stays.
+class MemoryHandle {
+ public:
+  MemoryHandle(std::int64_t bytes, int device) {
+    const CUmemAllocationProp wanted = memory_on(device);
+    check(driver().create(&handle_, static_cast<std::size_t>(bytes), &wanted, 0),
+          fmt::format("{} bytes of memory that other GPUs reach (cuMemCreate)", bytes));
+  }
+  MemoryHandle(const OwnedDescriptor& descriptor, int rank) {
+    check(driver().import_handle(
+              &handle_, reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor.get())),
+              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+          fmt::format("the memory of rank {} (cuMemImportFromShareableHandle)", rank));
+  }
+  ~MemoryHandle() { driver().release(handle_); }
+  MemoryHandle(const MemoryHandle&) = delete;
+  MemoryHandle& operator=(const MemoryHandle&) = delete;
+
+  CUmemGenericAllocationHandle get() const { return handle_; }
+  OwnedDescriptor exported() const {
+    int descriptor = -1;
+    check(driver().export_handle(&descriptor, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+          "a handle of memory for other GPUs (cuMemExportToShareableHandle)");
+    return OwnedDescriptor(descriptor);
+  }
+
+ private:
+  CUmemGenericAllocationHandle handle_ = 0;
+};
+
+unsigned char* mapped(const MemoryHandle& memory, std::int64_t bytes, int device, int rank) {
+  const auto size = static_cast<std::size_t>(bytes);
+  CUdeviceptr at = 0;
+  check(driver().reserve(&at, size, 0, 0, 0), "addresses for shared memory (cuMemAddressReserve)");
+  CUresult result = driver().map(at, size, 0, memory.get(), 0);
+  if (result == CUDA_SUCCESS) {
+    CUmemAccessDesc access{};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    result = driver().set_access(at, size, &access, 1);
+    if (result != CUDA_SUCCESS) driver().unmap(at, size);
+  }
+  if (result != CUDA_SUCCESS) driver().free(at, size);
+  check(result, fmt::format("access to the memory of rank {}", rank));
+  return reinterpret_cast<unsigned char*>(at);
+}
+
+}  // namespace
+
+PeerMemory::PeerMemory(std::int64_t bytes, int device, RankExchange& ranks) {
+  const CUmemAllocationProp wanted = memory_on(device);
+  std::size_t step = 0;
+  check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+        "memory that other GPUs reach (cuMemGetAllocationGranularity)");
+  bytes_ = ceil_div(std::max<std::int64_t>(bytes, 1), static_cast<std::int64_t>(step)) *
+           static_cast<std::int64_t>(step);
+  const MemoryHandle own(bytes_, device);
+  const std::vector<RankExchange::Told> told =
+      ranks.all_gather(std::to_string(bytes_), own.exported().get());
+  try {
+    for (int rank = 0; rank < ranks.place().ranks; ++rank) {
+      const RankExchange::Told& of_one = told[static_cast<std::size_t>(rank)];
+      if (of_one.text != std::to_string(bytes_)) {
+        throw DeviceError(
+            fmt::format("rank {} shares {} bytes, this one {}", rank, of_one.text, bytes_),
+            DeviceFault::lost);
+      }
+      mapped_.push_back(rank == ranks.place().rank
+                            ? mapped(own, bytes_, device, rank)
+                            : mapped(MemoryHandle(of_one.descriptor, rank), bytes_, device, rank));
+    }
+  } catch (...) {
+    unmap();
+    throw;
+  }
+}
+
+PeerMemory::~PeerMemory() {
+  unmap();
+}
+
+void PeerMemory::unmap() {
+  GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
+  for (unsigned char* at : mapped_) {
+    driver().unmap(reinterpret_cast<CUdeviceptr>(at), static_cast<std::size_t>(bytes_));
+    driver().free(reinterpret_cast<CUdeviceptr>(at), static_cast<std::size_t>(bytes_));
+  }
+  mapped_.clear();
+}
+
+namespace {
+PeerGroup* the_group = nullptr;
+}
+
+PeerGroup* PeerGroup::current() {
+  return the_group;
+}
+
+PeerGroup::PeerGroup(const RankPlace& place, int device)
+    : exchange_(place), device_(device), d_offset_(sizeof(ClockOffset)) {
+  signals_memory_ = std::make_unique<PeerMemory>(sizeof(BarrierSignals), device, exchange_);
+  GPUEXP_CUDA(cudaMemset(signals_memory_->of(rank()), 0, sizeof(BarrierSignals)));
+  for (int r = 0; r < ranks(); ++r)
+    signals_.of[r] = reinterpret_cast<BarrierSignals*>(signals_memory_->of(r));
+  GPUEXP_CUDA(cudaHostAlloc(reinterpret_cast<void**>(&report_), sizeof(BarrierReport),
+                            cudaHostAllocMapped));
+  *report_ = {};
+  GPUEXP_CUDA(cudaDeviceSynchronize());
+  exchange_.all_gather("");  // nobody signals before all are zero
+  calibrate();
+  the_group = this;
+}
+
+PeerGroup::~PeerGroup() {
+  released();
+  the_group = nullptr;
+  GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(report_));
+}
+
+std::shared_ptr<PeerMemory> PeerGroup::memory(std::int64_t bytes) {
+  std::unique_ptr<PeerMemory> memory;
+  // Sizes and their order are the same on every rank, and so is what is found here.
+  if (const auto found = free_.lower_bound(bytes);
+      found != free_.end() && found->first <= 2 * bytes) {
+    memory = std::move(found->second);
+    free_.erase(found);
+  } else {
+    memory = std::make_unique<PeerMemory>(bytes, device_, exchange_);
+  }
+  return {memory.release(), [this](PeerMemory* used) {
+            free_.emplace(used->bytes(), std::unique_ptr<PeerMemory>(used));
+          }};
+}
+
+void PeerGroup::queue_barrier(const CudaStream& stream) {
+  queue_peer_barrier(signals_, rank(), ranks(), ++barriers_, ahead_ns_,
+                     static_cast<long long>(kPatienceS * kNanosecondsPerSecond), report_,
+                     stream.get());
+}
+
+void PeerGroup::explain() const {
+  const auto missed = [](const WaitReport& report, const std::string& what) {
+    if (report.missing == 0) return;
+    throw DeviceError(fmt::format("rank {} did not come to {}", report.missing - 1,
+                                  fmt::format(fmt::runtime(what), report.step)),
+                      DeviceFault::peer_lost);
+  };
+  missed(report_->of_barrier, fmt::format("barrier {{}} within {:g} s", kPatienceS));
+  missed(report_->of_launch, "step {} of the launch");
+}
+
+WaitReport* PeerGroup::launch_report() const {
+  return &report_->of_launch;
+}
+
+std::int64_t PeerGroup::released_ns() const {
+  return report_->released_ns - ahead_ns_;
+}
+
+void PeerGroup::calibrate() {
+  constexpr int kRounds = 30;
+  constexpr auto kPatienceNs = static_cast<long long>(kPatienceS * kNanosecondsPerSecond);
+  std::vector<ClockOffset> offsets(static_cast<std::size_t>(ranks()));
+  for (int peer = 1; peer < ranks(); ++peer) {
+    const unsigned first = clock_rounds_ + 1;
+    clock_rounds_ += kRounds;
+    if (rank() == 0) {
+      queue_clock_questions(signals_, peer, first, kRounds, kPatienceNs, report_,
+                            d_offset_.as<ClockOffset>(), stream_.get());
+      GPUEXP_CUDA(cudaMemcpyAsync(&offsets[static_cast<std::size_t>(peer)], d_offset_.get(),
+                                  sizeof(ClockOffset), cudaMemcpyDeviceToHost, stream_.get()));
+    } else if (rank() == peer) {
+      queue_clock_answers(signals_, peer, first, kRounds, kPatienceNs, report_, stream_.get());
+    }
+  }
+  stream_.synchronize();
+  std::string of_all;
+  double longest_ns = 0;
+  for (const ClockOffset& offset : offsets) {
+    of_all += fmt::format("{} ", offset.ahead_ns);
+    longest_ns = std::max(longest_ns, offset.shortest_way_ns);
+  }
+  // Rank 0 knows them all; each takes its own.
+  const std::string told =
+      exchange_.all_gather(fmt::format("{}{}", of_all, longest_ns)).front().text;
+  const char* at = told.c_str();
+  for (int r = 0; r < ranks(); ++r) {
+    char* end = nullptr;
+    const double ahead_ns = std::strtod(at, &end);
+    if (r == rank()) ahead_ns_ = std::llround(ahead_ns);
+    at = end;
+  }
+  clock_error_ns_ = 0.5 * std::strtod(at, nullptr);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Problems that span GPUs, on a machine that has several: every variant at small awkward sizes, and what happens when a rank's worker is
+killed, stops or loses the process that started it. Argument: the program. Skipped where fewer than two GPUs reach each other."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SKIPPED = 4
+GPUEXP = None
+FAMILIES = {
+    "peer_copy": {"pattern": ["one_way", "ring", "all_pairs"]},
+    "collectives": {
+        "operation": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "shift"],
+        "dtype": ["fp32", "bf16"],
+    },
+}
+SIZES = [1, 3, 31, 129, 1001, 4096, 65537]
+
+
+def gpus():
+    result = subprocess.run([GPUEXP, "info", "--json"], capture_output=True, text=True, check=False)
+    topology = json.loads(result.stdout).get("topology") or {"gpus": [], "links": []}
+    return len(topology["gpus"]) if all(link["peer_access"] for link in topology["links"]) else 0
+
+
+def workers():
+    """Processes of this program that are workers: (id, device)."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if len(words) > 3 and words[1] == b"worker" and Path(GPUEXP).name == Path(words[0].decode()).name:
+            found.append((int(folder.name), words[words.index(b"--device") + 1].decode()))
+    return found
+
+
+class SeveralGpusTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = Path(self.directory.name)
+
+    def tearDown(self):
+        deadline = time.monotonic() + 5
+        while workers() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(workers(), [], "workers stay behind")
+
+    def config(self, **experiment):
+        path = self.folder / "config.json"
+        measure = experiment.pop("measure", {"min_samples": 3, "max_samples": 3})
+        path.write_text(json.dumps({"name": "ranks", "experiments": [{"name": "e", "measure": measure, **experiment}]}), encoding="utf-8")
+        return path
+
+    def rows(self, name):
+        with open(self.folder / name / "results.csv", encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def start(self, config, name):
+        command = [GPUEXP, "run", config, "--out", self.folder / name, "--quiet"]
+        return subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def worker_of(self, device):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            found = [number for number, of in workers() if of == device]
+            if found:
+                return found[0]
+            time.sleep(0.01)
+        self.fail(f"no worker of device {device}")
+
+    def test_every_variant_is_right_on_small_awkward_problems(self):
+        counts = [count for count in (2, 3, 4, 8) if count <= gpus()]
+        for family, choices in FAMILIES.items():
+            axes = {"n": SIZES, "gpus": counts, **choices}
+            config = self.config(family=family, axes=axes, modes=["warm", "cold"])
+            result = subprocess.run([GPUEXP, "run", config, "--out", self.folder / family, "--quiet"], capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            passed = [row for row in self.rows(family) if row["status"] == "passed"]
+            self.assertTrue(passed)
+            self.assertEqual({row["gpus"] for row in passed}, {str(count) for count in counts})
+            for row in passed:
+                self.assertLess(abs(float(row["skew_us"])), 1.0, row["key"])
+
+    def long_config(self):
+        return self.config(family="peer_copy", axes={"n": [16777216, 16777212, 16777208], "pattern": "ring", "gpus": 2}, modes=["cold"],
+                           measure={"min_samples": 2000, "max_samples": 2000, "min_seconds": 0.5, "max_seconds": 0.5})
+
+    def test_a_worker_that_is_killed_costs_nothing_but_time(self):
+        for device in ("0", "1"):
+            with self.subTest(device=device):
+                run = self.start(self.long_config(), "killed" + device)
+                victim = self.worker_of(device)
+                time.sleep(3)
+                os.kill(victim, signal.SIGKILL)
+                self.assertEqual(run.wait(120), 0, run.stderr.read())
+                run.stderr.close()
+                self.assertEqual({row["status"] for row in self.rows("killed" + device)}, {"passed"})
+
+    def test_a_worker_that_stops_costs_its_cell_and_is_named(self):
+        run = self.start(self.long_config(), "stopped")
+        victim = self.worker_of("1")
+        time.sleep(3)
+        os.kill(victim, signal.SIGSTOP)
+        self.assertEqual(run.wait(120), 4, run.stderr.read())
+        run.stderr.close()
+        failed = [row for row in self.rows("stopped") if row["status"] != "passed"]
+        self.assertEqual(len(failed), 1)
+        self.assertIn("rank 1", failed[0]["reason"])
+
+    def test_workers_end_with_the_process_that_started_them(self):
+        run = self.start(self.long_config(), "orphaned")
+        self.worker_of("1")
+        time.sleep(2)
+        run.kill()
+        run.wait(10)
+        run.stderr.close()
+
+
+if __name__ == "__main__":
+    GPUEXP = str(Path(sys.argv.pop(1)).resolve())
+    if gpus() < 2:
+        print("skipped: fewer than two GPUs that reach each other's memory")
+        sys.exit(SKIPPED)
+    unittest.main()

@@ -1,0 +1,81 @@
+// Kernels of problems that span GPUs, whose ranks are executed at once and wait for each other.
+#include <chrono>
+#include <thread>
+
+#include "family/registry.hpp"
+#include "sim/execution.hpp"
+#include "simulated/host_problem.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// Launches every variant that runs on the problem twice: what the first leaves in signals and
+/// inboxes is what the second finds. `late` comes after the others.
+void check_ranks(const Family& family, const Values& values, int late) {
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  simulator.takes_host_loops = true;
+  HostProblem problem(family, values, 7, device(), simulator);
+  problem.before_launch = [late](int rank) {
+    if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  for (const Variant& variant : family.variants) {
+    if (variant.is_vendor || !runs_on(device(), family, variant, problem.problem())) continue;
+    for (int launch = 0; launch < 2; ++launch) {
+      problem.poison(variant);
+      problem.launch(variant);
+      const Verification verified = problem.check(variant);
+      INFO(family.id << "/" << variant.id << ", launch " << launch << ", rank " << late << " late");
+      CHECK(verified.passed());
+      CHECK(verified.elements > 0);
+    }
+  }
+}
+
+TEST_CASE("ranks that wait for each other come to the right results, whoever is late", "[ranks]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  int families = 0;
+  for (const Family& family : Registry::global().families()) {
+    if (!family.gpus) continue;
+    ++families;
+    for (const std::int64_t gpus : {2, 3, 4, 8}) {
+      for (Values values : choice_combinations(family)) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          if (family.parameters[i].is_extent) values[i] = std::int64_t{1536};
+          if (family.parameters[i].name == "gpus") values[i] = gpus;
+        }
+        const auto problem = family.make_problem(values);
+        if (family.unsupported && family.unsupported(problem.get(), device())) continue;
+        check_ranks(family, values, 0);
+        check_ranks(family, values, static_cast<int>(gpus) - 1);
+      }
+    }
+  }
+  CHECK(families > 0);
+}
+
+TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Family& family = *Registry::global().find("peer_copy");
+  const Values values = values_with(family, {{"n", std::int64_t{1000}}});
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  HostProblem problem(family, values, 7, device(), simulator);
+  problem.before_launch = [](int rank) {
+    if (rank == 1) throw std::runtime_error("rank 1 fails");
+  };
+  CHECK_THROWS_WITH(problem.launch(*family.find("loads")), "rank 1 fails");
+  problem.before_launch = {};
+  // What nobody wrote fails where it lies.
+  problem.poison(*family.find("loads"));
+  const Verification unwritten = problem.check(*family.find("loads"));
+  CHECK(!unwritten.passed());
+  REQUIRE(!unwritten.first_wrong.empty());
+  CHECK(unwritten.first_wrong.front().buffer == "out of rank 0");
+}
+
+}  // namespace
+}  // namespace gpuexp::test

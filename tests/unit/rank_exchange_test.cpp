@@ -1,0 +1,92 @@
+#include "run/rank_exchange.hpp"
+
+#include <chrono>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "device/device_error.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// Calls f(exchange) for each rank in a thread of its own.
+template <class Function>
+void on_each(int ranks, const Function& f) {
+  const std::string meeting = random_meeting();
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      RankExchange exchange({rank, ranks, meeting}, 5);
+      f(exchange);
+    });
+  }
+}
+
+TEST_CASE("ranks tell each other text and hand each other descriptors") {
+  const int ranks = GENERATE(2, 3, 8);
+  struct Got {
+    std::string text;
+    char letter = 0;
+    std::int64_t of_first = 0;
+  };
+  std::vector<Got> got(static_cast<std::size_t>(ranks));
+  // Each reads what the next rank has put into its pipe. Checks are made in one thread, below.
+  on_each(ranks, [&](RankExchange& exchange) {
+    const int rank = exchange.place().rank;
+    int ends[2] = {-1, -1};
+    if (::pipe(ends) != 0) return;
+    const OwnedDescriptor out(ends[0]);
+    {
+      const OwnedDescriptor in(ends[1]);
+      const char letter = static_cast<char>('a' + rank);
+      if (::write(in.get(), &letter, 1) != 1) return;
+    }
+    const auto told = exchange.all_gather("I am " + std::to_string(rank), out.get());
+    const auto& of_next = told[static_cast<std::size_t>((rank + 1) % ranks)];
+    Got& own = got[static_cast<std::size_t>(rank)];
+    own.text = of_next.text;
+    if (::read(of_next.descriptor.get(), &own.letter, 1) != 1) own.letter = '?';
+    own.of_first = exchange.from_first(100 + rank);
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int next = (rank + 1) % ranks;
+    const Got& own = got[static_cast<std::size_t>(rank)];
+    CHECK(own.text == "I am " + std::to_string(next));
+    CHECK(own.letter == static_cast<char>('a' + next));
+    CHECK(own.of_first == 100);
+  }
+}
+
+TEST_CASE("a rank that does not come, or is gone, is named") {
+  const std::string meeting = random_meeting();
+  CHECK_THROWS_WITH(RankExchange({0, 2, meeting}, 0.05),
+                    "rank 1 has not come to the meeting within 0.05 s");
+  CHECK_THROWS_WITH(RankExchange({1, 2, meeting}, 0.05),
+                    "rank 0 has not come to the meeting within 0.05 s");
+  {
+    std::jthread other([&] { const RankExchange leaves({1, 2, meeting}, 5); });
+    RankExchange stays({0, 2, meeting}, 5);
+    other.join();
+    CHECK_THROWS_WITH(stays.all_gather("here"), "rank 1 is gone");
+  }
+  std::jthread silent([&] {
+    RankExchange exchange({1, 2, meeting}, 5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  });
+  RankExchange waits({0, 2, meeting}, 0.1);
+  CHECK_THROWS_WITH(waits.all_gather("here"), "rank 1 has told nothing for 0.1 s");
+}
+
+TEST_CASE("meetings have names that differ") {
+  std::set<std::string> names;
+  for (int i = 0; i < 100; ++i)
+    names.insert(random_meeting());
+  CHECK(names.size() == 100);
+}
+
+}  // namespace
+}  // namespace gpuexp::test

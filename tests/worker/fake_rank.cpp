@@ -1,0 +1,126 @@
+#include "fake_rank.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "family/registry.hpp"
+#include "support/fake_executor.hpp"
+#include "support/toy_family.hpp"
+#include "worker/process.hpp"
+#include "worker/serve.hpp"
+
+namespace gpuexp::test {
+
+namespace {
+
+constexpr double kPatienceS = 1;
+
+class FakeRank final : public FakeExecutor, public RankMember {
+ public:
+  FakeRank(int rank, std::string suffers) : fault_(rank == 1 ? std::move(suffers) : "none") {}
+
+  void join(const RankPlace& place) override {
+    if (fault_ == "late") std::this_thread::sleep_for(std::chrono::hours(1));
+    others_.emplace(place, kPatienceS);
+  }
+  RankMember* rank_member() override { return this; }
+
+  void set_up(const Family& family, const Values& values, std::uint64_t) override {
+    spans_ = family.gpus_of(family.make_problem(values).get()) > 1;
+    if (fault_ == "no_memory" && spans_) throw DeviceError("no memory", DeviceFault::refused);
+  }
+
+  void launch(const Variant& variant, Mode) override {
+    if (variant.id == "second") {
+      if (fault_ == "kill_launch") std::raise(SIGKILL);
+      if (fault_ == "hang_launch") std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+    if (spans_) others_->all_gather("here");
+  }
+
+  Verification check(const Variant&, Mode) override {
+    Verification v;
+    v.elements = v.checked = 8;
+    if (fault_ != "wrong") return v;
+    v.wrong = 1;
+    v.first_wrong.push_back({"y", 3, 1.0, 2.0, 0.0});
+    return v;
+  }
+
+  // Rank 1 is slower, and begins 2 µs later.
+  void sample(const std::vector<const Variant*>& sequence, Mode,
+              const SampleTaken& taken) override {
+    const int rank = spans_ ? others_->place().rank : 0;
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+      launch(*sequence[i], Mode::warm);
+      Sample sample{10.0 + rank};
+      sample.start_ns = 1'800'000'000'000'000'000 + 2000 * rank;
+      taken(i, sample);
+    }
+  }
+
+ private:
+  std::string fault_;
+  std::optional<RankExchange> others_;
+  bool spans_ = false;
+};
+
+struct SpanProblem {
+  std::int64_t n;
+  int gpus;
+};
+struct SpanData {
+  int rank;
+  Ranks<const float> x;
+  Ranks<float> y;
+};
+
+VariantOf<SpanProblem, SpanData> span_variant(const std::string& id) {
+  VariantOf<SpanProblem, SpanData> v;
+  v.id = id;
+  v.why = "for tests";
+  v.work = [](const SpanProblem& p) {
+    Work w;
+    w.to_peers = w.from_peers = 4.0 * static_cast<double>(p.n);
+    return w;
+  };
+  v.launch = [](const SpanProblem&, const SpanData&, const LaunchContext&) { return Steps(); };
+  return v;
+}
+
+Family span_family() {
+  FamilyOf<SpanProblem, SpanData> f("toy_span", Topic::links, "Do ranks work together?");
+  f.extent("n", &SpanProblem::n, 1024, 1 << 20, "elements")
+      .spans(&SpanProblem::gpus, &SpanData::rank);
+  f.input("x", &SpanData::x, [](const SpanProblem& p) { return p.n; });
+  f.output("y", &SpanData::y, [](const SpanProblem& p) { return p.n; });
+  f.outputs = [](const SpanProblem& p) { return Extent{p.n, 1, 1}; };
+  f.tolerance = [](const SpanProblem&) { return Tolerance{}; };
+  f.tolerance_derivation = "exact";
+  f.variant(span_variant("first")).variant(span_variant("second")).variant(span_variant("third"));
+  return f.build();
+}
+
+}  // namespace
+
+const Registry& spanning_registry() {
+  static const Registry kRegistry = [] {
+    Registry registry;
+    registry.add(toy_family());
+    registry.add(span_family());
+    return registry;
+  }();
+  return kRegistry;
+}
+
+void work_as_rank(int rank, const std::string& fault) {
+  Channel channel(ChildProcess::kChannelDescriptor);
+  channel.send("ready");
+  serve(channel, spanning_registry(), [&] { return std::make_unique<FakeRank>(rank, fault); });
+  std::_Exit(0);
+}
+
+}  // namespace gpuexp::test

@@ -1,0 +1,21 @@
+// A rank without a GPU: its executor meets the others as a real one does, and launches that wait
+// for each other wait on the host.
+#pragma once
+
+#include <string>
+
+namespace gpuexp {
+class Registry;
+}
+
+namespace gpuexp::test {
+
+/// toy_span: the toy family on `gpus` GPUs.
+const Registry& spanning_registry();
+
+/// Serves the rank's calls, with what the fault does to it: "none"; "kill_launch", "hang_launch",
+/// "no_memory", "late" (to the meeting), "wrong" (results), each of rank 1 and of launches of
+/// `second` where it is about these.
+[[noreturn]] void work_as_rank(int rank, const std::string& fault);
+
+}  // namespace gpuexp::test

@@ -1,0 +1,139 @@
+// Problems that span GPUs, without a GPU: ranks are processes that meet and wait for each other on
+// the host. What one rank suffers costs its cells, and nobody waits for ever.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "fake_rank.hpp"
+#include "family/registry.hpp"
+#include "run/runner.hpp"
+#include "support/catch.hpp"
+#include "support/fake_executor.hpp"
+#include "support/toy_family.hpp"
+#include "worker/machine_executor.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// Three variants of toy_span on so many GPUs, and then `first` of toy on one.
+struct MachineRun {
+  MachineOptions machine;
+  RunOptions options;
+  Config config;
+  Plan plan;
+  KernelResources resources;
+  RecordingTracer tracer;
+  RunObserver observer;
+  std::vector<int> started;  ///< the rank of every worker
+
+  MachineRun(const std::string& fault, std::int64_t gpus) {
+    machine.start = [this, fault](int rank) {
+      // A rank that is late once is not late for ever.
+      const bool again = std::count(started.begin(), started.end(), rank) > 0;
+      started.push_back(rank);
+      return std::make_unique<ChildProcess>(std::vector<std::string>{
+          "rank", std::to_string(rank), again && fault == "late" ? "none" : fault});
+    };
+    machine.launch_timeout_s = 5;
+    Experiment e;
+    e.name = "span";
+    e.family = spanning_registry().find("toy_span");
+    for (const char* id : {"first", "second", "third"})
+      e.variants.push_back(e.family->find(id));
+    e.modes = {Mode::warm};
+    e.measure.min_seconds = 0;
+    e.measure.max_samples = 20;
+    Axis axis;
+    axis.parameter = "gpus";
+    axis.items = {Value(gpus)};
+    e.axes = {axis};
+    e.axis_groups = {{0}};
+    config.experiments.push_back(e);
+    Experiment alone;
+    alone.name = "alone";
+    alone.family = spanning_registry().find("toy");
+    alone.variants = {alone.family->find("first")};
+    alone.modes = {Mode::warm};
+    alone.measure = e.measure;
+    config.experiments.push_back(alone);
+  }
+
+  std::vector<Row> run() {
+    DeviceSpec device = toy_device();
+    device.machine.gpus = 4;
+    plan = make_plan(config, device, resources, std::int64_t{1} << 40);
+    MachineExecutor executor(machine);
+    return run_plan(plan, resources, executor, tracer, observer, options);
+  }
+};
+
+TEST_CASE("a problem that spans GPUs runs on a worker for each, and others on the first") {
+  const auto gpus = GENERATE(std::int64_t{2}, std::int64_t{3}, std::int64_t{4});
+  MachineRun b("none", gpus);
+  const auto rows = b.run();
+  REQUIRE(rows.size() == 4);
+  CHECK(b.started.size() == static_cast<std::size_t>(gpus));
+  for (int i = 0; i < 3; ++i) {
+    INFO(rows[i].reason);
+    CHECK(rows[i].status == Status::passed);
+    // The slowest rank's time, and the time between the first and the last to begin.
+    CHECK(rows[i].samples_us == std::vector<double>(20, 9.0 + static_cast<double>(gpus)));
+    CHECK(rows[i].skews_us == std::vector<double>(20, 2.0 * static_cast<double>(gpus - 1)));
+    CHECK(rows[i].verification->elements == 8 * gpus);
+  }
+  CHECK(rows[3].status == Status::passed);
+  CHECK(rows[3].samples_us == std::vector<double>(20, 10.0));
+  CHECK(rows[3].skews_us.empty());
+}
+
+TEST_CASE("what a rank suffers ends the workers of all, and the reason names it") {
+  struct Case {
+    const char* fault;
+    Status status;
+    const char* reason;
+    bool others_too;  ///< it befalls every variant
+  };
+  const auto c = GENERATE(
+      Case{"kill_launch", Status::failed,
+           "rank 1: the worker process ended during launch of second: signal 9", false},
+      Case{"hang_launch", Status::failed, "rank 0: rank 1 has told nothing for 1 s", false},
+      Case{"no_memory", Status::failed, "rank 1: no memory", true},
+      Case{"wrong", Status::incorrect, "first y of rank 1[3]", true});
+  MachineRun b(c.fault, 3);
+  const auto rows = b.run();
+  REQUIRE(rows.size() == 4);
+  for (int i = 0; i < 3; ++i) {
+    INFO(c.fault << ": " << rows[i].reason);
+    const bool is_hit = c.others_too || i == 1;
+    CHECK(rows[i].status == (is_hit ? c.status : Status::passed));
+    if (is_hit) CHECK_THAT(rows[i].reason, contains_text(c.reason));
+  }
+  INFO(rows[3].reason);
+  CHECK(rows[3].status == Status::passed);
+}
+
+TEST_CASE("ranks wait so long for one that does not come, and no longer") {
+  MachineRun b("late", 2);
+  const auto rows = b.run();
+  CHECK_THAT(rows[0].reason,
+             contains_text("rank 0: rank 1 has not come to the meeting within 1 s"));
+  CHECK(rows[0].status == Status::failed);
+  for (int i = 1; i < 4; ++i) {
+    INFO(rows[i].reason);
+    CHECK(rows[i].status == Status::passed);
+  }
+}
+
+TEST_CASE("cells that span more GPUs than the machine has are skipped") {
+  MachineRun b("none", 5);
+  const auto rows = b.run();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(rows[i].status == Status::skipped);
+    CHECK(rows[i].reason == "spans 5 GPUs, of which 4 can be used here");
+  }
+  CHECK(rows[3].status == Status::passed);
+  CHECK(b.started == std::vector<int>{0});
+}
+
+}  // namespace
+}  // namespace gpuexp::test
