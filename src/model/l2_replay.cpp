@@ -28,8 +28,41 @@ L2Replay::L2Replay(const DeviceSpec& device, std::uint64_t one_of)
   touches_of_epoch_ = static_cast<std::uint64_t>(std::max(1.0, l2_granules_ / kEpochs));
 }
 
-bool L2Replay::follows(std::uint64_t page) const {
-  return one_of_ == 1 || random_bits(0, page) % one_of_ == 0;
+L2Replay::Followed::Followed(const ByteRange& range, std::uint64_t one_of)
+    : one_of_(one_of), first_(range.begin >> kPageShift) {
+  const std::uint64_t pages = ((range.end - 1) >> kPageShift) - first_ + 1;
+  if (one_of == 1 || pages > kMostPages) return;
+  bits_.resize((pages + kBits - 1) / kBits);
+  for (std::uint64_t i = 0; i < pages; ++i) {
+    if (is_chosen(first_ + i)) bits_[i / kBits] |= std::uint64_t{1} << i % kBits;
+  }
+}
+
+bool L2Replay::Followed::is_chosen(std::uint64_t page) const {
+  return one_of_ == 1 || (random_bits(0, page) & (one_of_ - 1)) == 0;
+}
+
+std::uint64_t L2Replay::Followed::next(std::uint64_t page, std::uint64_t last) const {
+  if (bits_.empty()) {
+    while (page <= last && !is_chosen(page))
+      ++page;
+    return page;
+  }
+  std::uint64_t word = (page - first_) / kBits;
+  std::uint64_t bits = bits_[word] >> (page - first_) % kBits;
+  if (bits != 0) return page + static_cast<std::uint64_t>(std::countr_zero(bits));
+  while (++word <= (last - first_) / kBits) {
+    bits = bits_[word];
+    if (bits != 0)
+      return first_ + word * kBits + static_cast<std::uint64_t>(std::countr_zero(bits));
+  }
+  return last + 1;
+}
+
+const L2Replay::Followed& L2Replay::followed_of(const ByteRange& range) {
+  const auto known = followed_.find({range.begin, range.end});
+  if (known != followed_.end()) return known->second;
+  return followed_.try_emplace({range.begin, range.end}, range, one_of_).first->second;
 }
 
 L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
@@ -45,23 +78,22 @@ L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
 
 // Calls touch(granule, begin, end) for each that is followed, with the bytes of it in the range.
 template <class Touch>
-void L2Replay::for_granules(const ByteRange& range, Sums& sums, const Touch& touch) {
-  constexpr std::uint64_t kPage = std::uint64_t{1} << kPageShift;
+void L2Replay::for_granules(const ByteRange& range, const Followed& followed, Sums& sums,
+                            const Touch& touch) {
   constexpr std::uint64_t kGranule = std::uint64_t{1} << kGranuleShift;
+  const std::uint64_t last_page = (range.end - 1) >> kPageShift;
   sums.asked +=
       static_cast<double>(((range.end - 1) >> kGranuleShift) - (range.begin >> kGranuleShift) + 1);
-  for (std::uint64_t at = range.begin; at < range.end;) {
-    const std::uint64_t end = std::min(range.end, (at / kPage + 1) * kPage);
-    if (follows(at >> kPageShift)) {
-      while (at < end) {
-        const std::uint64_t first = at / kGranule * kGranule;
-        const std::uint64_t last = std::min(end, first + kGranule);
-        sums.followed += 1;
-        touch(granule_at(at), at - first, last - first);
-        at = last;
-      }
+  for (std::uint64_t page = followed.next(range.begin >> kPageShift, last_page); page <= last_page;
+       page = page < last_page ? followed.next(page + 1, last_page) : page + 1) {
+    const std::uint64_t end = std::min(range.end, (page + 1) << kPageShift);
+    for (std::uint64_t at = std::max(range.begin, page << kPageShift); at < end;) {
+      const std::uint64_t first = at / kGranule * kGranule;
+      const std::uint64_t last = std::min(end, first + kGranule);
+      sums.followed += 1;
+      touch(granule_at(at), at - first, last - first);
+      at = last;
     }
-    at = end;
   }
 }
 
@@ -126,6 +158,8 @@ void L2Replay::write_back(Granule& granule) {
 // Sectors of one granule that are asked for together are missing together.
 void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
                     const ByteRange& within) {
+  if (within.begin >= within.end) return;
+  const Followed& followed = followed_of(within);
   const Granule* last = nullptr;
   double missing = 0;
   std::uint64_t counted_to = 0;  // sectors of the granule
@@ -133,51 +167,56 @@ void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
     if (moved.begin >= moved.end) continue;
-    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
-      const bool is_new = &granule != last;
-      if (is_new) {
-        missing = missing_share(granule);
-        counted_to = 0;
-        last = &granule;
-        reads_.bytes.read += granule_bytes_ * missing;
-      }
-      const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
-      counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
-      reads_.bytes.read_sectors +=
-          missing * static_cast<double>(counted_to - std::min(first, counted_to));
-      granule.is_filled = true;
-      use(granule);
-    });
+    for_granules(moved, followed, reads_,
+                 [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+                   const bool is_new = &granule != last;
+                   if (is_new) {
+                     missing = missing_share(granule);
+                     counted_to = 0;
+                     last = &granule;
+                     reads_.bytes.read += granule_bytes_ * missing;
+                   }
+                   const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
+                   counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
+                   reads_.bytes.read_sectors +=
+                       missing * static_cast<double>(counted_to - std::min(first, counted_to));
+                   granule.is_filled = true;
+                   use(granule);
+                 });
   }
 }
 
 void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
                      const ByteRange& within) {
+  if (within.begin >= within.end) return;
+  const Followed& followed = followed_of(within);
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
     if (moved.begin >= moved.end) continue;
-    for_granules(moved, writes_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
-      if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
-      std::array<std::uint32_t, 2> bytes{};
-      if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
-      if (end > kL2SectorBytes)
-        bytes[1] = bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
-      use(granule);
-      make_dirty(granule, bytes);
-    });
+    for_granules(
+        moved, followed, writes_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+          if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
+          std::array<std::uint32_t, 2> bytes{};
+          if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
+          if (end > kL2SectorBytes)
+            bytes[1] =
+                bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
+          use(granule);
+          make_dirty(granule, bytes);
+        });
   }
 }
 
-// Of a range of not too many pages, those that are followed.
 const std::vector<std::uint64_t>& L2Replay::followed_pages(const ByteRange& range) {
-  const std::uint64_t first = range.begin >> kPageShift;
+  const auto [pages, is_new] = followed_pages_.try_emplace({range.begin, range.end});
+  if (!is_new) return pages->second;
+  const Followed& followed = followed_of(range);
   const std::uint64_t last = (range.end - 1) >> kPageShift;
-  const auto [at, is_new] = followed_.try_emplace({first, last});
-  for (std::uint64_t page = first; is_new && page <= last; ++page) {
-    if (follows(page)) at->second.push_back(page);
-  }
-  return at->second;
+  for (std::uint64_t page = followed.next(range.begin >> kPageShift, last); page <= last;
+       page = page < last ? followed.next(page + 1, last) : page + 1)
+    pages->second.push_back(page);
+  return pages->second;
 }
 
 // Of a large range as many accesses are followed as pages. A small one may have fewer pages
@@ -188,23 +227,20 @@ void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, cons
   constexpr std::uint64_t kManyPages = 16;  // that are followed, so that there are some
   const std::uint64_t pages =
       ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
-  const bool is_small = one_of_ > 1 && pages < kManyPages * one_of_;
   const std::vector<std::uint64_t> none;
-  const std::vector<std::uint64_t>& followed = is_small ? followed_pages(anywhere) : none;
-  const double share = is_small ? static_cast<double>(followed.size()) / static_cast<double>(pages)
-                                : 1 / static_cast<double>(one_of_);
+  const std::vector<std::uint64_t>& followed = one_of_ > 1 ? followed_pages(anywhere) : none;
+  const double share = one_of_ > 1 && pages < kManyPages * one_of_
+                           ? static_cast<double>(followed.size()) / static_cast<double>(pages)
+                           : 1 / static_cast<double>(one_of_);
   sums.asked += count * share * static_cast<double>(one_of_);
   left_over_ += count * share;
   for (; left_over_ >= 1 && share > 0; left_over_ -= 1) {
-    std::uint64_t at = 0;
-    do {
-      at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
-      if (is_small) {
-        const std::uint64_t page = followed[random_bits(2, random_) % followed.size()];
-        at = std::clamp((page << kPageShift) + at % (std::uint64_t{1} << kPageShift),
-                        anywhere.begin, anywhere.end - 1);
-      }
-    } while (!follows(at >> kPageShift));
+    std::uint64_t at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
+    if (!followed.empty()) {
+      const std::uint64_t page = followed[random_bits(2, random_) % followed.size()];
+      at = std::clamp((page << kPageShift) + at % (std::uint64_t{1} << kPageShift), anywhere.begin,
+                      anywhere.end - 1);
+    }
     sums.followed += 1;
     touch(granule_at(at), at / kL2SectorBytes % 2);
   }

@@ -29,7 +29,7 @@ struct DramBytes {
 
 class L2Replay {
  public:
-  /// Follows one page of `one_of`.
+  /// Follows one page of `one_of`, a power of two.
   L2Replay(const DeviceSpec& device, std::uint64_t one_of);
 
   /// The ranges, `shift` bytes further on, as far as they are in `within`.
@@ -66,10 +66,31 @@ class L2Replay {
     DramBytes of_all() const;
   };
 
-  bool follows(std::uint64_t page) const;
+  /// Which pages of a range are followed. A bit for each is looked up once for each page that is
+  /// asked for, and there are many; of a range larger than a GPU's memory, a hash is computed.
+  class Followed {
+   public:
+    Followed(const ByteRange& range, std::uint64_t one_of);
+
+    /// The first one from this page on, up to `last`; of none, a page behind it.
+    std::uint64_t next(std::uint64_t page, std::uint64_t last) const;
+
+   private:
+    static constexpr std::uint64_t kBits = 64;
+    static constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26;  // 256 GiB
+
+    bool is_chosen(std::uint64_t page) const;
+
+    std::uint64_t one_of_;
+    std::uint64_t first_;
+    std::vector<std::uint64_t> bits_;
+  };
+
+  const Followed& followed_of(const ByteRange& range);
   Granule& granule_at(std::uint64_t address);
   template <class Touch>
-  void for_granules(const ByteRange& range, Sums& sums, const Touch& touch);
+  void for_granules(const ByteRange& range, const Followed& followed, Sums& sums,
+                    const Touch& touch);
   const std::vector<std::uint64_t>& followed_pages(const ByteRange& range);
   template <class Touch>
   void scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch);
@@ -99,7 +120,9 @@ class L2Replay {
   double dirty_count_ = 0;
   std::uint32_t dirtied_ = 0;
   std::uint64_t random_ = 1;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> followed_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Followed> followed_;
+  /// Of ranges that are scattered over.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> followed_pages_;
   double left_over_ = 0;  ///< of scattered accesses, of which one of many is followed
   Sums reads_;
   Sums writes_;

@@ -1,6 +1,8 @@
 // What L2 fetches and writes back of ranges that are read and written one after the other.
 #include "model/l2_replay.hpp"
 
+#include <array>
+
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -127,6 +129,32 @@ TEST_CASE("a page of many stands for the others", "[l2_replay]") {
     l2.write(first_bytes(kFootprint), 0, kAnywhere);
     CHECK(l2.take().written == Approx(kFootprint - (256 << 10)).epsilon(0.02));
   }
+}
+
+TEST_CASE("the same pages are followed, however large the buffer is", "[l2_replay]") {
+  const auto fetched = [](const ByteRange& within) {
+    L2Replay l2(small_device(), 16);
+    std::vector<ByteRange> ranges;
+    for (std::uint64_t at = kBase; at < kBase + (32 << 20); at += 30'000)
+      ranges.push_back({at, at + 20'000});
+    l2.read(ranges, 4096, within);
+    l2.write(ranges, 100, within);
+    const DramBytes bytes = l2.take();
+    return std::array{bytes.read, bytes.read_sectors, bytes.written};
+  };
+  CHECK(fetched({kBase, kBase + (64 << 20)}) == fetched(kAnywhere));
+}
+
+TEST_CASE("of scattered accesses those to a page of many stand for the others", "[l2_replay]") {
+  constexpr std::uint64_t kBuffer = std::uint64_t{8} << 20;  // eight times L2
+  constexpr double kAccesses = 1e6;
+  const auto fetched = [](std::uint64_t one_of) {
+    L2Replay l2(small_device(), one_of);
+    l2.read_scattered({kBase, kBase + kBuffer}, kAccesses);
+    return l2.take();
+  };
+  CHECK(fetched(4).read == Approx(fetched(1).read).epsilon(0.01));
+  CHECK(fetched(4).read_sectors == Approx(fetched(1).read_sectors).epsilon(0.01));
 }
 
 TEST_CASE("scattered accesses find what L2 has of their buffer", "[l2_replay]") {
