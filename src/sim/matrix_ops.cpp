@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
@@ -89,34 +90,66 @@ GPUEXP_INLINED void pack_halves(const Floats& low, const Floats& high, Lanes32& 
     pairs[l] = half(low[l]) | half(high[l]) << 16;
 }
 
+GPUEXP_INLINED FloatRow row_at(const float* values) {
+  FloatRow row;
+  std::memcpy(&row, values, sizeof row);
+  return row;
+}
+
+// Lanes hold four elements of each column of B side by side: rows of it are these, across.
+GPUEXP_INLINED void rows_of_columns(const Floats& columns, FloatRow* rows) {
+  const FloatRow of0 = row_at(&columns[0]), of2 = row_at(&columns[8]);
+  const FloatRow of4 = row_at(&columns[16]), of6 = row_at(&columns[24]);
+  const auto pair = [](FloatRow x, FloatRow y, auto at) {
+    if constexpr (at == 0) return __builtin_shufflevector(x, y, 0, 4, 8, 12, 1, 5, 9, 13);
+    return __builtin_shufflevector(x, y, 2, 6, 10, 14, 3, 7, 11, 15);
+  };
+  const auto set = [&](auto at) {
+    const FloatRow left = pair(of0, of2, at);
+    const FloatRow right = pair(of4, of6, at);
+    rows[at] = __builtin_shufflevector(left, right, 0, 1, 2, 3, 8, 9, 10, 11);
+    rows[at + 1] = __builtin_shufflevector(left, right, 4, 5, 6, 7, 12, 13, 14, 15);
+  };
+  set(std::integral_constant<unsigned, 0>{});
+  set(std::integral_constant<unsigned, 2>{});
+}
+
+// Each of four lanes holds two neighbours of a row of C and D, one in each of two registers.
+GPUEXP_INLINED void rows_of_pairs(const Floats& even, const Floats& odd, FloatRow* rows) {
+  for (unsigned m = 0; m < kM / 2; m += 2) {
+    const FloatRow first = row_at(&even[kQuarter * m]);
+    const FloatRow second = row_at(&odd[kQuarter * m]);
+    rows[m] = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+    rows[m + 1] = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+}
+GPUEXP_INLINED void pairs_of_rows(const FloatRow* rows, Floats& even, Floats& odd) {
+  for (unsigned m = 0; m < kM / 2; m += 2) {
+    const FloatRow x = __builtin_shufflevector(rows[m], rows[m + 1], 0, 2, 4, 6, 8, 10, 12, 14);
+    const FloatRow y = __builtin_shufflevector(rows[m], rows[m + 1], 1, 3, 5, 7, 9, 11, 13, 15);
+    std::memcpy(&even[kQuarter * m], &x, sizeof x);
+    std::memcpy(&odd[kQuarter * m], &y, sizeof y);
+  }
+}
+
 // With each multiply-add rounded in fp32.
 GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
-  float a[kM][kMostK];
-  float b[kMostK][kN];
+  Floats a[2][kMostK / kQuarter];  // by half of the rows, and by four of k
+  FloatRow b[kMostK];
   Floats in;
   unsigned k = 0;
   for (unsigned r = 0; k < k_count; ++r) {
     for (unsigned i = 0; i < per_register; ++i, k += kQuarter) {
-      for (unsigned half = 0; half < 2; ++half) {
-        read_floats(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i, in);
-        for (unsigned m = 0; m < kM / 2; ++m)
-          std::memcpy(&a[m + 8 * half][k], &in[kQuarter * m], kQuarter * sizeof a[0][0]);
-      }
+      for (unsigned half = 0; half < 2; ++half)
+        read_floats(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i,
+                    a[half][k / kQuarter]);
       read_floats(warp.registers[next_register(op.from[1], r).index], type, i, in);
-      for (unsigned l = 0; l < kLanes; ++l)
-        b[k + l % kQuarter][l / kQuarter] = in[l];
+      rows_of_columns(in, b + k);
     }
   }
-  float sum[kM][kN];
-  const auto for_each_sum = [&](auto use) {
-    for (unsigned i = 0; i < 4; ++i) {
-      for (unsigned l = 0; l < kLanes; ++l)
-        use(i, l, sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2]);
-    }
-  };
   const bool is_half = op.kind2 != 0;  // C and D are fp16
   std::array<Floats, 4> c;
   for (unsigned i = 0; i < 4; ++i) {
@@ -127,18 +160,15 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
       std::memcpy(&c[i], &bits, sizeof c[i]);
     }
   }
-  for_each_sum([&](unsigned i, unsigned l, float& element) { element = c[i][l]; });
-  for (unsigned m = 0; m < kM; ++m) {
-    FloatRow row;
-    std::memcpy(&row, sum[m], sizeof row);
-    for (unsigned j = 0; j < k_count; ++j) {
-      FloatRow factors;
-      std::memcpy(&factors, b[j], sizeof factors);
-      row += a[m][j] * factors;
+  for (unsigned half = 0; half < 2; ++half) {
+    FloatRow rows[kM / 2];
+    rows_of_pairs(c[2 * half], c[2 * half + 1], rows);
+    for (unsigned m = 0; m < kM / 2; ++m) {
+      for (unsigned j = 0; j < k_count; ++j)
+        rows[m] += a[half][j / kQuarter][kQuarter * m + j % kQuarter] * b[j];
     }
-    std::memcpy(sum[m], &row, sizeof row);
+    pairs_of_rows(rows, c[2 * half], c[2 * half + 1]);
   }
-  for_each_sum([&](unsigned i, unsigned l, float element) { c[i][l] = element; });
   for (unsigned i = 0; i < 4; i += is_half ? 2 : 1) {
     Lanes32 d;
     if (is_half) {
