@@ -121,9 +121,11 @@ class KernelRun {
     blocks.step = places_;
     blocks.resident = kernel_.blocks_per_sm;
     if (cluster_ == 1) blocks.columns = kernel_.step->shape.grid.x;
+    blocks.stops_if_uneven = cluster_ == 1;
     SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
-    const bool is_even = cluster_ > 1 || are_alike(sm) ||
-                         static_cast<std::int64_t>(sm.starts.size()) == blocks.count;
+    blocks.stops_if_uneven = false;
+    const bool is_even =
+        cluster_ > 1 || sm.is_even() || static_cast<std::int64_t>(sm.starts.size()) == blocks.count;
     if (!is_even) {
       blocks.order = spread_order(blocks.count);
       sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
@@ -164,12 +166,6 @@ class KernelRun {
   }
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
-
-  static bool are_alike(const SmTime& sm) {
-    constexpr double kAlike = 1.1;
-    return static_cast<double>(sm.most_instructions) <=
-           kAlike * static_cast<double>(sm.fewest_instructions);
-  }
 
   // Blocks that differ in their work, as those of a triangle's rows do: of the first ones that come
   // none may be like the mean. So each is followed by the one as far from the other end.

@@ -19,6 +19,10 @@ namespace gpuexp {
 
 namespace {
 
+/// Blocks on places that were taken at one time.
+constexpr std::int64_t kMostWaves = 3;
+constexpr std::uint64_t kEnoughInstructions = 100'000;
+
 class SmRun {
  public:
   SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
@@ -28,6 +32,7 @@ class SmRun {
 
  private:
   bool has_enough() const;
+  bool is_in_vain();
   SmSums sums() const;
   void add_busy(SmBusy& busy) const;
   /// Of a clock of the turns that are timed.
@@ -66,6 +71,7 @@ class SmRun {
   int timed_out_ = 0;  ///< warps that try phases, since one has ended
   double now_ = 0;
   double skipped_ = 0;              ///< clocks of turns that were not timed
+  std::uint64_t next_look_ = 0;     ///< whether blocks differ, after so many instructions
   std::uint64_t blocks_ended_ = 0;  ///< clusters, of which one has as many blocks as another
   SteadyState steady_;
 };
@@ -92,9 +98,14 @@ SmTime SmRun::run() {
   for (int i = 0; i < blocks_.resident; ++i)
     start_cluster(0);
   constexpr std::uint64_t kAskEvery = 1 << 16;
+  constexpr std::uint64_t kLookEvery = 1 << 12;
   while (!resident_.empty()) {
     if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
     issue_next();
+    if (blocks_.stops_if_uneven && blocks_ended_ > 0 && time_.instructions >= next_look_) {
+      next_look_ = time_.instructions + kLookEvery;
+      if (is_in_vain()) break;
+    }
     if (time_.instructions >= steady_.window_end() && !blocks_.times_all) end_window();
   }
   for (const auto& sm : sms_) {
@@ -111,12 +122,26 @@ SmTime SmRun::run() {
 // wave takes. Short ones need more of them until their queues are full, and of long ones the first
 // takes hardly longer than others.
 bool SmRun::has_enough() const {
-  constexpr std::uint64_t kEnoughInstructions = 100'000;
   constexpr std::uint64_t kLongInstructions = 2'000'000;
-  const std::int64_t least_waves = time_.instructions >= kLongInstructions ? 2 : 3;
+  const std::int64_t least_waves =
+      time_.instructions >= kLongInstructions ? kMostWaves - 1 : kMostWaves;
   const std::int64_t left = blocks_.count - next_block_;
   return left == 0 || (next_block_ >= least_waves * blocks_.resident &&
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
+}
+
+// Of blocks that have ended, and of those that have not yet, one has more instructions than another
+// by so many that the rest do not matter, and not all will be executed.
+bool SmRun::is_in_vain() {
+  const std::int64_t least = std::max<std::int64_t>(next_block_, kMostWaves * blocks_.resident);
+  if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
+  if (least + (blocks_.count - least) % blocks_.resident >= blocks_.count) return false;
+  const std::uint64_t most = time_.most_instructions;
+  for (const auto& cluster : resident_)
+    time_.most_instructions = std::max(time_.most_instructions, cluster->instructions);
+  if (!time_.is_even()) return true;
+  time_.most_instructions = most;
+  return false;
 }
 
 // With what the SMs' parts have served so far.

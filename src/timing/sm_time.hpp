@@ -36,6 +36,8 @@ struct BlocksOfSm {
   /// Not empty: a permutation of 0 to count - 1, in which they come.
   std::vector<std::int64_t> order = {};
   bool times_all = false;  ///< turns of long loops, too
+  /// Whoever asks has no use for a run of some of the blocks that differ: it ends once they do.
+  bool stops_if_uneven = false;
 
   /// In the grid, of the i-th that comes.
   std::int64_t number(std::int64_t i) const {
@@ -54,6 +56,13 @@ struct SmTime : SmSums {
   std::uint64_t fewest_instructions = ~std::uint64_t{0};
   std::uint64_t most_instructions = 0;
   double block_clocks = 0;  ///< from each one's start to its end, all of them
+
+  /// Whether blocks have about as many instructions as each other.
+  bool is_even() const {
+    constexpr double kAlike = 1.1;
+    return static_cast<double>(most_instructions) <=
+           kAlike * static_cast<double>(fewest_instructions);
+  }
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are

@@ -260,6 +260,31 @@ TEST_CASE("blocks follow each other on their SM", "[timing]") {
   CHECK((4002 - many.starts.size()) % 4 == 0);
 }
 
+TEST_CASE("a run of blocks that differ ends once they do, where some would not be executed",
+          "[timing]") {
+  // As many turns as the block's number, and at least `least`.
+  const auto time_of = [](int least, std::int64_t blocks, bool stops) {
+    const std::string code =
+        line("S2R R1, SR_CTAID.X", stall(10)) +
+        line(fmt::format("IADD3 R1, R1, {:#x}, RZ", least), stall(6)) +
+        line("MOV R0, RZ", stall(6)) + line("IADD3 R0, R0, 0x1, RZ", stall(6)) +
+        line("ISETP.LT.AND P0, PT, R0, R1, PT", stall(6)) + line("@P0 BRA 0x30", stall(5)) + kExit;
+    BlocksOfSm of{blocks, 400, 2};
+    of.stops_if_uneven = stops;
+    return TimedRun(code, 4 * sim::kLanes).time(figures(), of);
+  };
+  const SmTime whole = time_of(4000, 200, false);
+  const SmTime ended = time_of(4000, 200, true);
+  CHECK_FALSE(whole.is_even());
+  CHECK_FALSE(ended.is_even());
+  CHECK(ended.instructions < whole.instructions);
+  CHECK(ended.starts.size() < 200);
+  // Those that do not differ, and those of which all are executed, are timed to their end.
+  CHECK(time_of(100'000, 20, true).is_even());
+  CHECK(time_of(100'000, 20, true).clocks == time_of(100'000, 20, false).clocks);
+  CHECK(time_of(4000, 6, true).clocks == time_of(4000, 6, false).clocks);
+}
+
 TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
   constexpr std::int64_t kBytes = 16 * 1024;
   SectorCache cache(kBytes);
