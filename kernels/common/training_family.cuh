@@ -111,8 +111,9 @@ struct StepFamily : FamilyOf<Problem, Data> {
   StepFamily& state(std::string name, void* Data::*member, Type type, Count count,
                     OnProblem<Tolerance()> own_tolerance) {
     this->add_buffer(std::move(name), BufferRole::in_out, OnProblem<DataType()>(type).erased(),
-                     OnProblem<std::int64_t()>(count).erased(), [member](void* d, void* pointer) {
-                       static_cast<Data*>(d)->*member = pointer;
+                     OnProblem<std::int64_t()>(count).erased(),
+                     [member](void* d, const std::vector<void*>& of_ranks, int own) {
+                       static_cast<Data*>(d)->*member = of_ranks[static_cast<std::size_t>(own)];
                      });
     this->set_own_tolerance(own_tolerance.erased());
     return *this;

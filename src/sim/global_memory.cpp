@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +26,30 @@ void for_overlap(const GlobalBuffer& buffer, std::uint64_t begin, std::size_t by
   const std::uint64_t first = std::max(begin, buffer.begin());
   const std::uint64_t end = std::min(begin + bytes, buffer.end());
   if (first < end) function(first, static_cast<std::size_t>(end - first));
+}
+
+AddressRange range_of(const void* begin, std::size_t bytes) {
+  return {address_of(begin), address_of(begin) + bytes};
+}
+
+std::size_t bytes_of(const HostLoop& loop) {
+  return static_cast<std::size_t>(loop.items * loop.item_bytes);
+}
+
+/// Smaller fills take no longer than noting them for later.
+constexpr std::size_t kLeastLate = std::size_t{1} << 16;
+
+/// write(at, count) writes so many bytes from the at-th on, of which there are kLeastLate or more:
+/// its items are of so many that parts of a loop are not small, and divide the bytes.
+template <class Write>
+HostLoop loop_over_bytes(void* to, std::size_t bytes, const Write& write) {
+  const std::size_t item = bytes % 4 == 0 ? 4 : 1;
+  return {static_cast<std::int64_t>(bytes / item),
+          [write, item](std::int64_t first, std::int64_t end) {
+            write(static_cast<std::size_t>(first) * item,
+                  static_cast<std::size_t>(end - first) * item);
+          },
+          to, static_cast<std::int64_t>(item)};
 }
 
 template <class T>
@@ -237,13 +262,84 @@ void GlobalMemory::note_copy(const void* to, const void* from, std::size_t bytes
   target->set_as(address_of(to), *source, address_of(from), bytes);
 }
 
-void GlobalMemory::fill_later(const HostLoop& loop) {
-  const auto bytes = static_cast<std::size_t>(loop.items * loop.item_bytes);
-  GlobalBuffer* const buffer = find(address_of(loop.to), bytes);
-  if (!buffer) return loop.run(0, loop.items);
-  note_fill(loop.to, bytes);
-  buffer->make_all(1);
-  buffer->fill_later(loop);
+void GlobalMemory::set_constant(const void* begin) {
+  if (GlobalBuffer* const buffer = find(begin)) buffer->set_constant();
+}
+
+bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> arguments) {
+  const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
+  if (!target) return false;
+  std::vector<AddressRange> reads;
+  // Compilers align addresses within an argument, as they do within a structure of the host.
+  std::uint64_t word = 0;
+  for (std::size_t at = 0; at + sizeof word <= arguments.size(); at += sizeof word) {
+    std::memcpy(&word, arguments.data() + at, sizeof word);
+    for (const GlobalBuffer& buffer : buffers_) {
+      if (&buffer == target || word < buffer.begin() || word >= buffer.end()) continue;
+      if (!buffer.is_constant()) return false;
+      reads.push_back({buffer.begin(), buffer.end()});
+    }
+  }
+  if (reads.empty()) return fill_from({}, loop);
+  // Which of their items an item is made from is not known.
+  HostLoop reader = loop;
+  const auto once = std::make_shared<std::once_flag>();
+  reader.run = [this, once, reads, loop](std::int64_t first, std::int64_t end) {
+    std::call_once(*once, [&] {
+      for (const AddressRange& read : reads)
+        make(reinterpret_cast<const void*>(read.begin), read.end - read.begin);
+    });
+    loop.run(first, end);
+  };
+  return fill_from(std::move(reads), std::move(reader));
+}
+
+bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
+  GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
+  if (!target) return false;
+  const void* const to = loop.to;
+  const std::size_t bytes = bytes_of(loop);
+  auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads));
+  prepare_to_write(fill->range());
+  note_fill(to, bytes);
+  target->fill_later(std::move(fill));
+  return true;
+}
+
+void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes) {
+  const HostLoop loop = loop_over_bytes(to, bytes, [to, value](std::size_t at, std::size_t count) {
+    std::memset(static_cast<std::byte*>(to) + at, value, count);
+  });
+  if (bytes >= kLeastLate && fill_from({}, loop)) return;
+  prepare_to_write(range_of(to, bytes));
+  std::memset(to, value, bytes);
+  note_fill(to, bytes);
+}
+
+void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
+  const GlobalBuffer* const source = find(address_of(from), bytes);
+  const GlobalBuffer* const target = find(address_of(to), bytes);
+  const bool may_wait = source && source != target && source->is_constant();
+  const HostLoop loop =
+      loop_over_bytes(to, bytes, [this, to, from](std::size_t at, std::size_t count) {
+        const std::byte* const first = static_cast<const std::byte*>(from) + at;
+        make(first, count);
+        std::memcpy(static_cast<std::byte*>(to) + at, first, count);
+      });
+  if (bytes < kLeastLate || !may_wait || !fill_from({range_of(from, bytes)}, loop)) {
+    make(from, bytes);
+    make(to, bytes);  // of which `from` may be a part
+    prepare_to_write(range_of(to, bytes));
+    std::memmove(to, from, bytes);
+  }
+  note_copy(to, from, bytes);
+}
+
+void GlobalMemory::prepare_to_write(const AddressRange& range) {
+  for (const GlobalBuffer& buffer : buffers_)
+    buffer.make_readers(range);
+  for (GlobalBuffer& buffer : buffers_)
+    buffer.leave(range);
 }
 
 void GlobalMemory::make(const void* begin, std::size_t bytes) const {
@@ -277,14 +373,23 @@ std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
   throw Fault(FaultKind::out_of_bounds, describe_outside(address, bytes), address);
 }
 
+namespace {
+
+// Where lanes lie side by side, as they do most often, all at once.
+void make_lanes(const GlobalBuffer& buffer, const MemoryAccess& access) {
+  const std::uint64_t bytes = access.shape.last - access.shape.first + access.width;
+  if (bytes <= std::uint64_t{kLanes} * access.width) return buffer.make(access.shape.first, bytes);
+  for_each_lane(access.lanes, [&](unsigned l) { buffer.make(access.address[l], access.width); });
+}
+
+}  // namespace
+
 bool GlobalMemory::holds(const MemoryAccess& access) const {
   const AccessShape& shape = access.shape;
   if (!shape.is_aligned) return false;
   for (const GlobalBuffer& buffer : buffers_) {
     if (!buffer.has(shape.first, shape.last - shape.first + access.width)) continue;
-    if (!buffer.is_made())
-      for_each_lane(access.lanes,
-                    [&](unsigned l) { buffer.make(access.address[l], access.width); });
+    if (!buffer.is_made()) make_lanes(buffer, access);
     return true;
   }
   return false;

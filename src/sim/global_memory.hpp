@@ -2,12 +2,14 @@
 // their bytes have been written.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,18 +94,41 @@ class GlobalBuffer {
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
 
-  /// What the loop writes is made when it is first asked for with make(); until then it counts as
-  /// written all the same. The buffer holds all of it.
-  void fill_later(HostLoop loop) { late_fill_ = std::make_unique<LateFill>(std::move(loop)); }
-  void make(std::uint64_t address, std::size_t bytes) const {
-    if (late_fill_) late_fill_->make(address, bytes);
+  /// What the fill writes is made when it is first asked for with make(); until then it counts as
+  /// written all the same. The buffer holds all of it. While no kernel runs.
+  void fill_later(std::unique_ptr<LateFill> fill) {
+    leave(fill->range());
+    late_fills_.push_back(std::move(fill));
   }
-  bool is_made() const { return !late_fill_; }
+  void make(std::uint64_t address, std::size_t bytes) const {
+    for (const auto& fill : late_fills_)
+      fill->make(address, bytes);
+  }
+  bool is_made() const { return late_fills_.empty(); }
   /// No more is to be made of it then.
   void make_all(unsigned threads) {
-    if (late_fill_) late_fill_->make_all(threads);
-    late_fill_.reset();
+    for (const auto& fill : late_fills_)
+      fill->make_all(threads);
+    late_fills_.clear();
   }
+  /// The range is about to be written as a whole: nothing is made there any more.
+  void leave(const AddressRange& range) {
+    std::erase_if(late_fills_, [&](const auto& fill) { return range.has(fill->range()); });
+    for (const auto& fill : late_fills_)
+      fill->leave(range);
+  }
+  /// Makes what reads the range: it is about to be written.
+  void make_readers(const AddressRange& range) const {
+    for (const auto& fill : late_fills_) {
+      if (std::any_of(fill->reads().begin(), fill->reads().end(),
+                      [&](const AddressRange& read) { return read.meets(range); }))
+        fill->make_all(1);
+    }
+  }
+
+  /// No kernel stores to it: what is copied from it may be made later.
+  bool is_constant() const { return is_constant_; }
+  void set_constant() { is_constant_ = true; }
 
   /// Whether something has stored to it, since this was last forgotten.
   bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
@@ -132,7 +157,8 @@ class GlobalBuffer {
   std::string name_;
   std::optional<ByteMarks> written_;  ///< none: all bytes are
   std::optional<ByteMarks> stores_;
-  std::unique_ptr<LateFill> late_fill_;  ///< null: all is there
+  std::vector<std::unique_ptr<LateFill>> late_fills_;  ///< of ranges; none: all is there
+  bool is_constant_ = false;
   Flag stored_;
 };
 
@@ -150,9 +176,16 @@ class GlobalMemory {
   /// To be called between kernels: later ones need not look bytes up in buffers that are full.
   void settle();
 
-  /// The loop's contents are made where somebody asks for them: kernels by at(), the host by
-  /// make(). Of what lies in no buffer, at once.
-  void fill_later(const HostLoop& loop);
+  /// Kernels do not store to the buffer that begins there.
+  void set_constant(const void* begin);
+  /// Contents that are made where somebody asks for them: kernels by at(), the host by make().
+  /// `arguments` are those of the kernel that the loop stands for: it reads the buffers that their
+  /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
+  /// writes outside of every buffer, or what it reads kernels may change before.
+  bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {});
+  /// Fills and copies of bytes, likewise where they are large.
+  void set(void* to, unsigned char value, std::size_t bytes);
+  void copy(void* to, const void* from, std::size_t bytes);
   /// So that the host may read a range, or all there is.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
@@ -169,6 +202,11 @@ class GlobalMemory {
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
 
  private:
+  /// False where it writes outside of every buffer.
+  bool fill_from(std::vector<AddressRange> reads, HostLoop loop);
+  /// The range is about to be written as a whole, while no kernel runs.
+  void prepare_to_write(const AddressRange& range);
+
   std::vector<GlobalBuffer> buffers_;  ///< by address
 };
 

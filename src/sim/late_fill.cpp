@@ -7,20 +7,22 @@
 
 namespace gpuexp::sim {
 
-LateFill::LateFill(HostLoop loop)
+LateFill::LateFill(HostLoop loop, std::vector<AddressRange> reads)
     : loop_(std::move(loop)),
-      begin_(reinterpret_cast<std::uint64_t>(loop_.to)),
-      end_(begin_ + static_cast<std::uint64_t>(loop_.items * loop_.item_bytes)),
+      item_bytes_(static_cast<std::uint64_t>(loop_.item_bytes)),
+      reads_(std::move(reads)),
       is_made_(static_cast<std::size_t>((loop_.items + kPartItems - 1) / kPartItems)),
-      locks_(std::make_unique<std::mutex[]>(kLocks)) {}
+      locks_(std::make_unique<std::mutex[]>(kLocks)) {
+  range_.begin = reinterpret_cast<std::uint64_t>(loop_.to);
+  range_.end = range_.begin + static_cast<std::uint64_t>(loop_.items) * item_bytes_;
+}
 
 void LateFill::make(std::uint64_t address, std::size_t bytes) {
-  const std::uint64_t first = std::max(address, begin_);
-  const std::uint64_t end = std::min(address + bytes, end_);
+  const std::uint64_t first = std::max(address, range_.begin);
+  const std::uint64_t end = std::min(address + bytes, range_.end);
   if (first >= end) return;
-  const auto part_bytes = static_cast<std::uint64_t>(kPartItems * loop_.item_bytes);
-  for (std::uint64_t part = (first - begin_) / part_bytes; part <= (end - 1 - begin_) / part_bytes;
-       ++part) {
+  const std::uint64_t last = (end - 1 - range_.begin) / part_bytes();
+  for (std::uint64_t part = (first - range_.begin) / part_bytes(); part <= last; ++part) {
     if (!is_made_[part].load(std::memory_order_acquire)) make_part(part);
   }
 }
@@ -42,6 +44,20 @@ void LateFill::make_all(unsigned threads) {
                   make_part(static_cast<std::size_t>(part));
               }
             });
+}
+
+void LateFill::leave(const AddressRange& range) {
+  if (!range.meets(range_)) return;
+  const std::uint64_t first = std::max(range.begin, range_.begin);
+  const std::uint64_t end = std::min(range.end, range_.end);
+  for (std::uint64_t at = range_.begin + (first - range_.begin) / part_bytes() * part_bytes();
+       at < end; at += part_bytes()) {
+    const AddressRange part{at, std::min(at + part_bytes(), range_.end)};
+    if (range.has(part))
+      is_made_[(at - range_.begin) / part_bytes()].store(true, std::memory_order_release);
+    else
+      make(part.begin, part.end - part.begin);
+  }
 }
 
 }  // namespace gpuexp::sim

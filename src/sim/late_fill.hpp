@@ -13,30 +13,44 @@
 
 namespace gpuexp::sim {
 
+/// Addresses from `begin` on, up to `end`.
+struct AddressRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  bool meets(const AddressRange& other) const { return begin < other.end && other.begin < end; }
+  bool has(const AddressRange& other) const { return begin <= other.begin && other.end <= end; }
+};
+
 /// Parts of so many items each. Several threads may ask for them.
 class LateFill {
  public:
   /// 2 KiB of fp32: what a scattered access makes in vain takes a few microseconds.
   static constexpr std::int64_t kPartItems = 512;
 
-  /// The loop has a place to write to.
-  explicit LateFill(HostLoop loop);
+  /// The loop has a place to write to. `reads` is what it reads, which stays as it is meanwhile.
+  explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {});
 
-  std::uint64_t begin() const { return begin_; }
-  std::uint64_t end() const { return end_; }
+  const AddressRange& range() const { return range_; }
+  const std::vector<AddressRange>& reads() const { return reads_; }
   /// Makes what is not there yet of a range, which may reach beyond what the loop writes.
   void make(std::uint64_t address, std::size_t bytes);
   /// On several threads.
   void make_all(unsigned threads);
+  /// All of the range is about to be written by somebody else, while no kernel runs: of it, only
+  /// parts that reach beyond it are made.
+  void leave(const AddressRange& range);
 
  private:
   static constexpr std::size_t kLocks = 64;
 
+  std::uint64_t part_bytes() const { return std::uint64_t{1} * kPartItems * item_bytes_; }
   void make_part(std::size_t part);
 
   HostLoop loop_;
-  std::uint64_t begin_;
-  std::uint64_t end_;
+  std::uint64_t item_bytes_;
+  AddressRange range_;
+  std::vector<AddressRange> reads_;
   std::vector<std::atomic<bool>> is_made_;
   std::unique_ptr<std::mutex[]> locks_;  ///< of parts, in turn
 };

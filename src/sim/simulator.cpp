@@ -115,14 +115,9 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
         executions.push_back(run(*kernel, sampling));
       }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
-      memory_.make(fill->to, static_cast<std::size_t>(fill->bytes));
-      std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
-      memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
+      memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
-      memory_.make(copy->to, static_cast<std::size_t>(copy->bytes));
-      memory_.make(copy->from, static_cast<std::size_t>(copy->bytes));
-      std::memmove(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
-      memory_.note_copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
+      memory_.copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
     }
   }
   return executions;
@@ -131,14 +126,15 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
 void Simulator::fill(const Steps& steps) {
   for (const Step& step : steps.all()) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    const bool has_place = kernel && takes_host_loops && kernel->on_host.to;
-    if (has_place &&
-        (kernel->on_host.run || LateFill::kPartItems % kernel->shape.block.count() == 0)) {
-      memory_.fill_later(kernel->on_host.run ? kernel->on_host : loop_of_blocks(*kernel));
-    } else {
-      run(step);
-    }
+    if (!kernel || !fills_later(*kernel)) run(step);
   }
+}
+
+bool Simulator::fills_later(const KernelStep& kernel) {
+  const HostLoop& loop = kernel.on_host;
+  if (!takes_host_loops || !loop.to) return false;
+  if (!loop.run && LateFill::kPartItems % kernel.shape.block.count() != 0) return false;
+  return memory_.fill_later(loop.run ? loop : loop_of_blocks(kernel), kernel.arguments.bytes());
 }
 
 KernelResource Simulator::resource_of(const void* stub) const {

@@ -52,8 +52,8 @@ class Simulator {
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Executes steps that fill buffers, each element of which its kernel makes from the element's
-  /// index alone: kernels that have a HostLoop with a place fill it where others touch it, by the
-  /// loop or by their blocks.
+  /// index, or from buffers that no kernel stores to: kernels that have a HostLoop with a place
+  /// fill it where others touch it, by the loop or by their blocks.
   void fill(const Steps& steps);
 
   /// Asked between blocks, by several threads; true ends the run with Stopped.
@@ -76,6 +76,8 @@ class Simulator {
   const Kernel& kernel_of(const void* stub);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
   void run_on_host(const HostLoop& loop);
+  /// False where it has to be executed at once.
+  bool fills_later(const KernelStep& kernel);
   HostLoop loop_of_blocks(const KernelStep& step);
 
   const KernelResources& kernels_;

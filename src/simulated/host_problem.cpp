@@ -108,6 +108,7 @@ void HostProblem::allocate(Rank& rank) {
     if (is_state) std::memset(memory.data(), 0, memory.bytes());
     simulator_.memory().add(memory.data(), memory.bytes(), name_of(rank, i),
                             is_state ? sim::Contents::written : sim::Contents::poison);
+    if (buffer.role == BufferRole::input) simulator_.memory().set_constant(memory.data());
   }
 }
 
@@ -204,6 +205,7 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
 
 Verification HostProblem::check(const Variant& variant) {
   Verification result;
+  simulator_.memory().make_all(simulator_.threads);
   for (Rank& rank : ranks_)
     check(rank, variant, result);
   result.changed_input = changed_input();
@@ -217,7 +219,6 @@ void HostProblem::check(Rank& rank, const Variant& variant, Verification& result
     poison_gaps(rank, output);
   if (family_.refers_to_results) {
     rank.references->forget();
-    simulator_.memory().make_all(simulator_.threads);
     rank.references->make(outputs);
   }
   for (const std::size_t output : outputs)
@@ -248,6 +249,7 @@ MetricValues HostProblem::measured_metrics(const Variant& variant) {
       problem_.get(), ranks_.front().data.get(), context(ranks_.front(), variant));
   if (measurement.reads_clocks) return {};
   simulator_.run(measurement.steps);
+  simulator_.memory().make_all(simulator_.threads);
   return measurement.values(measurement.from);
 }
 
@@ -263,7 +265,7 @@ void HostProblem::make_inputs() {
 void HostProblem::restore() {
   if (!family_.reset) return;
   for (const Rank& rank : ranks_)
-    simulator_.run(family_.reset(problem_.get(), rank.data.get()));
+    simulator_.fill(family_.reset(problem_.get(), rank.data.get()));
 }
 
 Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) const {

@@ -1,7 +1,9 @@
 // Contents of buffers that are made where they are first touched.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -82,15 +84,108 @@ TEST_CASE("threads that ask for the same part make it once", "[late_fill]") {
   CHECK(x.made == Numbered::kCount);
 }
 
-TEST_CASE("a loop that writes outside of every buffer runs at once", "[late_fill]") {
+TEST_CASE("a loop that writes outside of every buffer has to run at once", "[late_fill]") {
   std::array<int, 4> elsewhere{};
   sim::GlobalMemory memory;
-  memory.fill_later({4,
-                     [&](std::int64_t first, std::int64_t end) {
-                       std::iota(elsewhere.begin() + first, elsewhere.begin() + end, 1);
-                     },
-                     elsewhere.data(), sizeof(int)});
-  CHECK(elsewhere == std::array<int, 4>{1, 2, 3, 4});
+  const auto never = [](std::int64_t, std::int64_t) { FAIL("it ran"); };
+  CHECK_FALSE(memory.fill_later({4, never, elsewhere.data(), sizeof(int)}));
+}
+
+/// Two buffers of bytes, and what was counted as made of the first.
+struct Two {
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+  explicit Two(bool is_constant) {
+    memory.add(from.data(), kBytes, "from");
+    memory.add(to.data(), kBytes, "to", sim::Contents::poison);
+    if (is_constant) memory.set_constant(from.data());
+    memory.fill_later({static_cast<std::int64_t>(kBytes),
+                       [this](std::int64_t first, std::int64_t end) {
+                         made += end - first;
+                         std::fill(from.begin() + first, from.begin() + end, std::byte{7});
+                       },
+                       from.data(), 1});
+  }
+  std::byte at(std::size_t i) {
+    return *memory.at(reinterpret_cast<std::uint64_t>(to.data() + i), 1);
+  }
+
+  std::vector<std::byte> from = std::vector<std::byte>(kBytes);
+  std::vector<std::byte> to = std::vector<std::byte>(kBytes);
+  std::atomic<std::int64_t> made{0};
+  sim::GlobalMemory memory;
+};
+
+TEST_CASE("bytes are set where somebody asks for them", "[late_fill]") {
+  Two x(true);
+  x.memory.set(x.to.data(), 3, Two::kBytes);
+  CHECK(x.memory.find(x.to.data())->is_written());
+  CHECK(x.to[70'000] == std::byte{0});
+  CHECK(x.at(70'000) == std::byte{3});
+  x.memory.set(x.to.data() + 70'000, 4, 1);  // a few at once, in a part and between parts
+  x.memory.set(x.to.data() + 100, 5, 4000);
+  x.memory.make_all(1);
+  CHECK(x.to[99] == std::byte{3});
+  CHECK(x.to[100] == std::byte{5});
+  CHECK(x.to[4099] == std::byte{5});
+  CHECK(x.to[4100] == std::byte{3});
+  CHECK(x.to[70'000] == std::byte{4});
+  CHECK(x.to[Two::kBytes - 1] == std::byte{3});
+}
+
+TEST_CASE("a later fill takes the place of one before it", "[late_fill]") {
+  Two x(true);
+  x.memory.set(x.to.data(), 3, Two::kBytes);
+  x.memory.set(x.to.data() + 100'001, 4, 500'000);
+  x.memory.make_all(2);
+  CHECK(x.to[100'000] == std::byte{3});
+  CHECK(x.to[100'001] == std::byte{4});
+  CHECK(x.to[600'000] == std::byte{4});
+  CHECK(x.to[600'001] == std::byte{3});
+  x.memory.set(x.to.data(), 3, Two::kBytes);
+  x.memory.set(x.to.data(), 6, Two::kBytes);
+  CHECK(x.at(0) == std::byte{6});
+}
+
+TEST_CASE("of what no kernel stores to a copy is made where somebody asks for it", "[late_fill]") {
+  Two x(true);
+  x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
+  CHECK(x.made == 0);
+  CHECK(x.at(5000) == std::byte{7});
+  CHECK(x.made > 0);
+  CHECK(x.made < 10'000);
+  // The host writes to it, and the copy is of what was there.
+  x.memory.set(x.from.data(), 8, Two::kBytes);
+  CHECK(x.at(500'000) == std::byte{7});
+}
+
+TEST_CASE("a copy of what kernels may store to is made at once", "[late_fill]") {
+  Two x(false);
+  x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
+  CHECK(x.made == Two::kBytes);
+  CHECK(x.to[5000] == std::byte{7});
+}
+
+TEST_CASE("what a loop reads is found by its kernel's arguments, and made before", "[late_fill]") {
+  for (const bool is_constant : {true, false}) {
+    Two x(is_constant);
+    struct {
+      std::byte* to;
+      std::int64_t count = Two::kBytes;
+      const std::byte* from;
+    } arguments;
+    arguments.to = x.to.data();
+    arguments.from = x.from.data() + 1;
+    const bool is_late = x.memory.fill_later(
+        {static_cast<std::int64_t>(Two::kBytes - 1),
+         [&](std::int64_t first, std::int64_t end) {
+           std::copy(x.from.begin() + 1 + first, x.from.begin() + 1 + end, x.to.begin() + first);
+         },
+         x.to.data(), 1},
+        std::as_bytes(std::span(&arguments, 1)));
+    CHECK(is_late == is_constant);
+    if (is_late) CHECK(x.at(5000) == std::byte{7});
+  }
 }
 
 }  // namespace
