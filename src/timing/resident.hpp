@@ -25,9 +25,10 @@ inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
 inline constexpr unsigned kScoreboards = 6;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// What the instructions before have left to wait for.
+/// What the instructions before have left to wait for. Few releases at a time: blocks come and go,
+/// and a deque would allocate for each warp that never waits.
 struct Scoreboard {
-  std::deque<Release> releases;  ///< in the order of their setting
+  std::vector<Release> releases;  ///< in the order of their setting
   WarpState wait = WarpState::short_scoreboard;
 
   void set(const Release& release, WarpState state) {
@@ -35,8 +36,9 @@ struct Scoreboard {
     wait = state;
   }
   void forget_before(double now) {
-    while (!releases.empty() && releases.front().when <= now)
-      releases.pop_front();
+    const auto left = std::find_if(releases.begin(), releases.end(),
+                                   [&](const Release& r) { return r.when > now; });
+    releases.erase(releases.begin(), left);
   }
   /// When no more than `left` are to come.
   Release when_left(std::size_t left) const {
