@@ -65,12 +65,40 @@ const L2Replay::Followed& L2Replay::followed_of(const ByteRange& range) {
   return followed_.try_emplace({range.begin, range.end}, range, one_of_).first->second;
 }
 
+L2Replay::Page& L2Replay::Pages::at(std::uint64_t number) {
+  Place* place = &place_of(number);
+  if (place->page) return *place->page;
+  if (2 * (count_ + 1) > places_.size()) {
+    grow();
+    place = &place_of(number);
+  }
+  if (count_ % kSlab == 0) slabs_.push_back(std::make_unique<Page[]>(kSlab));
+  *place = {number, &slabs_.back()[count_++ % kSlab]};
+  return *place->page;
+}
+
+// The multiplication is a bijection, whose high bits are well mixed.
+L2Replay::Pages::Place& L2Replay::Pages::place_of(std::uint64_t number) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  std::size_t at = number * kMultiplier >> shift_;
+  while (places_[at].page && places_[at].number != number)
+    at = (at + 1) & (places_.size() - 1);
+  return places_[at];
+}
+
+void L2Replay::Pages::grow() {
+  std::vector<Place> before(2 * places_.size());
+  before.swap(places_);
+  --shift_;
+  for (const Place& place : before) {
+    if (place.page) place_of(place.number) = place;
+  }
+}
+
 L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
   const std::uint64_t number = address >> kPageShift;
   if (number != last_number_) {
-    std::unique_ptr<Page>& page = pages_[number];
-    if (!page) page = std::make_unique<Page>();
-    last_page_ = page.get();
+    last_page_ = &pages_.at(number);
     last_number_ = number;
   }
   return (*last_page_)[address >> kGranuleShift & (kGranules - 1)];

@@ -11,7 +11,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -58,6 +57,29 @@ class L2Replay {
   };
   using Page = std::array<Granule, kGranules>;
 
+  /// Pages by their numbers, by open addressing, and in slabs of many: thousands of them are made
+  /// for a launch.
+  class Pages {
+   public:
+    Page& at(std::uint64_t number);
+
+   private:
+    struct Place {
+      std::uint64_t number = 0;
+      Page* page = nullptr;  ///< null: the place is free
+    };
+    static constexpr unsigned kFirstBits = 6;
+    static constexpr std::size_t kSlab = 32;
+
+    Place& place_of(std::uint64_t number);
+    void grow();
+
+    std::vector<std::unique_ptr<Page[]>> slabs_;
+    std::size_t count_ = 0;
+    unsigned shift_ = 64 - kFirstBits;
+    std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
+  };
+
   /// What reads, or writes, came to since take().
   struct Sums {
     double asked = 0;     ///< granules
@@ -103,7 +125,7 @@ class L2Replay {
   double l2_granules_;  ///< that are followed
   double granule_bytes_;
   std::uint64_t one_of_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  Pages pages_;
   std::uint64_t last_number_ = ~std::uint64_t{0};
   Page* last_page_ = nullptr;
   // Granules by when they were asked for last, in epochs of as many touches.
