@@ -394,19 +394,6 @@ void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>
   }
 }
 
-// Whether device memory moves the same, but for what the clock does not show.
-bool is_alike(const std::vector<KernelTraffic>& a, const std::vector<KernelTraffic>& b) {
-  constexpr double kShare = 0.002;
-  const auto near = [](double x, double y, double all) { return std::abs(x - y) <= kShare * all; };
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const DramBytes& x = a[i].dram;
-    const DramBytes& y = b[i].dram;
-    const double all = kSectorBytes * (a[i].read_sectors + a[i].written_sectors);
-    if (!near(x.read, y.read, all) || !near(x.written, y.written, all)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
@@ -425,23 +412,28 @@ double CodeTimeModel::launch_us(double launches) const {
 
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
                                     const std::vector<ResidentKernel>& kernels,
-                                    const std::vector<KernelTraffic>& traffic) const {
+                                    const std::vector<KernelTraffic>& traffic,
+                                    KernelTimes* known) const {
   CodeTime result;
   if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
     result.refusal = "ceilings of the device are not known";
     return result;
   }
-  result.mode = mode_;
-  result.traffic = traffic;
   result.launches = static_cast<double>(kernels.size());
   result.caches.resize(kernels.size());
   result.each_us.resize(kernels.size());
   std::map<std::string, double> alone_us;
   for (const SameKernels& same : same_kernels(kernels, traffic)) {
-    const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
-    result.refusal = run.refusal();
-    if (!result.refusal.empty()) return result;
-    result.kernels.push_back(run.time());
+    const KernelCodeTime* const timed = known ? known->find(*same.first, same.traffic) : nullptr;
+    if (timed) {
+      result.kernels.push_back(*timed);
+    } else {
+      const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
+      result.refusal = run.refusal();
+      if (!result.refusal.empty()) return result;
+      result.kernels.push_back(run.time());
+      if (known) known->keep(*same.first, same.traffic, result.kernels.back());
+    }
     result.total_us += same.count * result.kernels.back().time_us;
     for (const std::size_t place : same.places) {
       result.caches[place] = result.kernels.back().caches;
@@ -454,22 +446,6 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
   result.launch_us = launch_us(result.launches);
   result.further_us = further_us();
   result.total_us += result.launch_us;
-  alone_us[kLaunch] = result.launch_us;
-  result.terms = longest_first(alone_us);
-  return result;
-}
-
-std::optional<CodeTime> CodeTimeModel::from_other_mode(
-    const CodeTime& other, const std::vector<KernelTraffic>& traffic) const {
-  if (!other.refusal.empty() || !is_alike(other.traffic, traffic)) return std::nullopt;
-  CodeTime result = other;
-  result.mode = mode_;
-  set_dram(result.caches, traffic);
-  result.launch_us = launch_us(other.launches);
-  result.total_us += result.launch_us - other.launch_us;
-  std::map<std::string, double> alone_us;
-  for (const Term& term : other.terms)
-    alone_us[term.resource] = term.time_us;
   alone_us[kLaunch] = result.launch_us;
   result.terms = longest_first(alone_us);
   return result;

@@ -5,45 +5,28 @@
 // device memory has to deliver follows from the addresses of all blocks (model/launch_traffic.hpp).
 #pragma once
 
-#include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mode.hpp"
 #include "family/step_time.hpp"
 #include "model/cache_counts.hpp"
+#include "model/kernel_times.hpp"
 #include "model/launch_traffic.hpp"
 #include "model/resource_terms.hpp"
 #include "sim/simulator.hpp"
-#include "timing/memory_path.hpp"
-#include "timing/warp_state.hpp"
 
 namespace gpuexp {
-
-struct KernelCodeTime {
-  const sim::Program* program = nullptr;
-  double time_us = 0;  ///< of one launch of the kernel, without what any launch takes
-  /// By place in the program: what part of `time_us` its warps, together, were to issue the
-  /// instruction there, and what held it up. They add up to `time_us`.
-  std::vector<WarpClocks> places_us;
-  std::vector<SectorLookups> lookups;      ///< by place, in L1, of the blocks that were executed
-  CacheCounts caches;                      ///< of all blocks, without what DRAM does
-  std::map<std::string, double> alone_us;  ///< by resource, if it alone were used
-};
 
 struct CodeTime {
   double total_us = 0;
   double launches = 0;      ///< kernels, one after the other
   std::vector<Term> terms;  ///< longest first; never empty
   std::vector<KernelCodeTime> kernels;
-  std::vector<double> each_us;  ///< time_us of each kernel of the launch, in order
-  double launch_us = 0;         ///< of the total, what launches take: that of the mode
-  double further_us = 0;        ///< of that, what each kernel behind the first adds
-  Mode mode = Mode::cold;
-  std::vector<KernelTraffic> traffic;  ///< of each kernel of the launch, in order
-  std::vector<CacheCounts> caches;     ///< likewise
+  std::vector<double> each_us;      ///< time_us of each kernel of the launch, in order
+  double launch_us = 0;             ///< of the total, what launches take: that of the mode
+  double further_us = 0;            ///< of that, what each kernel behind the first adds
+  std::vector<CacheCounts> caches;  ///< of each kernel of the launch, in order
   /// Of launches on the host's clock, when the host calls and each step is likely to run; none of
   /// long chains.
   std::vector<StepTime> timeline;
@@ -55,13 +38,11 @@ class CodeTimeModel {
   CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode);
 
   /// Of all kernels of a launch, one after the other; the traffic is that of each. The simulator
-  /// has executed the steps before the launch. Throws what Simulator::run throws.
+  /// has executed the steps before the launch. Those that are `known` are not timed again, and
+  /// others become so; null: nobody asks. Throws what Simulator::run throws.
   CodeTime launch_time(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
-                       const std::vector<KernelTraffic>& traffic) const;
-
-  /// The launch's time from that in another mode; empty where L2 has other things to fetch.
-  std::optional<CodeTime> from_other_mode(const CodeTime& other,
-                                          const std::vector<KernelTraffic>& traffic) const;
+                       const std::vector<KernelTraffic>& traffic,
+                       KernelTimes* known = nullptr) const;
 
  private:
   double further_us() const;

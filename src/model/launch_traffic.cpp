@@ -248,26 +248,46 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   return *this;
 }
 
+// A tensor map is no part of the arguments' bytes before it is encoded.
+std::vector<std::int64_t> identity_of(const KernelStep& step) {
+  const auto number_of = [](const void* pointer) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
+  };
+  const Shape& shape = step.shape;
+  std::vector<std::int64_t> identity{number_of(shape.kernel), shape.dynamic_shared_bytes};
+  for (const Extent& extent : {shape.grid, shape.block, shape.cluster})
+    identity.insert(identity.end(), {extent.x, extent.y, extent.z});
+  for (const std::byte byte : step.arguments.bytes())
+    identity.push_back(std::to_integer<std::int64_t>(byte));
+  for (std::size_t i = 0; i < step.arguments.count(); ++i) {
+    const TensorMap* const map = step.arguments.tensor_map(i);
+    if (!map) continue;
+    for (const std::int64_t field :
+         {number_of(map->base), static_cast<std::int64_t>(map->type),
+          static_cast<std::int64_t>(map->swizzle), static_cast<std::int64_t>(map->fill)})
+      identity.push_back(field);
+    for (const auto* sizes : {&map->extents, &map->strides, &map->box})
+      identity.insert(identity.end(), sizes->begin(), sizes->end());
+  }
+  return identity;
+}
+
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
-                             const DeviceSpec& device) {
-  using Key =
-      std::tuple<const void*, std::int64_t, std::int64_t, std::int64_t, std::vector<std::byte>>;
-  std::map<Key, std::shared_ptr<const GridFootprint>> grids;
+                             const DeviceSpec& device, GridFootprints* known) {
+  GridFootprints own;
+  GridFootprints& grids = known ? *known : own;
   LaunchFootprint launch;
   for (const ResidentKernel& kernel : kernels) {
     const Shape& shape = kernel.step->shape;
-    auto& grid = grids[{shape.kernel, shape.grid.count(), shape.block.count(),
-                        shape.cluster.count(), kernel.step->arguments.bytes()}];
+    auto& grid = grids[identity_of(*kernel.step)];
     sim::LaunchState state = simulator.launch_of(*kernel.step);
     state.checks.memory = false;
     state.counts_accesses = false;
     state.is_rough = true;
     state.checks.most_instructions = kMostInstructionsOfWarp;
     const auto shared = static_cast<std::int64_t>(state.shared_bytes) * kernel.blocks_per_sm;
-    if (!grid) {
-      grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
-      if (launch.refusal.empty()) launch.refusal = grid->refusal;
-    }
+    if (!grid) grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
+    if (launch.refusal.empty()) launch.refusal = grid->refusal;
     const std::int64_t cluster = shape.cluster.count();
     launch.kernels.push_back(
         {grid, std::max<std::int64_t>(1, kernel.blocks_per_sm * device.sm_count / cluster),

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,10 +38,18 @@ struct LaunchFootprint {
   std::string refusal;  ///< why it is not known; empty where it is
 };
 
-/// The simulator has executed the steps before the launch. Throws sim::Fault, and sim::Stopped
-/// where the simulator's `stop` says so.
+/// Which kernel is launched, its shape and its arguments: what two launches that do the same have
+/// in common.
+std::vector<std::int64_t> identity_of(const KernelStep& step);
+
+/// By identity_of(), of kernels on the same buffers.
+using GridFootprints = std::map<std::vector<std::int64_t>, std::shared_ptr<const GridFootprint>>;
+
+/// The simulator has executed the steps before the launch. Those that are `known` are not looked at
+/// again, and others become so; null: nobody asks. Throws sim::Fault, and sim::Stopped where the
+/// simulator's `stop` says so.
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
-                             const DeviceSpec& device);
+                             const DeviceSpec& device, GridFootprints* known = nullptr);
 
 /// Of one kernel.
 struct KernelTraffic {

@@ -65,7 +65,8 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
 }  // namespace
 
 LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
-                            const DeviceSpec& device, const KernelResources& resources) {
+                            const DeviceSpec& device, const KernelResources& resources,
+                            KnownKernels* known) {
   LaunchToTime launch;
   launch.steps = problem.steps(variant);
   launch.refusal = simulator.refusal(launch.steps);
@@ -91,7 +92,8 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
     launch.kernels.push_back({kernel, resident->blocks_per_sm});
   }
   try {
-    launch.footprint = footprint_of(simulator, launch.kernels, device);
+    launch.footprint =
+        footprint_of(simulator, launch.kernels, device, known ? &known->footprints : nullptr);
     launch.refusal = launch.footprint.refusal;
   } catch (const sim::Fault& fault) {
     launch.refusal = fault.what();
@@ -101,15 +103,13 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
 
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
                            const DeviceSpec& device, const Ceilings& ceilings,
-                           const CodeTime* other) {
+                           KnownKernels* known) {
   if (!launch.refusal.empty()) return refused(launch.refusal);
   const CodeTimeModel model(device, ceilings, mode);
   try {
     const auto traffic = launch_traffic(launch.footprint, mode, device, simulator.stop);
-    if (other && launch.hosted.empty()) {
-      if (const auto same = model.from_other_mode(*other, traffic)) return *same;
-    }
-    CodeTime time = model.launch_time(simulator, launch.kernels, traffic);
+    CodeTime time =
+        model.launch_time(simulator, launch.kernels, traffic, known ? &known->times : nullptr);
     if (time.refusal.empty() && !launch.hosted.empty()) time_on_host_clock(launch, ceilings, time);
     return time;
   } catch (const sim::Fault& fault) {

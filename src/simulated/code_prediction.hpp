@@ -19,14 +19,21 @@ struct LaunchToTime {
   std::string refusal;  ///< why its time cannot be predicted; empty where it can
 };
 
-/// Throws sim::Stopped.
-LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
-                            const DeviceSpec& device, const KernelResources& resources);
+/// What is known of kernels that launches of one problem have in common.
+struct KnownKernels {
+  GridFootprints footprints;
+  KernelTimes times;
+};
 
-/// A launch that cannot be executed, or whose kernels have a fault, has a refusal. `other` is that
-/// of another mode, or null. Throws sim::Stopped.
+/// `known`: null where nobody asks. Throws sim::Stopped.
+LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
+                            const DeviceSpec& device, const KernelResources& resources,
+                            KnownKernels* known = nullptr);
+
+/// A launch that cannot be executed, or whose kernels have a fault, has a refusal. Throws
+/// sim::Stopped.
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
                            const DeviceSpec& device, const Ceilings& ceilings,
-                           const CodeTime* other = nullptr);
+                           KnownKernels* known = nullptr);
 
 }  // namespace gpuexp

@@ -104,16 +104,16 @@ class CodePredictor::Impl {
       predict(problems_[i], simulator);
   }
 
-  /// A problem whose buffers are there from its first cell on that is not kept; of its variants
-  /// what they touch, and times in one of their modes.
+  /// A problem whose buffers are there from its first cell on that is not kept; what its variants
+  /// touch, and what is known of their kernels.
   struct Timed {
     std::optional<HostProblem> host;
     std::map<const Variant*, LaunchToTime> launches;
-    std::map<const Variant*, CodeTime> times;
+    KnownKernels known;
 
     void forget() {
       launches.clear();
-      times.clear();
+      known = {};
       host.reset();
     }
   };
@@ -154,14 +154,11 @@ class CodePredictor::Impl {
       }
       const auto [launch, is_new] = timed.launches.try_emplace(cell.variant);
       if (is_new)
-        launch->second =
-            launch_to_time(*timed.host, *cell.variant, simulator, plan_.device, kernels_);
-      const auto known = timed.times.find(cell.variant);
-      CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
-                                        plan_.ceiling_source.ceilings,
-                                        known == timed.times.end() ? nullptr : &known->second);
-      time.kernels.clear();
-      timed.times[cell.variant] = time;
+        launch->second = launch_to_time(*timed.host, *cell.variant, simulator, plan_.device,
+                                        kernels_, &timed.known);
+      timed.known.times.begin(*cell.variant);
+      const CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
+                                              plan_.ceiling_source.ceilings, &timed.known);
       if (!time.refusal.empty()) return {{}, {}, time.refusal};
       return {time.total_us, time.terms, "", time.caches, time.timeline};
     } catch (const std::bad_alloc&) {
