@@ -205,8 +205,10 @@ GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
 
 // Words that other blocks, executed by other threads of the host, write or read meanwhile: all of
 // one is old, or all of it new (PTX ISA, "Memory Consistency Model": accesses of 8 bytes are single
-// ones).
+// ones, and a vector's elements such accesses of their own).
 constexpr unsigned kSingleBytes = 8;
+using Double = std::uint64_t;
+constexpr unsigned kMostDoubles = 2;
 
 void run_strong_double_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
@@ -215,9 +217,10 @@ void run_strong_double_load(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     const std::byte* const from =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
-    const std::uint64_t word =
-        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
-    load_word(warp, op, l, reinterpret_cast<const std::byte*>(&word));
+    Double words[kMostDoubles] = {};
+    for (unsigned d = 0; d < op.width / kSingleBytes; ++d)
+      words[d] = __atomic_load_n(reinterpret_cast<const Double*>(from) + d, __ATOMIC_ACQUIRE);
+    load_word(warp, op, l, reinterpret_cast<const std::byte*>(words));
   });
 }
 
@@ -229,16 +232,17 @@ void run_strong_double_store(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const to =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
-    std::uint64_t word = 0;
-    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(&word));
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+    Double words[kMostDoubles] = {};
+    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(words));
+    for (unsigned d = 0; d < op.width / kSingleBytes; ++d)
+      __atomic_store_n(reinterpret_cast<Double*>(to) + d, words[d], __ATOMIC_RELEASE);
   });
 }
 
 // A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
 // waits for that asks over and over, and others run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
-  if (op.width == kSingleBytes)
+  if (op.width >= kSingleBytes)
     run_strong_double_load(warp, op, lanes);
   else
     run_load(warp, op, lanes);
@@ -306,7 +310,7 @@ void decode_store(const Decoding& in, Op& op) {
 
 void decode_global_store(const Decoding& in, Op& op) {
   decode_store<run_store>(in, op);
-  if (in.has("STRONG") && op.width == kSingleBytes) op.run = run_strong_double_store;
+  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_double_store;
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {

@@ -86,8 +86,8 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
     const auto right = b.naive->launch;
     const auto data_of = b.family.make_data;
     void* input = nullptr;
-    b.family.make_data = [&](const std::vector<void*>& buffers) {
-      input = buffers.front();
+    b.family.make_data = [&](const RankBuffers& buffers) {
+      input = buffers.of_ranks.front().front();
       return data_of(buffers);
     };
     b.naive->launch = [&](const void* problem, const void* data, const LaunchContext& x) {
