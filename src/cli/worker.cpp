@@ -137,8 +137,8 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
         worker_arguments(device_of_rank(rank, options.device), options.gated));
   };
   machine.greeted = [](int, const std::string& greeting) {
-    const Json json = Json::parse(greeting);
-    if (!json.contains("device")) throw DeviceError(json.dump(), DeviceFault::refused);
+    std::string no_gpu;
+    if (!device_of(Json::parse(greeting), no_gpu)) throw DeviceError(no_gpu, DeviceFault::refused);
   };
   machine.launch_timeout_s = options.launch_timeout_s;
   machine.interrupted = interrupted;

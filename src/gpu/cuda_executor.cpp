@@ -59,7 +59,9 @@ class CudaExecutor final : public Executor,
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
     release();
     explained([&] {
-      problem_.emplace(family, values, seed, device_, stream_, peers_of(family));
+      PeerGroup* const peers = peers_of(family);
+      if (peers) peers->make_room(buffer_bytes(family, family.make_problem(values).get()));
+      problem_.emplace(family, values, seed, device_, stream_, peers);
       verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
     });
   }

@@ -212,6 +212,16 @@ std::shared_ptr<PeerMemory> PeerGroup::memory(std::int64_t bytes) {
           }};
 }
 
+void PeerGroup::make_room(std::int64_t bytes) {
+  std::int64_t kept = 0;
+  for (const auto& [size, memory] : free_)
+    kept += size;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  GPUEXP_CUDA(cudaMemGetInfo(&free, &total));
+  if (kept + bytes > static_cast<std::int64_t>(total) / 2) free_.clear();
+}
+
 void PeerGroup::queue_barrier(const CudaStream& stream) {
   queue_peer_barrier(signals_, rank(), ranks(), ++barriers_, ahead_ns_,
                      static_cast<long long>(kPatienceS * kNanosecondsPerSecond), report_,

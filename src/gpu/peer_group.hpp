@@ -56,6 +56,9 @@ class PeerGroup {
   /// Memory that all ranks ask for in one order. What nobody uses any more is used again: the
   /// driver clears memory that goes back to it while other things run.
   std::shared_ptr<PeerMemory> memory(std::int64_t bytes);
+  /// Gives what nobody uses back to the driver where it and so many bytes are more than half of the
+  /// GPU's memory. All ranks decide alike.
+  void make_room(std::int64_t bytes);
   /// Called when a problem's memory is no longer its own: who knows it by its address forgets it.
   void before_release(std::function<void()> forget) { forget_ = std::move(forget); }
   void released() const {
