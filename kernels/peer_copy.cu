@@ -420,6 +420,14 @@ Family declare() {
       .spans(&Problem::gpus, &Data::rank);
   const auto count = [](const Problem& p) { return p.n; };
   f.input("source", &Data::source, count).in_out("out", &Data::out, count);
+  const auto rate = [](const char* ceiling, const char* variant, const char* pattern) {
+    return CeilingRows::rate(ceiling, {variant}, Mode::cold, "param.n")
+        .where("pattern", pattern)
+        .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; });
+  };
+  f.ceilings = {
+      rate("link_copy", "copy_engine", "one_way"), rate("link_read", "vector_loads", "one_way"),
+      rate("link_write", "vector_stores", "one_way"), rate("link_both", "copy_engine", "ring")};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;

@@ -148,6 +148,14 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::bus_to_host_bytes_per_s),
         term("bus_both", "GB/s", kGiga, "each way, copies of pinned memory both ways at once",
              &Ceilings::bus_both_bytes_per_s),
+        term("link_copy", "GB/s", kGiga, "a copy from another GPU by the copy engine",
+             &Ceilings::link_copy_bytes_per_s),
+        term("link_read", "GB/s", kGiga, "loads of another GPU's memory",
+             &Ceilings::link_read_bytes_per_s),
+        term("link_write", "GB/s", kGiga, "stores to another GPU's memory",
+             &Ceilings::link_write_bytes_per_s),
+        term("link_both", "GB/s", kGiga, "each way, copies between two GPUs both ways at once",
+             &Ceilings::link_both_bytes_per_s),
         term("unit_change", "ns", 1,
              "from a step of a stream to its next on another unit: a copy engine or the SMs",
              &Ceilings::unit_change_ns),
@@ -189,6 +197,10 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
     c.bus_to_host_bytes_per_s = device.pcie_bytes_per_s;
     c.bus_both_bytes_per_s = device.pcie_bytes_per_s;
   }
+  if (device.machine.link_bytes_per_s > 0) {
+    c.link_copy_bytes_per_s = c.link_read_bytes_per_s = device.machine.link_bytes_per_s;
+    c.link_write_bytes_per_s = c.link_both_bytes_per_s = device.machine.link_bytes_per_s;
+  }
   c.ops_per_s = device.peak_ops_per_s;
   return c;
 }
@@ -222,6 +234,9 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   scale({&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
          &Ceilings::dram_copy_bytes_per_s, &Ceilings::dram_random_bytes_per_s},
         dram);
+  scale({&Ceilings::link_copy_bytes_per_s, &Ceilings::link_read_bytes_per_s,
+         &Ceilings::link_write_bytes_per_s, &Ceilings::link_both_bytes_per_s},
+        quotient(to.machine.link_bytes_per_s, from.machine.link_bytes_per_s));
   scale({&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
          &Ceilings::shared_bytes_per_s},
         sms);

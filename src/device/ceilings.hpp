@@ -69,6 +69,11 @@ struct Ceilings {
   std::optional<double> bus_to_device_bytes_per_s;  ///< of one copy of pinned memory
   std::optional<double> bus_to_host_bytes_per_s;    ///< likewise
   std::optional<double> bus_both_bytes_per_s;       ///< each way, while both are used
+  // Of the links to another GPU of the host, into one GPU.
+  std::optional<double> link_copy_bytes_per_s;   ///< by the copy engine
+  std::optional<double> link_read_bytes_per_s;   ///< by loads of the SMs
+  std::optional<double> link_write_bytes_per_s;  ///< by stores of the other's SMs
+  std::optional<double> link_both_bytes_per_s;   ///< each way, copies both ways at once
   /// From the end of a step to the start of its stream's next on another unit (SMs, copy engines),
   /// or of a copy engine's next of another stream.
   std::optional<double> unit_change_ns;

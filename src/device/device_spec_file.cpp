@@ -116,8 +116,8 @@ class SpecReader {
                                              : LinkLayout::pairs;
     constexpr int kMostGpus = 1024;
     machine.gpus = static_cast<int>(value_of(links->require("gpus")).integer({2, kMostGpus}));
-    constexpr double kGiga = 1e9;
-    machine.link_bytes_per_s = kGiga * value_of(links->require("gb_per_s")).real(kFigure);
+    constexpr double kBytesPerGb = 1e9;
+    machine.link_bytes_per_s = kBytesPerGb * value_of(links->require("gb_per_s")).real(kFigure);
   }
 
   void read_peaks(DeviceSpec& spec) const {

@@ -58,11 +58,13 @@ void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
   raise_limit(limit, *limit.pcie_us, "pcie");
 }
 
-// Each way has lanes of its own.
-void limit_by_links(const Work& work, const DeviceSpec& device, Limit& limit) {
+// Each way has lanes of its own. Whoever moves the bytes, none does so faster than the fastest.
+void limit_by_links(const Work& work, const Ceilings& ceilings, Limit& limit) {
   const double bytes = std::max(work.to_peers, work.from_peers);
-  if (bytes <= 0 || device.machine.link_bytes_per_s <= 0) return;
-  limit.links_us = bytes / device.machine.link_bytes_per_s * kMicrosecondsPerSecond;
+  const auto rate = std::max({ceilings.link_copy_bytes_per_s, ceilings.link_read_bytes_per_s,
+                              ceilings.link_write_bytes_per_s});
+  if (bytes <= 0 || !rate) return;
+  limit.links_us = bytes / *rate * kMicrosecondsPerSecond;
   raise_limit(limit, *limit.links_us, "links");
 }
 
@@ -73,7 +75,7 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
   limit_by_compute(work, ceilings, limit);
   limit_by_dram(least_dram_bytes(work, mode, device), ceilings, limit);
   limit_by_pcie(work, ceilings, limit);
-  limit_by_links(work, device, limit);
+  limit_by_links(work, ceilings, limit);
   return limit;
 }
 
