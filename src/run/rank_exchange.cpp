@@ -32,6 +32,13 @@ namespace {
   throw DeviceError(fmt::format("rank {} {}", rank, what), DeviceFault::peer_lost);
 }
 
+// One that ended for a reason is telling it to who drives the ranks: that is to be heard first.
+[[noreturn]] void fail_for_gone(int rank, const std::string& what) {
+  constexpr std::chrono::milliseconds kUntilHeard{300};
+  std::this_thread::sleep_for(kUntilHeard);
+  fail_for(rank, what);
+}
+
 OwnedDescriptor new_socket() {
   OwnedDescriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!made) fail_at("socket");
@@ -152,7 +159,7 @@ void RankExchange::send(int rank, const Told& told, int descriptor) const {
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   }
   if (::sendmsg(socket_to(rank), &message, MSG_NOSIGNAL) < 0)
-    fail_for(rank, fmt::format("is gone: {}", std::strerror(errno)));
+    fail_for_gone(rank, fmt::format("is gone: {}", std::strerror(errno)));
 }
 
 RankExchange::Told RankExchange::receive(int rank) const {
@@ -171,7 +178,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
   message.msg_control = passenger.room.data();
   message.msg_controllen = passenger.room.size();
   const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (count <= 0) fail_for(rank, "is gone");
+  if (count <= 0) fail_for_gone(rank, "is gone");
   Told told;
   told.text.assign(text.data() + 1, static_cast<std::size_t>(count - 1));
   if (const cmsghdr* const header = CMSG_FIRSTHDR(&message);

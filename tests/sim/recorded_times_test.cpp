@@ -214,6 +214,7 @@ const std::map<std::string, std::string>& without_time() {
       "how kernels overlap by programmatic dependent launch is not modelled";
   static const std::string launches = "kernels that launch kernels are not executed";
   static const std::string loading = "what loading a kernel takes is not modelled";
+  static const std::string links = "what links take is not modelled";
   static const std::map<std::string, std::string> reasons{
       {"atomics/float_global", atomics},
       {"atomics/global", atomics},
@@ -224,6 +225,9 @@ const std::map<std::string, std::string>& without_time() {
       {"atomics/warp_first", atomics},
       {"backward/slices_atomic", atomics},
       {"backward/vectors_atomic", atomics},
+      {"collectives/one_shot", links},
+      {"collectives/two_shot", links},
+      {"collectives/low_latency", links},
       {"compaction/atomic_per_element", atomics},
       {"compaction/warp_aggregated", atomics},
       {"compaction/tile_aggregated", places},
@@ -241,6 +245,13 @@ const std::map<std::string, std::string>& without_time() {
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},
+      {"peer_copy/loads", links},
+      {"peer_copy/stores", links},
+      {"peer_copy/vector_loads", links},
+      {"peer_copy/vector_stores", links},
+      {"peer_copy/bulk_loads", links},
+      {"peer_copy/bulk_stores", links},
+      {"peer_copy/copy_engine", links},
       {"host_transfer/mapped_in", bus},
       {"host_transfer/managed_in", bus},
       {"host_transfer/prefetched_in", bus},
