@@ -15,7 +15,7 @@
 // the links carry, of which each algorithm moves another number.
 #include <algorithm>
 
-#include "kernels/common/collective_problem.cuh"
+#include "kernels/collectives/problem.cuh"
 #include "kernels/common/rank_signals.cuh"
 
 namespace gpuexp::collectives {

@@ -57,7 +57,7 @@ __device__ inline unsigned told(const unsigned* from) {
 }
 
 /// A rank that does not come is somebody's fault, and is told before the launch is given up: after
-/// so many looks, each of which takes longer than a hundred nanoseconds.
+/// so many looks, each of which waits for an answer of L2.
 constexpr unsigned kMostLooks = 1u << 26;
 
 /// Ends the launch: nothing that comes behind it in its stream will run.

@@ -264,23 +264,17 @@ void PeerGroup::calibrate() {
     }
   }
   stream_.synchronize();
-  std::string of_all;
-  double longest_ns = 0;
-  for (const ClockOffset& offset : offsets) {
-    of_all += fmt::format("{} ", offset.ahead_ns);
-    longest_ns = std::max(longest_ns, offset.shortest_way_ns);
-  }
   // Rank 0 knows them all; each takes its own.
-  const std::string told =
-      exchange_.all_gather(fmt::format("{}{}", of_all, longest_ns)).front().text;
+  std::string of_all;
+  for (const ClockOffset& offset : offsets)
+    of_all += fmt::format("{} ", std::llround(offset.ahead_ns));
+  const std::string told = exchange_.all_gather(of_all).front().text;
   const char* at = told.c_str();
-  for (int r = 0; r < ranks(); ++r) {
+  for (int r = 0; r <= rank(); ++r) {
     char* end = nullptr;
-    const double ahead_ns = std::strtod(at, &end);
-    if (r == rank()) ahead_ns_ = std::llround(ahead_ns);
+    ahead_ns_ = std::strtoll(at, &end, 10);
     at = end;
   }
-  clock_error_ns_ = 0.5 * std::strtod(at, nullptr);
 }
 
 }  // namespace gpuexp

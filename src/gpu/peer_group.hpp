@@ -82,9 +82,6 @@ class PeerGroup {
   /// When the last barrier that has run let this rank go on, in nanoseconds of rank 0's
   /// globaltimer.
   std::int64_t released_ns() const;
-  /// Of released_ns() against the other ranks': half of the shortest way there and back that was
-  /// seen.
-  double clock_error_ns() const { return clock_error_ns_; }
 
   static constexpr double kPatienceS = 20;
 
@@ -99,7 +96,6 @@ class PeerGroup {
   DeviceMemory d_offset_;
   unsigned clock_rounds_ = 0;  ///< so far
   std::int64_t ahead_ns_ = 0;  ///< of this rank's globaltimer against rank 0's
-  double clock_error_ns_ = 0;
   std::function<void()> forget_;
   std::multimap<std::int64_t, std::unique_ptr<PeerMemory>> free_;  ///< by bytes
 };
