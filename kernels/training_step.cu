@@ -21,6 +21,7 @@
 namespace gpuexp::training_step {
 
 using namespace training;
+using training::Phase;
 
 // ---- separate: a kernel per operation
 //

@@ -12,6 +12,7 @@
 namespace gpuexp::training_block {
 
 using namespace training;
+using training::Phase;
 
 struct Problem : StepProblem {
   std::int64_t sequences;

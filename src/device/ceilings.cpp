@@ -156,6 +156,23 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::link_write_bytes_per_s),
         term("link_both", "GB/s", kGiga, "each way, copies between two GPUs both ways at once",
              &Ceilings::link_both_bytes_per_s),
+        term("link_both_read", "GB/s", kGiga, "each way, loads between two GPUs both ways at once",
+             &Ceilings::link_both_read_bytes_per_s),
+        term("link_both_write", "GB/s", kGiga,
+             "each way, stores between two GPUs both ways at once",
+             &Ceilings::link_both_write_bytes_per_s),
+        term("link_all", "GB/s", kGiga,
+             "into each GPU, copies between all pairs of several GPUs at once",
+             &Ceilings::link_all_bytes_per_s),
+        term("link_load_latency", "ns", 1, "a load from another GPU's memory",
+             &Ceilings::link_load_ns),
+        term("link_atomic_latency", "ns", 1, "an atomic addition to another GPU's memory",
+             &Ceilings::link_atomic_ns),
+        term("link_signal_latency", "ns", 1,
+             "from a store to another GPU's memory until a kernel there has seen it",
+             &Ceilings::link_signal_ns),
+        term("link_copy_latency", "ns", 1,
+             "a copy of four bytes from another GPU, from event to event", &Ceilings::link_copy_ns),
         term("unit_change", "ns", 1,
              "from a step of a stream to its next on another unit: a copy engine or the SMs",
              &Ceilings::unit_change_ns),
@@ -168,6 +185,14 @@ const std::vector<CeilingTerm>& ceiling_terms() {
     return t;
   }();
   return kTerms;
+}
+
+bool is_time(const CeilingTerm& term) {
+  return term.unit == "ns" || term.unit == "us";
+}
+
+bool is_of_links(const CeilingTerm& term) {
+  return term.id.starts_with("link_") && term.id != "link_all";
 }
 
 const CeilingTerm* find_ceiling_term(std::string_view id) {
@@ -200,6 +225,8 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
   if (device.machine.link_bytes_per_s > 0) {
     c.link_copy_bytes_per_s = c.link_read_bytes_per_s = device.machine.link_bytes_per_s;
     c.link_write_bytes_per_s = c.link_both_bytes_per_s = device.machine.link_bytes_per_s;
+    c.link_both_read_bytes_per_s = c.link_both_write_bytes_per_s = device.machine.link_bytes_per_s;
+    c.link_all_bytes_per_s = device.machine.link_bytes_per_s;
   }
   c.ops_per_s = device.peak_ops_per_s;
   return c;
@@ -235,7 +262,9 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
          &Ceilings::dram_copy_bytes_per_s, &Ceilings::dram_random_bytes_per_s},
         dram);
   scale({&Ceilings::link_copy_bytes_per_s, &Ceilings::link_read_bytes_per_s,
-         &Ceilings::link_write_bytes_per_s, &Ceilings::link_both_bytes_per_s},
+         &Ceilings::link_write_bytes_per_s, &Ceilings::link_both_bytes_per_s,
+         &Ceilings::link_both_read_bytes_per_s, &Ceilings::link_both_write_bytes_per_s,
+         &Ceilings::link_all_bytes_per_s},
         quotient(to.machine.link_bytes_per_s, from.machine.link_bytes_per_s));
   scale({&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
          &Ceilings::shared_bytes_per_s},

@@ -70,10 +70,18 @@ struct Ceilings {
   std::optional<double> bus_to_host_bytes_per_s;    ///< likewise
   std::optional<double> bus_both_bytes_per_s;       ///< each way, while both are used
   // Of the links to another GPU of the host, into one GPU.
-  std::optional<double> link_copy_bytes_per_s;   ///< by the copy engine
-  std::optional<double> link_read_bytes_per_s;   ///< by loads of the SMs
-  std::optional<double> link_write_bytes_per_s;  ///< by stores of the other's SMs
-  std::optional<double> link_both_bytes_per_s;   ///< each way, copies both ways at once
+  std::optional<double> link_copy_bytes_per_s;        ///< by the copy engine
+  std::optional<double> link_read_bytes_per_s;        ///< by loads of the SMs
+  std::optional<double> link_write_bytes_per_s;       ///< by stores of the other's SMs
+  std::optional<double> link_both_bytes_per_s;        ///< each way, copies both ways at once
+  std::optional<double> link_both_read_bytes_per_s;   ///< each way, loads both ways at once
+  std::optional<double> link_both_write_bytes_per_s;  ///< each way, stores both ways at once
+  std::optional<double> link_all_bytes_per_s;  ///< likewise, copies between all pairs of GPUs
+  std::optional<double> link_load_ns;          ///< a load from another GPU's memory
+  std::optional<double> link_atomic_ns;        ///< an atomic addition there
+  /// From a store until a kernel on the GPU that has the memory has seen it.
+  std::optional<double> link_signal_ns;
+  std::optional<double> link_copy_ns;  ///< a copy of some bytes, from event to event
   /// From the end of a step to the start of its stream's next on another unit (SMs, copy engines),
   /// or of a copy engine's next of another stream.
   std::optional<double> unit_change_ns;
@@ -90,6 +98,12 @@ struct CeilingTerm {
   std::string doc;
   std::function<std::optional<double>&(Ceilings&)> of;
 };
+
+/// Of a time, less is better; of a rate, more.
+bool is_time(const CeilingTerm& term);
+
+/// Whether it is of the links between two GPUs, each pair of which has its own.
+bool is_of_links(const CeilingTerm& term);
 
 /// In the order in which they are shown.
 const std::vector<CeilingTerm>& ceiling_terms();

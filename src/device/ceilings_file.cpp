@@ -38,6 +38,16 @@ Ceilings CeilingsFile::ceilings() const {
   return ceilings;
 }
 
+void add_links(MeasuredCeilings& measured, const CeilingsFile& links) {
+  for (const auto& [id, ceiling] : links.measured) {
+    const auto [kept, is_new] = measured.try_emplace(id, ceiling);
+    if (is_new) continue;
+    const bool is_worse = is_time(*find_ceiling_term(id)) ? ceiling.value > kept->second.value
+                                                          : ceiling.value < kept->second.value;
+    if (is_worse) kept->second = ceiling;
+  }
+}
+
 std::string to_json(const CeilingsFile& file) {
   Json json = {{"schema_version", kSchemaVersion},
                {"device", file.device},
@@ -47,6 +57,7 @@ std::string to_json(const CeilingsFile& file) {
                {"git_commit", file.git_commit},
                {"utc", file.utc},
                {"ceilings", Json::object()}};
+  if (!file.links_to.empty()) json["links_to"] = file.links_to;
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = file.measured.find(term.id);
     if (found == file.measured.end()) continue;
@@ -69,6 +80,7 @@ CeilingsFile read_ceilings_file(const std::filesystem::path& path) {
   file.device = root.require("device").text();
   file.conditions = {root.require("uuid").text(), root.require("driver_version").text(),
                      root.require("cuda_toolkit").text()};
+  if (const auto links_to = root.find("links_to")) file.links_to = links_to->text();
   file.git_commit = root.require("git_commit").text();
   file.utc = root.require("utc").text();
   for (const auto& [id, node] : root.require("ceilings").members("an object of ceilings"))

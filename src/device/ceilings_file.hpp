@@ -21,6 +21,7 @@ struct MeasuringConditions {
 struct CeilingsFile {
   std::string device;  ///< as the driver names it
   MeasuringConditions conditions;
+  std::string links_to;    ///< the UUID of another GPU, when these are ceilings of the links to it
   std::string git_commit;  ///< that gpuexp was built from
   std::string utc;         ///< when it was measured
   MeasuredCeilings measured;
@@ -30,6 +31,10 @@ struct CeilingsFile {
   /// Empty where nothing was measured.
   Ceilings ceilings() const;
 };
+
+/// Adds ceilings of links; of those that several files have, the worst: who spans several links
+/// waits for it.
+void add_links(MeasuredCeilings& measured, const CeilingsFile& links);
 
 std::string to_json(const CeilingsFile& file);
 

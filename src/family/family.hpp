@@ -21,6 +21,7 @@
 #include "family/element_draw.hpp"
 #include "family/expected_change.hpp"
 #include "family/figure.hpp"
+#include "family/phase.hpp"
 #include "family/ranks.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
@@ -43,11 +44,6 @@ struct Parameter {
 
 /// Values in the order of Family::parameters.
 using Values = std::vector<Value>;
-
-struct Operations {
-  Pipe pipe;
-  double count;  ///< a fused multiply-add counts 2
-};
 
 /// What the variant has to do at least, whatever the hardware.
 struct Work {
@@ -144,7 +140,7 @@ struct VariantFacts {
   /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
   /// such variant ten times.
   bool deterministic = false;
-  /// Why no time is predicted from its machine code; empty: one is.
+  /// Why no time is predicted; empty: one is, from its phases or from its machine code.
   std::string without_time;
   /// Parameters, with their values, of a problem that shows what the variant does, where it does
   /// not support the defaults. `annotate` and the tests of expected_changes take them in place of
@@ -187,6 +183,9 @@ struct Variant : VariantFacts {
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
+  /// Of problems that span GPUs: the parts of one launch, from which its time is predicted. A
+  /// vendor's may have them, too.
+  Callback<std::vector<Phase>(const void* problem, const DeviceSpec&)> phases;
   /// What one launch consists of. Host-pure. A vendor's is one opaque step. What it must clear for
   /// each launch is a step of it.
   Callback<Steps(const void* problem, const void* data, const LaunchContext&)> launch;
@@ -244,6 +243,9 @@ struct Buffer {
   Residence residence = Residence::device;
 };
 
+/// Variables that a process is started with, by name.
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
 struct Family {
   Family();
   Family(const Family&);
@@ -271,6 +273,10 @@ struct Family {
   /// GPUs that a problem spans, each with a rank from 0 and with buffers of its own, all of equal
   /// sizes; empty: one. What is said of a launch, of inputs and of references holds for each rank.
   Callback<int(const void* problem)> gpus;
+
+  /// Environment variables, with their values, of the processes that run the problem: what a
+  /// library reads once, when it is loaded. Empty: none.
+  Callback<Environment(const void* problem)> environment;
 
   /// Extents of the output grid that shapes must cover.
   Callback<Extent(const void* problem)> outputs;

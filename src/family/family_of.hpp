@@ -47,6 +47,7 @@ struct VariantOf : VariantFacts {
   OnProblem<Work()> work;
   OnProblem<std::int64_t(const DeviceSpec&)> workspace_bytes;
   OnProblem<MetricValues(const DeviceSpec&)> metrics;
+  OnProblem<std::vector<Phase>(const DeviceSpec&)> phases;
   OnData<Steps(const LaunchContext&)> launch;
   OnData<Measurement(const LaunchContext&)> measured_metrics;
 };
@@ -108,6 +109,7 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf(std::string id, Topic topic, std::string question)
       : FamilyDeclaration(std::move(id), topic, std::move(question)) {}
 
+  OnProblem<Environment()> environment;
   OnProblem<Extent()> outputs;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
   OnData<Steps(std::uint64_t seed)> inputs;
@@ -289,6 +291,7 @@ class FamilyOf : public FamilyDeclaration {
     erased.workspace_bytes = v.workspace_bytes.erased();
     erased.metrics = v.metrics.erased();
     erased.launch = v.launch.erased();
+    erased.phases = v.phases.erased();
     erased.measured_metrics = v.measured_metrics.erased();
     add_variant(std::move(erased));
     return *this;
@@ -298,6 +301,7 @@ class FamilyOf : public FamilyDeclaration {
   Family build() const {
     Family f = declared([] { return std::shared_ptr<void>(std::make_shared<Problem>()); },
                         [] { return std::shared_ptr<void>(std::make_shared<Data>()); });
+    f.environment = environment.erased();
     f.outputs = outputs.erased();
     f.unsupported = unsupported.erased();
     f.inputs = inputs.erased();

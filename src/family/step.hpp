@@ -105,8 +105,8 @@ struct AccessPolicyWindow {
   const void* base = nullptr;
   std::int64_t bytes = 0;
   float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
-  /// Of L2, while launches with the window run, also where it has no bytes. A launch that asks for more than the device sets
-  /// aside at most fails.
+  /// Of L2, while launches with the window run, also where it has no bytes. A launch that asks for
+  /// more than the device sets aside at most fails.
   std::int64_t set_aside_bytes = 0;
 };
 
@@ -142,11 +142,15 @@ struct MemsetStep {
   std::int64_t bytes = 0;
 };
 
-/// Copies between any two places that the device or the host can reach.
+/// Copies between any two places that the device or the host can reach. Of several rows, bytes are
+/// each row's, and a pitch is from the begin of one to that of the next.
 struct CopyStep {
   void* to = nullptr;
   const void* from = nullptr;
   std::int64_t bytes = 0;
+  std::int64_t rows = 1;
+  std::int64_t to_pitch = 0;
+  std::int64_t from_pitch = 0;
 };
 
 /// What only a call can start, such as a library's function. An executor without CUDA cannot run

@@ -150,6 +150,9 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const int rows = to_int(by_columns.rows, "n");
   const int columns = to_int(by_columns.columns, "m");
   const int depth = to_int(by_columns.depth, "k");
+  const auto pitch = [](std::int64_t given, int row_length) {
+    return given == 0 ? row_length : to_int(given, "a pitch");
+  };
   const cudaDataType input = cuda_type(g.input);
   const cudaDataType output = cuda_type(g.output);
 
@@ -165,11 +168,12 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   with_handle(device, stream, [&](cublasHandle_t handle) {
     const auto of_b = g.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const auto of_a = g.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(library().api.gemm_ex(handle, of_b, of_a, rows, columns, depth, alpha, g.b, input,
-                                g.b_transposed ? depth : rows, g.a, input,
-                                g.a_transposed ? columns : depth, beta, g.c, output, rows,
-                                compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
-          "cublasGemmEx");
+    check(
+        library().api.gemm_ex(handle, of_b, of_a, rows, columns, depth, alpha, g.b, input,
+                              pitch(g.b_pitch, g.b_transposed ? depth : rows), g.a, input,
+                              pitch(g.a_pitch, g.a_transposed ? columns : depth), beta, g.c, output,
+                              pitch(g.c_pitch, rows), compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
   });
 }
 

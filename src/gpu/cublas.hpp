@@ -20,7 +20,7 @@ enum class Compute {
   fp16,  ///< fp16 inputs with fp16 accumulation
 };
 
-/// C (m×n) = A (m×k) · B (k×n), all row-major and without padding; an operand may lie transposed.
+/// C (m×n) = A (m×k) · B (k×n), all row-major; an operand may lie transposed.
 struct Gemm {
   Compute compute;
   DataType input;   ///< fp32, fp16 or bf16
@@ -31,6 +31,10 @@ struct Gemm {
   void* c;
   bool a_transposed = false;  ///< in memory it is k×m
   bool b_transposed = false;  ///< n×k
+  // Elements in memory from a row to the next, where it is not the row's length.
+  std::int64_t a_pitch = 0;
+  std::int64_t b_pitch = 0;
+  std::int64_t c_pitch = 0;
 };
 
 /// The transpose of an fp32 matrix, rows × columns, by cublasSgeam; both row-major and without

@@ -171,8 +171,15 @@ void PreparedSteps::enqueue_step(std::size_t place) const {
     GPUEXP_CUDA(cudaMemsetAsync(memset->to, memset->value, static_cast<std::size_t>(memset->bytes),
                                 stream));
   } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
-    GPUEXP_CUDA(cudaMemcpyAsync(copy->to, copy->from, static_cast<std::size_t>(copy->bytes),
-                                cudaMemcpyDefault, stream));
+    const auto size = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes); };
+    if (copy->rows == 1) {
+      GPUEXP_CUDA(
+          cudaMemcpyAsync(copy->to, copy->from, size(copy->bytes), cudaMemcpyDefault, stream));
+    } else {
+      GPUEXP_CUDA(cudaMemcpy2DAsync(copy->to, size(copy->to_pitch), copy->from,
+                                    size(copy->from_pitch), size(copy->bytes), size(copy->rows),
+                                    cudaMemcpyDefault, stream));
+    }
   } else if (const auto* prefetch = std::get_if<PrefetchStep>(&step.action)) {
     GPUEXP_CUDA(cudaMemPrefetchAsync(prefetch->memory, static_cast<std::size_t>(prefetch->bytes),
                                      prefetch->to_host ? kHost : on_device(device_), 0, stream));

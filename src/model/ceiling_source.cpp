@@ -35,9 +35,10 @@ class Choice {
       return;
     }
     try {
-      const CeilingsFile kept = read_ceilings_file(present.kept);
+      CeilingsFile kept = read_ceilings_file(present.kept);
       const std::string changed = difference(kept.conditions, present.now);
       if (changed.empty()) {
+        add_kept_links(kept, present);
         take(kept, fmt::format("ceilings measured on this GPU at {}", kept.utc));
       } else {
         why_not_kept_ = fmt::format("those kept of this one {}", changed);
@@ -50,7 +51,9 @@ class Choice {
   void take_recorded(const fs::path& ceilings, const std::string& spec_id) {
     const fs::path path = ceilings / (spec_id + ".json");
     if (spec_id.empty() || !fs::exists(path)) return;
-    const CeilingsFile recorded = read_ceilings_file(path);
+    CeilingsFile recorded = read_ceilings_file(path);
+    if (const fs::path links = ceilings / (spec_id + ".links.json"); fs::exists(links))
+      add_links(recorded.measured, read_ceilings_file(links));
     take(recorded, fmt::format("ceilings measured on {}", recorded.device));
   }
 
@@ -58,7 +61,10 @@ class Choice {
     const fs::path path = configs / "ceilings" / fmt::format("{}.json", kReference);
     if (!fs::exists(path)) return;
     const auto specs = read_device_specs(configs / "devices");
-    const CeilingsFile reference = read_ceilings_file(path);
+    CeilingsFile reference = read_ceilings_file(path);
+    if (const fs::path links = configs / "ceilings" / fmt::format("{}.links.json", kReference);
+        fs::exists(links))
+      add_links(reference.measured, read_ceilings_file(links));
     fill(
         scaled_ceilings(reference.ceilings(), find_device_spec(specs, kReference).spec, device_),
         fmt::format("ceilings measured on {}, in proportion to both datasheets", reference.device));
@@ -71,6 +77,20 @@ class Choice {
   }
 
  private:
+  // Files that are of other conditions, or cannot be read, are passed over.
+  static void add_kept_links(CeilingsFile& kept, const PresentDevice& present) {
+    for (const fs::path& path : present.kept_links) {
+      try {
+        const CeilingsFile links = read_ceilings_file(path);
+        MeasuringConditions now = present.now;
+        now.uuid = links.conditions.uuid;
+        if (difference(links.conditions, now).empty()) add_links(kept.measured, links);
+      } catch (const ConfigError&) {
+        continue;
+      }
+    }
+  }
+
   void take(const CeilingsFile& file, const std::string& source) {
     for (const CeilingTerm& term : ceiling_terms()) {
       const auto found = file.measured.find(term.id);

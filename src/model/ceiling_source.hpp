@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "device/ceilings_file.hpp"
 #include "device/device_spec.hpp"
@@ -16,11 +17,15 @@ namespace gpuexp {
 struct PresentDevice {
   MeasuringConditions now;
   std::filesystem::path kept;  ///< may not exist; empty where there is no place for one
+  /// Of the links between the machine's GPUs, those that exist.
+  std::vector<std::filesystem::path> kept_links = {};
 };
 
 /// The ceilings that are nearest to the device's own, completed by the next nearest:
 /// 1. those kept of this device, if measured with the driver and toolkit of now;
-/// 2. those recorded of its kind: <configs>/ceilings/<spec_id>.json;
+/// 2. those recorded of its kind: <configs>/ceilings/<spec_id>.json, and of the links between two
+/// of
+///    them: <spec_id>.links.json;
 /// 3. those recorded of the reference GPU, in proportion to both datasheets;
 /// 4. the datasheet.
 /// The source says which, and why none before it. `spec_id` is empty for a GPU that is not listed.

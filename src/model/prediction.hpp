@@ -33,6 +33,7 @@ struct Prediction {
   Limit measured_limit;  ///< by measured ceilings; empty where there are none
   /// What the machine code of a launch is likely to take; empty where nobody has executed it.
   std::optional<double> time_us;
+  std::string time_from;               ///< "code" or "phases" (family/phase.hpp); empty without
   std::string why_no_time;             ///< empty where there is one, or nobody has asked
   std::string bound_by;                ///< the resource that takes longest; empty without a time
   std::vector<Term> terms;             ///< every resource that the launch uses, longest first

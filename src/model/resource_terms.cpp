@@ -9,7 +9,8 @@ const std::vector<std::string>& resource_names() {
       "dram",        "l2",      "l1",     "shared", "blocks",
       "issue",       "fma",     "alu",    "fp64",   "xu",
       "tensor",      "latency", "launch", "host",   "copy_to_device",
-      "copy_to_host"};
+      "copy_to_host",
+      "links"};
   return kNames;
 }
 

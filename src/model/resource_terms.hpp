@@ -18,7 +18,7 @@ std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 /// What a launch can be bound by: "dram", "l2", "l1", "shared", "blocks" (how fast they start),
 /// "issue", the pipes, "latency", "launch"; of what the host's clock times also "host" (its calls),
-/// "copy_to_device", "copy_to_host".
+/// "copy_to_device", "copy_to_host"; of problems that span GPUs "links".
 const std::vector<std::string>& resource_names();
 
 }  // namespace gpuexp

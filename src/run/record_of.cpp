@@ -183,7 +183,7 @@ void fill_limits(ResultRecord& r, const Row& row, const Prediction& p) {
   r.measured_limit_by = p.measured_limit.by;
   r.measured_limit_pct = percent_of(row, p.measured_limit.time_us);
   r.predicted_time_us = p.time_us;
-  if (p.time_us) r.predicted_from = "code";
+  r.predicted_from = p.time_from;
   r.bound_by = p.bound_by;
   r.predicted_timeline = texts_of(p.timeline);
   if (p.time_us && row.time_us) r.prediction_error = std::log(*p.time_us / row.time_us->median);

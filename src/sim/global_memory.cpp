@@ -296,7 +296,7 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
 
 bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
   GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
-  if (!target) return false;
+  if (!target || is_eager_) return false;
   const void* const to = loop.to;
   const std::size_t bytes = bytes_of(loop);
   auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads));

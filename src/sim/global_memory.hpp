@@ -186,6 +186,9 @@ class GlobalMemory {
   /// Fills and copies of bytes, likewise where they are large.
   void set(void* to, unsigned char value, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
+  /// From then on fills and copies are made at once: several threads execute steps, and need what
+  /// others have copied.
+  void set_eager(bool eager) { is_eager_ = eager; }
   /// So that the host may read a range, or all there is.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
@@ -208,6 +211,7 @@ class GlobalMemory {
   void prepare_to_write(const AddressRange& range);
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
+  bool is_eager_ = false;
 };
 
 }  // namespace gpuexp::sim

@@ -117,10 +117,18 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
       memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
-      memory_.copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
+      copy_rows(*copy);
     }
   }
   return executions;
+}
+
+void Simulator::copy_rows(const CopyStep& copy) {
+  for (std::int64_t row = 0; row < copy.rows; ++row) {
+    memory_.copy(static_cast<char*>(copy.to) + row * copy.to_pitch,
+                 static_cast<const char*>(copy.from) + row * copy.from_pitch,
+                 static_cast<std::size_t>(copy.bytes));
+  }
 }
 
 void Simulator::fill(const Steps& steps) {

@@ -66,6 +66,7 @@ class Simulator {
   bool takes_host_loops = false;
 
  private:
+  void copy_rows(const CopyStep& copy);
   struct Kernel {
     KernelResource resource;
     Program program;

@@ -31,7 +31,7 @@ std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& st
         throw std::runtime_error("how the driver copies pageable memory is not modelled");
       if (from == to) throw std::runtime_error("copies within a memory are not modelled");
       of.unit = to == Residence::device ? Unit::copy_to_device : Unit::copy_to_host;
-      of.bytes = copy->bytes;
+      of.bytes = copy->bytes * copy->rows;
     } else if (std::holds_alternative<HostReadStep>(step.action)) {
       of.unit = Unit::host;
     } else if (!std::holds_alternative<KernelStep>(step.action)) {

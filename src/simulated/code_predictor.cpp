@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "model/phase_time.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/prediction_store.hpp"
 
@@ -144,6 +145,7 @@ class CodePredictor::Impl {
   CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
                            sim::Simulator& simulator) const {
     if (is_ended()) return {{}, {}, "the run was ended"};
+    if (cell.variant->phases) return from_phases(problem, cell);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};
     try {
@@ -168,6 +170,15 @@ class CodePredictor::Impl {
       timed.forget();
       return {{}, {}, e.what()};
     }
+  }
+
+  CodePrediction from_phases(const Problem& problem, const Cell& cell) const {
+    const Group& group = *problem.group;
+    const auto made = plan_.experiment(group).family->make_problem(group.values);
+    const PhaseTime time = phase_time(cell.variant->phases(made.get(), plan_.device), cell.mode,
+                                      plan_.device, plan_.ceiling_source.ceilings);
+    if (!time.refusal.empty()) return {{}, {}, time.refusal};
+    return {time.total_us, time.terms, "", {}, time.timeline};
   }
 
   const Plan& plan_;
@@ -196,6 +207,7 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   prediction.why_no_time = from_code.why_not;
   if (!from_code.time_us) return;
   prediction.time_us = from_code.time_us;
+  prediction.time_from = cell.variant->phases ? "phases" : "code";
   prediction.terms = from_code.terms;
   prediction.bound_by = from_code.terms.front().resource;
   prediction.timeline = from_code.timeline;

@@ -180,6 +180,7 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
       throw std::runtime_error(why);
   }
   simulator_.memory().make_all(simulator_.threads);
+  simulator_.memory().set_eager(true);
   const unsigned threads = std::exchange(simulator_.threads, 1U);
   std::vector<std::vector<sim::KernelExecution>> executions(ranks_.size());
   std::mutex mutex;
@@ -199,6 +200,7 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
     }
   }
   simulator_.threads = threads;
+  simulator_.memory().set_eager(false);
   if (fault) std::rethrow_exception(fault);
   return std::move(executions.front());
 }

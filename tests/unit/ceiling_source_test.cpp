@@ -58,11 +58,17 @@ class Places {
   }
   CeilingSource present(const std::string& spec_id) const {
     return choose_ceiling_source(device(), spec_id, root_ / "configs",
-                                 PresentDevice{kNow, root_ / "kept.json"});
+                                 PresentDevice{kNow, root_ / "kept.json", links_});
+  }
+  /// Of the links between two of the machine's GPUs.
+  void keep_links(const std::string& text) {
+    links_.push_back(root_ / (std::to_string(links_.size()) + ".links.json"));
+    std::ofstream(links_.back()) << text;
   }
 
  private:
   fs::path root_;
+  std::vector<fs::path> links_;
 };
 
 MeasuredCeilings reads(double gb_per_s) {
@@ -112,6 +118,31 @@ TEST_CASE("a device's own ceilings go before those of its kind", "[ceiling_sourc
   CHECK(ceiling_source.measured.at("dram_read").value == 4500);
   CHECK(ceiling_source.measured.at("l2_read").value == 8000);
   CHECK(places.present("").is_measured);  // of a GPU that is not listed
+}
+
+TEST_CASE("ceilings of links are those of the worst pair, and of this driver", "[ceiling_source]") {
+  Places places;
+  const auto pair = [](double gb_per_s, double ns, const MeasuringConditions& conditions) {
+    return file_of("NVIDIA H200", conditions,
+                   {{"link_copy", {gb_per_s, gb_per_s, gb_per_s, "copy"}},
+                    {"link_load_latency", {ns, ns, ns, "load"}}});
+  };
+  places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
+  places.record("h200.links", pair(390, 700, {}));
+  CHECK(*places.listed("h200").ceilings.link_copy_bytes_per_s == Approx(390e9));
+  // Of links that are as wide, whatever the GPU.
+  CHECK(*places.listed("a100_sxm4_80gb").ceilings.link_copy_bytes_per_s ==
+        Approx(390e9 * 300 / 450));
+
+  places.keep(file_of("NVIDIA H200", kNow, reads(4500)));
+  places.keep_links(pair(380, 800, {"GPU-2", kNow.driver_version, kNow.cuda_toolkit}));
+  places.keep_links(pair(370, 750, {"GPU-3", kNow.driver_version, kNow.cuda_toolkit}));
+  places.keep_links(pair(100, 900, {"GPU-3", "570.1", kNow.cuda_toolkit}));
+  places.keep_links("{");
+  const CeilingSource present = places.present("h200");
+  CHECK(*present.ceilings.link_copy_bytes_per_s == Approx(370e9));
+  CHECK(*present.ceilings.link_load_ns == Approx(800));
+  CHECK(present.measured.at("link_copy").value == 370);
 }
 
 TEST_CASE("kept ceilings of other conditions are passed over, and the source says why",

@@ -1,0 +1,239 @@
+#include "model/phase_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kMicrosPerSecond = 1e6;
+constexpr double kNanosInMicro = 1e3;
+constexpr double kNotYet = std::numeric_limits<double>::infinity();
+
+/// What phases that run side by side share.
+enum Resource : std::size_t { kLinks, kMemory, kSms, kResources };
+
+using Figure = std::optional<double>;
+
+// Both ways at once: as much slower as copies are, where loads or stores were not measured so.
+Figure link_rate(const Phase& phase, const Ceilings& c) {
+  const auto both = [&](const Figure& one_way, const Figure& measured) {
+    if (!phase.both_ways || !one_way) return one_way;
+    if (measured) return measured;
+    if (!c.link_both_bytes_per_s || !c.link_copy_bytes_per_s) return Figure();
+    return Figure(*one_way * *c.link_both_bytes_per_s / *c.link_copy_bytes_per_s);
+  };
+  switch (phase.by) {
+    case LinkUse::copy_engine: return both(c.link_copy_bytes_per_s, c.link_both_bytes_per_s);
+    case LinkUse::loads: return both(c.link_read_bytes_per_s, c.link_both_read_bytes_per_s);
+    case LinkUse::stores: return both(c.link_write_bytes_per_s, c.link_both_write_bytes_per_s);
+  }
+  return std::nullopt;
+}
+
+bool is_copy(const Phase& phase) {
+  return phase.by == LinkUse::copy_engine;
+}
+
+/// What a phase takes by itself, in µs.
+struct Alone {
+  double waits_us = 0;                          ///< before or between what it moves and computes
+  std::array<double, kResources> busy_us = {};  ///< of each resource
+  std::map<std::string, double> pipes_us;
+  double work_us() const { return *std::max_element(busy_us.begin(), busy_us.end()); }
+};
+
+class PhaseCosts {
+ public:
+  PhaseCosts(Mode mode, const DeviceSpec& device, const Ceilings& ceilings)
+      : mode_(mode), device_(device), c_(ceilings) {}
+
+  Alone alone(const Phase& phase) {
+    Alone a;
+    a.waits_us = (phase.signals * known(c_.link_signal_ns, phase.signals, "a signal takes") +
+                  phase.link_loads * known(c_.link_load_ns, phase.link_loads, "a load takes") +
+                  phase.memory_loads * c_.l2_latency_ns.value_or(0)) /
+                 kNanosInMicro;
+    a.busy_us[kLinks] = seconds(phase.link_bytes, link_rate(phase, c_), "deliver");
+    // Within L2 a launch finds what the one before left there.
+    const bool in_l2 =
+        mode_ != Mode::cold && phase.memory_bytes <= static_cast<double>(device_.l2_bytes);
+    const Figure memory =
+        in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
+    if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
+    for (const Operations& operations : phase.operations) {
+      const Figure rate = c_.ops_per_s[static_cast<std::size_t>(operations.pipe)];
+      if (!rate) continue;
+      const double us = operations.count / *rate * kMicrosPerSecond;
+      a.pipes_us[std::string(name_of(operations.pipe))] += us;
+      a.busy_us[kSms] = std::max(a.busy_us[kSms], us);
+    }
+    if (!is_copy(phase)) a.busy_us[kSms] = std::max(a.busy_us[kSms], phase.sm_share * a.work_us());
+    return a;
+  }
+
+  /// From the first event, or from the end of what was before, until a phase does something.
+  double start_us(const Phase& phase, bool is_first) {
+    const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
+    const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
+    if (is_first) return is_copy(phase) ? copy_us : floor_us;
+    if (is_copy(phase)) return std::max(0.0, copy_us - floor_us);
+    return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
+  }
+
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  double known(const Figure& figure, bool is_needed, const char* what) {
+    if (is_needed && !figure)
+      refusal_ = std::string("how long ") + what + " between GPUs is not known of this device";
+    return figure.value_or(0);
+  }
+  double seconds(double bytes, const Figure& rate, const char* what) {
+    if (bytes <= 0) return 0;
+    if (!rate) refusal_ = std::string("what links ") + what + " is not known of this device";
+    return rate ? bytes / *rate * kMicrosPerSecond : 0;
+  }
+
+  Mode mode_;
+  const DeviceSpec& device_;
+  const Ceilings& c_;
+  std::string refusal_;
+};
+
+class PhaseSchedule {
+ public:
+  PhaseSchedule(const std::vector<Phase>& phases, std::vector<Alone> alone,
+                std::vector<double> starts_us)
+      : phases_(phases), alone_(std::move(alone)), starts_us_(std::move(starts_us)) {
+    states_.resize(phases_.size());
+  }
+
+  std::vector<StepTime> run() {
+    for (double now_us = 0; now_us < kNotYet;) {
+      begin(now_us);
+      const std::vector<double> speeds = speeds_at(now_us);
+      double next_us = kNotYet;
+      for (std::size_t i = 0; i < states_.size(); ++i) {
+        const State& s = states_[i];
+        if (s.works_us > now_us && s.works_us < kNotYet) next_us = std::min(next_us, s.works_us);
+        if (speeds[i] > 0) next_us = std::min(next_us, now_us + s.left / speeds[i]);
+      }
+      for (std::size_t i = 0; i < states_.size(); ++i) {
+        State& s = states_[i];
+        if (speeds[i] > 0 && next_us < kNotYet) s.left -= speeds[i] * (next_us - now_us);
+      }
+      now_us = next_us;
+      end(now_us);
+    }
+    std::vector<StepTime> timeline;
+    for (std::size_t i = 0; i < phases_.size(); ++i)
+      timeline.push_back(
+          {phases_[i].what, phases_[i].stream, states_[i].begin_us, states_[i].end_us});
+    return timeline;
+  }
+
+ private:
+  struct State {
+    double begin_us = kNotYet;  ///< when what it waits for has ended
+    double works_us = kNotYet;  ///< when it has started and waited
+    double end_us = kNotYet;
+    double left = 1;  ///< of what it moves and computes
+  };
+
+  std::optional<std::size_t> before(std::size_t place) const {
+    for (std::size_t i = place; i-- > 0;) {
+      if (phases_[i].stream == phases_[place].stream) return i;
+    }
+    return std::nullopt;
+  }
+
+  void begin(double now_us) {
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      State& s = states_[i];
+      if (s.begin_us < kNotYet) continue;
+      double ready_us = 0;
+      for (const std::size_t other : phases_[i].after)
+        ready_us = std::max(ready_us, states_[other].end_us);
+      if (const auto last = before(i)) ready_us = std::max(ready_us, states_[*last].end_us);
+      if (ready_us > now_us) continue;
+      s.begin_us = now_us;
+      s.works_us = now_us + starts_us_[i] + alone_[i].waits_us;
+    }
+    end(now_us);
+  }
+
+  void end(double now_us) {
+    constexpr double kRounding = 1e-9;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      State& s = states_[i];
+      if (s.end_us < kNotYet || s.works_us > now_us) continue;
+      if (s.left <= kRounding || alone_[i].work_us() == 0) s.end_us = now_us;
+    }
+  }
+
+  /// Shares of their work that phases do in a µs.
+  std::vector<double> speeds_at(double now_us) const {
+    std::vector<double> speeds(phases_.size(), 0);
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      if (states_[i].works_us <= now_us && states_[i].end_us == kNotYet)
+        speeds[i] = 1 / alone_[i].work_us();
+    }
+    // Whoever uses what is asked for too much of gets its part of it; once for each resource, the
+    // one that is in the greatest demand first.
+    for (std::size_t round = 0; round < kResources; ++round) {
+      std::array<double, kResources> asked{};
+      for (std::size_t i = 0; i < speeds.size(); ++i) {
+        for (std::size_t r = 0; r < kResources; ++r)
+          asked[r] += speeds[i] * alone_[i].busy_us[r];
+      }
+      const auto most =
+          static_cast<std::size_t>(std::max_element(asked.begin(), asked.end()) - asked.begin());
+      if (asked[most] <= 1) break;
+      for (std::size_t i = 0; i < speeds.size(); ++i) {
+        if (alone_[i].busy_us[most] > 0) speeds[i] /= asked[most];
+      }
+    }
+    return speeds;
+  }
+
+  const std::vector<Phase>& phases_;
+  std::vector<Alone> alone_;
+  std::vector<double> starts_us_;
+  std::vector<State> states_;
+};
+
+}  // namespace
+
+PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSpec& device,
+                     const Ceilings& ceilings) {
+  PhaseCosts costs(mode, device, ceilings);
+  std::vector<Alone> alone;
+  std::vector<double> starts_us;
+  std::map<std::string, double> by_resource;
+  for (const Phase& phase : phases) {
+    const Alone& a = alone.emplace_back(costs.alone(phase));
+    starts_us.push_back(costs.start_us(phase, phase.after.empty() && alone.size() == 1));
+    by_resource["launch"] += starts_us.back();
+    by_resource["latency"] += a.waits_us;
+    by_resource["links"] += a.busy_us[kLinks];
+    by_resource["dram"] += a.busy_us[kMemory];
+    for (const auto& [pipe, us] : a.pipes_us)
+      by_resource[pipe == "fp32" ? "fma" : pipe.substr(0, pipe.find('_'))] += us;
+  }
+  PhaseTime time;
+  time.refusal = costs.refusal();
+  if (!time.refusal.empty() || phases.empty()) return time;
+  std::erase_if(by_resource, [](const auto& term) { return term.second == 0; });
+  time.terms = longest_first(by_resource);
+  time.timeline = PhaseSchedule(phases, std::move(alone), std::move(starts_us)).run();
+  for (const StepTime& phase : time.timeline)
+    time.total_us = std::max(time.total_us, phase.end_us);
+  return time;
+}
+
+}  // namespace gpuexp

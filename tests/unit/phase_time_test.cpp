@@ -1,0 +1,148 @@
+// Times of launches that span GPUs, from phases and figures that make them easy to work out by
+// hand.
+#include "model/phase_time.hpp"
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+/// 400 GB/s of copies and 300 of loads one way, three quarters of both both ways; a tensor rate at
+/// which 1e9 operations take a µs; 1 µs for whatever waits.
+Ceilings ceilings() {
+  Ceilings c;
+  c.floor_warm_us = 3;
+  c.floor_cold_us = 4;
+  c.kernel_latency_ns = 2000;
+  c.l2_latency_ns = 250;
+  c.dram_copy_bytes_per_s = 4000 * kGiga;
+  c.l2_read_bytes_per_s = 8000 * kGiga;
+  c.link_copy_bytes_per_s = 400 * kGiga;
+  c.link_both_bytes_per_s = 300 * kGiga;
+  c.link_read_bytes_per_s = 300 * kGiga;
+  c.link_write_bytes_per_s = 200 * kGiga;
+  c.link_both_write_bytes_per_s = 100 * kGiga;
+  c.link_load_ns = 1000;
+  c.link_signal_ns = 500;
+  c.link_copy_ns = 5000;
+  c.ops_per_s[static_cast<std::size_t>(Pipe::tensor_bf16_fp32)] = 1e15;
+  return c;
+}
+
+DeviceSpec device() {
+  DeviceSpec d;
+  d.l2_bytes = 50 << 20;
+  return d;
+}
+
+PhaseTime warm(const std::vector<Phase>& phases) {
+  return phase_time(phases, Mode::warm, device(), ceilings());
+}
+
+Phase moving(double microseconds, LinkUse by = LinkUse::loads) {
+  Phase phase;
+  phase.what = "moving";
+  phase.by = by;
+  phase.link_bytes = microseconds * 1e-6 * (by == LinkUse::loads ? 300 : 400) * kGiga;
+  phase.sm_share = 0.25;
+  return phase;
+}
+
+Phase product(double microseconds) {
+  Phase phase;
+  phase.what = "product";
+  phase.operations = {{Pipe::tensor_bf16_fp32, microseconds * 1e9}};
+  return phase;
+}
+
+TEST_CASE("a phase takes its start, what it waits for and its bytes", "[phase_time]") {
+  Phase phase = moving(30);
+  phase.signals = 2;
+  phase.link_loads = 3;
+  phase.memory_loads = 4;
+  const PhaseTime time = warm({phase});
+  CHECK(time.refusal.empty());
+  CHECK(time.total_us == Approx(3.0 + 2 * 0.5 + 3 * 1 + 4 * 0.25 + 30));
+  REQUIRE(time.timeline.size() == 1);
+  CHECK(time.timeline.front().what == "moving");
+  REQUIRE(!time.terms.empty());
+  CHECK(time.terms.front().resource == "links");
+}
+
+TEST_CASE("a launch that moves nothing takes its start alone", "[phase_time]") {
+  Phase phase;
+  CHECK(warm({phase}).total_us == Approx(3.0));
+  CHECK(phase_time({phase}, Mode::cold, device(), ceilings()).total_us == Approx(4.0));
+  CHECK(warm({}).total_us == 0);
+}
+
+TEST_CASE("both ways at once links carry less", "[phase_time]") {
+  Phase loads = moving(30);
+  loads.both_ways = true;
+  // Not measured: as much less as copies.
+  CHECK(warm({loads}).total_us == Approx(3 + 40.0));
+  Phase stores = moving(20);
+  stores.by = LinkUse::stores;
+  CHECK(warm({stores}).total_us == Approx(3 + 30.0));
+  stores.both_ways = true;
+  CHECK(warm({stores}).total_us == Approx(3 + 60.0));
+}
+
+TEST_CASE("phases of a stream follow each other", "[phase_time]") {
+  const PhaseTime time = warm({product(10), product(20), moving(30)});
+  CHECK(time.total_us == Approx(3 + 10 + 2 + 20 + 2 + 30.0));
+  CHECK(time.timeline.at(1).begin_us == Approx(13.0));
+}
+
+TEST_CASE("copies hide behind products, but for the last", "[phase_time]") {
+  std::vector<Phase> phases;
+  for (std::size_t chunk = 0; chunk < 3; ++chunk) {
+    phases.push_back(product(20));
+    Phase copy = moving(10, LinkUse::copy_engine);
+    copy.stream = 1;
+    copy.after = {2 * chunk};
+    phases.push_back(copy);
+  }
+  // A copy starts in 5 - 3 µs, a further kernel in 2.
+  CHECK(warm(phases).total_us == Approx(3 + 20 + 22 + 22 + 2 + 10.0));
+  for (Phase& phase : phases)
+    phase.stream = 0;
+  CHECK(warm(phases).total_us > 95);
+}
+
+TEST_CASE("who holds SMs takes them from others", "[phase_time]") {
+  Phase pushing = moving(30);
+  pushing.stream = 1;
+  const double alone = warm({product(30)}).total_us;
+  const double together = warm({product(30), pushing}).total_us;
+  // Both make 4/5 of their way while they run together: what is asked for is 1.25 of the SMs.
+  CHECK(together > alone + 5);
+  CHECK(together < alone + 12);
+  pushing.sm_share = 0;
+  CHECK(warm({product(30), pushing}).total_us == Approx(3 + 2 + 30.0));
+}
+
+TEST_CASE("two that use the links share them", "[phase_time]") {
+  Phase one = moving(30, LinkUse::copy_engine);
+  Phase two = moving(30, LinkUse::copy_engine);
+  two.stream = 1;
+  CHECK(warm({one, two}).total_us == Approx(5 + 60.0).epsilon(0.05));
+}
+
+TEST_CASE("what is not known of a device is said", "[phase_time]") {
+  Ceilings c = ceilings();
+  c.link_signal_ns.reset();
+  Phase waiting;
+  waiting.signals = 1;
+  CHECK(phase_time({waiting}, Mode::warm, device(), c).refusal.find("a signal takes") !=
+        std::string::npos);
+  CHECK(phase_time({moving(1)}, Mode::warm, device(), c).refusal.empty());
+  c.link_read_bytes_per_s.reset();
+  CHECK(phase_time({moving(1)}, Mode::warm, device(), c).refusal.find("links deliver") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
