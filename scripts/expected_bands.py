@@ -46,6 +46,7 @@ class Recording:
     driver: str
     toolkit: str
     utc: str
+    links_to: str  # of the links to another GPU, its UUID
     ceilings: dict
 
 
@@ -56,7 +57,14 @@ def read_recording(given):
         ceilings = text["ceilings"]
         intervals_hold = all(c["low"] <= c["value"] <= c["high"] for c in ceilings.values())
         made = Recording(
-            path, text["device"], text["uuid"], text["driver_version"], text["cuda_toolkit"], text["utc"], ceilings
+            path,
+            text["device"],
+            text["uuid"],
+            text["driver_version"],
+            text["cuda_toolkit"],
+            text["utc"],
+            text.get("links_to", ""),
+            ceilings,
         )
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
@@ -76,7 +84,7 @@ def read_recordings(files):
     recordings = {}
     for file in files:
         recording = read_recording(file)
-        recordings.setdefault((recording.uuid, recording.utc), recording)
+        recordings.setdefault((recording.uuid, recording.links_to, recording.utc), recording)
     kinds = sorted({recording.device for recording in recordings.values()})
     if len(kinds) > 1:
         raise UsageError(f"recordings of {' and of '.join(kinds)}: bands are of one kind of GPU")

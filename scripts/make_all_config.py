@@ -8,9 +8,9 @@ import json
 import pathlib
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
-NOT_LESSONS = {"all", "ceilings", "predicted", "quickstart", "repeat", "unmeasured", "unseen", "unseen_copies"}
+NOT_LESSONS = {"all", "ceilings", "links", "predicted", "quickstart", "repeat", "unmeasured", "unseen", "unseen_copies"}
 # All of their cells would be skipped on a machine with one GPU.
-SPAN_GPUS = {"collectives", "peer_copy"}
+SPAN_GPUS = {"collectives", "data_parallel", "peer_copy", "peer_latency"}
 
 
 def lessons():

@@ -115,7 +115,7 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   const double end = below ? *band.low : *band.high;
   const double percent = 100 * (below ? 1 - value / end : value / end - 1);
   f.cost = fmt::format("{:.1f} % {} its band", percent, below ? "below" : "above");
-  if (below != less_is_better(term)) {
+  if (below != is_time(term)) {
     f.likely = evidence.likely_cause(term);
   } else if (datasheet && value > kAboveDatasheet * *datasheet) {
     f.cost +=
@@ -137,10 +137,6 @@ Ceilings most_by_datasheet(const DeviceSpec& device) {
 }
 
 }  // namespace
-
-bool less_is_better(const CeilingTerm& term) {
-  return term.unit == "ns" || term.unit == "us";
-}
 
 std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,

@@ -29,7 +29,4 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
 
-/// Of a time, less is better.
-bool less_is_better(const CeilingTerm& term);
-
 }  // namespace gpuexp

@@ -24,4 +24,8 @@ MeasuringConditions conditions_of(const DeviceInfo& device);
 /// ~/.local/share/gpuexp. Empty where the environment names none of the three.
 std::optional<std::filesystem::path> kept_ceilings(const std::string& uuid);
 
+/// <data>/ceilings/<uuid>+<uuid>.json, of the links between two GPUs; the UUIDs are in order.
+std::optional<std::filesystem::path> kept_link_ceilings(const std::string& uuid,
+                                                        const std::string& other);
+
 }  // namespace gpuexp::cli

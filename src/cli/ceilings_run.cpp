@@ -40,9 +40,9 @@ std::vector<std::string> missing_rows(const Report& report) {
 
 }  // namespace
 
-CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
+CeilingsRun run_ceilings(const Context& context, OpenDevice& device, const std::string& name) {
   const auto start = std::chrono::steady_clock::now();
-  const Config config = read_config(find_config("ceilings"), context.registry, {});
+  const Config config = read_config(find_config(name), context.registry, {});
   Plan plan = make_plan(config, device.info.spec, context.resources, device.info.free_bytes);
   plan.ceiling_source = ceiling_source_of(device.info);
   Recorder recorder(plan, context.resources, RunKind::measure, false);
@@ -71,9 +71,10 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
   return run;
 }
 
-std::optional<OpenDevice> open_to_measure(int device) {
+std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer) {
   DeviceOptions options;
   options.device = device;
+  options.peer = peer;
   make_room_for_watcher(options, false);
   std::string no_device;
   auto opened = open_device(options, no_device);
@@ -100,6 +101,7 @@ void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
     fmt::print(stderr, "gpuexp: nothing was measured, and nothing is written\n");
     return;
   }
+  fs::create_directories(path.parent_path().empty() ? "." : path.parent_path());
   write_file_atomically(path, to_json(run.file));
   std::fflush(stdout);
   fmt::print(stderr, "ceilings are in {}\n", path.string());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,13 @@ struct CeilingsRun {
   double took_s = 0;
 };
 
-/// Runs configs/ceilings.json, until a signal comes. Throws ConfigError.
-CeilingsRun run_ceilings(const Context& context, OpenDevice& device);
+/// Runs a config of ceilings, until a signal comes. Throws ConfigError.
+CeilingsRun run_ceilings(const Context& context, OpenDevice& device,
+                         const std::string& config = "ceilings");
 
-/// The device with this ordinal, to be measured; empty, and said on standard error, when no GPU
-/// can be used. Throws ConfigError.
-std::optional<OpenDevice> open_to_measure(int device);
+/// The device with this ordinal, to be measured, or the pair of it and `peer`; empty, and said on
+/// standard error, when no GPU can be used. Throws ConfigError.
+std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer = std::nullopt);
 
 /// Where the file of ceilings goes: `out`, or where ceiling_source_of looks for it if that is
 /// empty. Throws ConfigError when there is no place, ReportError when nothing can be written there.

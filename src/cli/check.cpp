@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cli/ceilings_run.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/links.hpp"
 #include "gpu/nvml_state.hpp"
 #include "render/health_json.hpp"
 #include "render/health_text.hpp"
@@ -29,6 +30,17 @@ DeviceSpecFile listed_spec(const std::string& name) {
   return found ? *found : DeviceSpecFile{};
 }
 
+/// Bands of the device's ceilings, or of those of its links to others.
+ExpectedBands bands_of(const DeviceSpecFile& listed, bool of_links) {
+  ExpectedBands bands = listed.expected;
+  std::erase_if(bands, [&](const auto& band) {
+    return is_of_links(*find_ceiling_term(band.first)) != of_links;
+  });
+  // A machine of two has no more pairs than that one.
+  if (!of_links) bands.erase("link_all");
+  return bands;
+}
+
 HealthReport report_of(const CeilingsFile& file, const std::string& spec_id) {
   HealthReport report;
   report.device = file.device;
@@ -44,7 +56,12 @@ HealthReport judge_file(const std::string& path) {
   const DeviceSpecFile listed = listed_spec(file.device);
   HealthReport report = report_of(file, listed.spec.id);
   report.source = fmt::format("measured at {}, in {}", file.utc, path);
-  report.figures = figure_findings(file.measured, listed.expected, {}, listed.spec);
+  if (file.links_to.empty()) {
+    report.figures = figure_findings(file.measured, bands_of(listed, false), {}, listed.spec);
+  } else {
+    report.uuid += " to " + file.links_to;
+    report.figures = figure_findings(file.measured, bands_of(listed, true), {}, listed.spec);
+  }
   return report;
 }
 
@@ -72,9 +89,28 @@ HealthReport judge_run(const CeilingsRun& run, const DeviceInfo& device,
   report.after->process_bytes = before.process_bytes;
   report.state = state_findings(*report.after, device.spec);
   if (!run.missing.empty()) report.state.push_back(rows_that_failed(run));
-  report.figures = figure_findings(run.file.measured, listed_spec(device.spec.name).expected,
-                                   *report.after, device.spec);
+  report.figures =
+      figure_findings(run.file.measured, bands_of(listed_spec(device.spec.name), false),
+                      *report.after, device.spec);
   return report;
+}
+
+void judge_links(const std::vector<LinkRun>& links, const DeviceInfo& device,
+                 HealthReport& report) {
+  const DeviceSpecFile listed = listed_spec(device.spec.name);
+  for (const LinkRun& link : links) {
+    LinkHealth health{link.peer.index,
+                      link.peer.uuid,
+                      link.way,
+                      link_findings(link.link, link.way, listed.spec.machine),
+                      {}};
+    if (!link.run.missing.empty()) health.state.push_back(rows_that_failed(link.run));
+    if (link.link.peer_access.value_or(true)) {
+      health.figures = figure_findings(link.run.file.measured, bands_of(listed, true),
+                                       *report.after, device.spec);
+    }
+    report.links.push_back(std::move(health));
+  }
 }
 
 bool is_healthy(const HealthReport& report) {
@@ -143,8 +179,18 @@ ExitCode check_device(const Context& context, const CheckOptions& options, int i
   const CeilingsRun run = run_ceilings(context, *device);
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
-  checks.add(judge_run(run, device->info, before));
-  if (options.keep) keep_ceilings(run, path);
+  HealthReport report = judge_run(run, device->info, before);
+  device->executor.reset();  // its process owns a GPU that the pairs need
+  // Of all devices, each pair once.
+  const auto links =
+      measure_links(context, device->info, options.device ? 0 : device->info.index + 1);
+  if (interrupted()) return ExitCode::interrupted;
+  judge_links(links, device->info, report);
+  checks.add(report);
+  if (options.keep) {
+    keep_ceilings(run, path);
+    keep_links(links, device->info.uuid);
+  }
   return run.code;
 }
 

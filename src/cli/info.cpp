@@ -9,11 +9,11 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/check.hpp"
+#include "cli/links.hpp"
 #include "cli/measure.hpp"
 #include "device/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/nvml_state.hpp"
-#include "gpu/nvml_topology.hpp"
 #include "render/topology_text.hpp"
 
 namespace gpuexp::cli {
@@ -225,17 +225,15 @@ ExitCode run(const Context& context, const InfoArguments& options) {
   if (options.check) return check(context, check_options(options, device_given));
   if (options.measure) return measure(context, {*device_given, json, options.out});
   const auto specs = device_specs();
-  std::vector<GpuPlace> places;
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
-    places.push_back({i, device.spec.name, device.uuid, device.pci_bus_id, {}, {}, {}});
     if (json) {
       out["devices"].push_back(to_json(device));
     } else {
       print_text(device);
     }
   }
-  const Topology topology = read_topology(std::move(places));
+  const Topology topology = topology_here();
   if (json) {
     out["topology"] = to_json(topology);
     fmt::print("{}\n", out.dump(2));

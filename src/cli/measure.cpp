@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/ceilings_run.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/links.hpp"
 #include "render/ceilings_text.hpp"
 #include "render/terminal.hpp"
 
@@ -20,6 +21,22 @@ std::string text_of(const CeilingsRun& run, const DeviceInfo& device) {
                      ceilings_text(run.file.measured, run.vendor, device.spec));
 }
 
+std::string text_of(const LinkRun& link, const DeviceInfo& device) {
+  const std::string title = fmt::format("\nlinks to device {}: {}  ({}), {}", link.peer.index,
+                                        link.peer.spec.name, link.peer.uuid, link.way);
+  if (link.run.file.measured.empty())
+    return fmt::format("{}: neither reaches the other's memory\n", title);
+  return fmt::format("{}, measured in {:.1f} s\n\n{}", title, link.run.took_s,
+                     link_ceilings_text(link.run.file.measured, device.spec));
+}
+
+ExitCode worst_of(ExitCode code, const std::vector<LinkRun>& links) {
+  for (const LinkRun& link : links) {
+    if (code == ExitCode::ok) code = link.run.code;
+  }
+  return code;
+}
+
 }  // namespace
 
 ExitCode measure(const Context& context, const MeasureOptions& options) {
@@ -30,15 +47,25 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
   const CeilingsRun run = run_ceilings(context, *device);
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
+  const auto show = [](const std::string& text) {
+    fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+    std::fflush(stdout);
+  };
   if (options.json) {
     fmt::print("{}", to_json(run.file));
     fmt::print(stderr, "{}", vendor_warnings(run.file.measured, run.vendor));
   } else {
-    const std::string text = text_of(run, device->info);
-    fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+    show(text_of(run, device->info));
   }
   keep_ceilings(run, path);
-  return run.code;
+  // A file that was named has the device's alone.
+  if (!options.out.empty() || options.json) return run.code;
+  device->executor.reset();  // its process owns a GPU that the pairs need
+  const std::vector<LinkRun> links = measure_links(context, device->info);
+  for (const LinkRun& link : links)
+    show(text_of(link, device->info));
+  keep_links(links, device->info.uuid);
+  return interrupted() ? ExitCode::interrupted : worst_of(run.code, links);
 }
 
 }  // namespace gpuexp::cli

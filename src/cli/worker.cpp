@@ -124,17 +124,17 @@ std::vector<std::string> worker_arguments(int device, bool gated) {
 }
 
 /// The ordinal of a rank's GPU: the first rank has the one that was asked for, the others the
-/// machine's other ones in order.
-int device_of_rank(int rank, int first) {
-  if (rank == 0) return first;
-  return rank <= first ? rank - 1 : rank;
+/// machine's other ones in order, unless the second was asked for, too.
+int device_of_rank(int rank, const DeviceOptions& options) {
+  if (rank == 0) return options.device;
+  return options.peer.value_or(rank <= options.device ? rank - 1 : rank);
 }
 
 std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
   MachineOptions machine;
   machine.start = [options](int rank) {
     return std::make_unique<ChildProcess>(
-        worker_arguments(device_of_rank(rank, options.device), options.gated));
+        worker_arguments(device_of_rank(rank, options), options.gated));
   };
   machine.greeted = [](int, const std::string& greeting) {
     std::string no_gpu;
@@ -144,7 +144,11 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   machine.interrupted = interrupted;
   auto executor = std::make_unique<MachineExecutor>(machine);
   auto device = device_of(Json::parse(executor->greeting()), no_device);
-  if (device) device->executor = std::move(executor);
+  if (!device) return device;
+  device->executor = std::move(executor);
+  constexpr int kPair = 2;
+  if (options.peer)
+    device->info.spec.machine.gpus = std::min(kPair, device->info.spec.machine.gpus);
   return device;
 }
 

@@ -13,6 +13,7 @@ namespace gpuexp::cli {
 
 struct DeviceOptions {
   int device = 0;
+  std::optional<int> peer = {};  ///< the second rank's GPU; none: the machine's others in order
   bool isolated = true;  ///< the GPU's owner is a process of its own
   bool gated = true;
   double launch_timeout_s = 30.0;

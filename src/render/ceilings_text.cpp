@@ -56,7 +56,7 @@ std::string vendor_text(const MeasuredCeilings& measured, const std::vector<Vend
 std::string not_found(const MeasuredCeilings& measured) {
   std::vector<std::string> ids;
   for (const CeilingTerm& term : ceiling_terms()) {
-    if (!measured.count(term.id)) ids.push_back(term.id);
+    if (!measured.count(term.id) && !is_of_links(term)) ids.push_back(term.id);
   }
   return ids.empty() ? "" : fmt::format("not found on this device: {}\n", fmt::join(ids, ", "));
 }
@@ -108,6 +108,10 @@ CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source,
     p.values.push_back(std::move(c));
   }
   return p;
+}
+
+std::string link_ceilings_text(const MeasuredCeilings& measured, const DeviceSpec& device) {
+  return measured.empty() ? "" : ceilings_table(measured, device);
 }
 
 std::string ceilings_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor,

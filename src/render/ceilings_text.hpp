@@ -25,4 +25,7 @@ std::string vendor_warnings(const MeasuredCeilings& measured,
 std::string ceilings_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor,
                           const DeviceSpec& device);
 
+/// The table alone, of the links to another GPU; empty where nothing was measured.
+std::string link_ceilings_text(const MeasuredCeilings& measured, const DeviceSpec& device);
+
 }  // namespace gpuexp

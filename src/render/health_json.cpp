@@ -86,6 +86,12 @@ Json counts_of(const HealthReport& report) {
     ++counts[f.verdict];
   for (const FigureFinding& f : report.figures)
     ++counts[f.finding.verdict];
+  for (const LinkHealth& link : report.links) {
+    for (const Finding& f : link.state)
+      ++counts[f.verdict];
+    for (const FigureFinding& f : link.figures)
+      ++counts[f.finding.verdict];
+  }
   Json json = Json::object();
   for (const FindingVerdict v :
        {FindingVerdict::pass, FindingVerdict::note, FindingVerdict::unknown, FindingVerdict::off})
@@ -122,6 +128,19 @@ std::string to_json(const HealthReport& report) {
     json["state"].push_back(json_of(report, f));
   for (const FigureFinding& f : report.figures)
     json["figures"].push_back(json_of(f));
+  json["links"] = Json::array();
+  for (const LinkHealth& link : report.links) {
+    Json of_link = {{"to_device", link.peer},
+                    {"to_uuid", link.peer_uuid},
+                    {"way", link.way},
+                    {"state", Json::array()},
+                    {"figures", Json::array()}};
+    for (const Finding& f : link.state)
+      of_link["state"].push_back(json_of(report, f));
+    for (const FigureFinding& f : link.figures)
+      of_link["figures"].push_back(json_of(f));
+    json["links"].push_back(of_link);
+  }
   json["readings"]["before"] = report.before ? json_of(*report.before) : Json(nullptr);
   json["readings"]["after"] = report.after ? json_of(*report.after) : Json(nullptr);
   return text_of(json, kIndent) + "\n";

@@ -15,9 +15,32 @@ namespace {
 constexpr int kBandDigits = 5;
 constexpr int kMeasuredDigits = 4;
 
-std::vector<Finding> all_findings(const HealthReport& report) {
+/// Of the GPU, and of the links to others, whose topics name these.
+std::vector<FigureFinding> all_figures(const HealthReport& report) {
+  std::vector<FigureFinding> all = report.figures;
+  for (const LinkHealth& link : report.links) {
+    for (FigureFinding figure : link.figures) {
+      figure.finding.topic = fmt::format("{} to device {}", figure.finding.topic, link.peer);
+      all.push_back(std::move(figure));
+    }
+  }
+  return all;
+}
+
+std::vector<Finding> all_states(const HealthReport& report) {
   std::vector<Finding> all = report.state;
-  for (const FigureFinding& figure : report.figures)
+  for (const LinkHealth& link : report.links) {
+    for (Finding finding : link.state) {
+      finding.topic = fmt::format("{} to device {}", finding.topic, link.peer);
+      all.push_back(std::move(finding));
+    }
+  }
+  return all;
+}
+
+std::vector<Finding> all_findings(const HealthReport& report) {
+  std::vector<Finding> all = all_states(report);
+  for (const FigureFinding& figure : all_figures(report))
     all.push_back(figure.finding);
   return all;
 }
@@ -93,9 +116,9 @@ std::string why_text(const HealthReport& report, FindingVerdict verdict, std::si
     text += lines(explanation(f, is_figure, !report.state.empty()), kIndent);
     if (!f.cure.empty()) text += lines(cure_of(report, f), 2 * kIndent);
   };
-  for (const Finding& f : report.state)
+  for (const Finding& f : all_states(report))
     add(f, false);
-  for (const FigureFinding& f : report.figures)
+  for (const FigureFinding& f : all_figures(report))
     add(f.finding, true);
   return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
@@ -107,18 +130,19 @@ std::string count_text(std::size_t count, const char* one, const char* many) {
 // Figures with a band, of which nothing was measured.
 std::vector<std::string> waiting(const HealthReport& report) {
   std::vector<std::string> ids;
-  for (const FigureFinding& f : report.figures) {
-    if (!f.measured) ids.push_back(f.term->id);
+  for (const FigureFinding& f : all_figures(report)) {
+    if (!f.measured) ids.push_back(f.finding.topic);
   }
   return ids;
 }
 
 std::string unjudged_text(const HealthReport& report) {
   const std::vector<std::string> missing = waiting(report);
-  const auto no_band = std::count_if(report.figures.begin(), report.figures.end(),
-                                     [](const FigureFinding& f) { return !f.band; });
+  const std::vector<FigureFinding> figures = all_figures(report);
+  const auto no_band =
+      std::count_if(figures.begin(), figures.end(), [](const FigureFinding& f) { return !f.band; });
   const std::string unknown =
-      fmt::format("{}", fmt::join(topics(report.state, FindingVerdict::unknown), ", "));
+      fmt::format("{}", fmt::join(topics(all_states(report), FindingVerdict::unknown), ", "));
   std::string text;
   if (!unknown.empty()) text += fmt::format("the driver does not say: {}\n", unknown);
   if (report.state.empty()) text += "of the GPU's state a file says nothing\n";
@@ -144,9 +168,10 @@ std::string verdict_text(const HealthReport& report) {
     return fmt::format("not known to be healthy: {} with a band not measured\n",
                        count_text(missing.size(), "figure", "figures"));
   }
-  const auto within = std::count_if(
-      report.figures.begin(), report.figures.end(),
-      [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
+  const std::vector<FigureFinding> figures = all_figures(report);
+  const auto within = std::count_if(figures.begin(), figures.end(), [](const FigureFinding& f) {
+    return f.finding.verdict == FindingVerdict::pass;
+  });
   if (within == 0) return "no check failed, but only the state could be judged\n";
   return fmt::format("healthy: {} within {}\n",
                      count_text(static_cast<std::size_t>(within), "figure", "figures"),
@@ -176,6 +201,12 @@ std::string health_text(const HealthReport& report, std::size_t width) {
       printable(fmt::format("{}  ({}), {}", report.device, report.uuid, report.source)) + "\n";
   if (!report.state.empty()) text += fmt::format("\n{}", state_table(report.state));
   if (!report.figures.empty()) text += fmt::format("\n{}", figures_table(report.figures));
+  for (const LinkHealth& link : report.links) {
+    text += fmt::format("\nlinks to device {} ({}), {}\n\n", link.peer, printable(link.peer_uuid),
+                        link.way);
+    if (!link.state.empty()) text += state_table(link.state) + "\n";
+    if (!link.figures.empty()) text += figures_table(link.figures);
+  }
   text += why_text(report, FindingVerdict::note, width);
   text += why_text(report, FindingVerdict::off, width);
   return fmt::format("{}\n{}{}", text, unjudged_text(report), verdict_text(report));

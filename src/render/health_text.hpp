@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/figure_health.hpp"
+#include "analysis/link_health.hpp"
 
 namespace gpuexp {
 
@@ -21,6 +22,7 @@ struct HealthReport {
   std::optional<DeviceState> after;  ///< with the load's readings
   std::vector<Finding> state;        ///< empty where only a file was looked at
   std::vector<FigureFinding> figures;
+  std::vector<LinkHealth> links;  ///< to other GPUs of the machine
 };
 
 enum class HealthVerdict {
