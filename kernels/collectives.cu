@@ -15,7 +15,10 @@
 // the links carry, of which each algorithm moves another number.
 #include <algorithm>
 
+#include "kernels/collectives/low_latency.cuh"
 #include "kernels/collectives/problem.cuh"
+#include "kernels/collectives/ring.cuh"
+#include "kernels/collectives/sums.cuh"
 #include "kernels/common/rank_signals.cuh"
 
 namespace gpuexp::collectives {
@@ -23,72 +26,12 @@ namespace gpuexp::collectives {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Elements [first, end) that one rank makes, from the other ranks' x.
-template <class T>
-struct Share {
-  Ranks<const T> x;
-  Ranks<T> y;
-  std::int64_t first;
-  std::int64_t end;
-};
-
 // ---- one_shot: every rank reads what it needs from all others
 //
 // Whoever wants a sum adds up the vectors of all ranks where they lie. It takes one step, and the
 // ranks wait for each other twice: before, so that the vectors are there, and after, so that nobody
 // changes what another still reads. Of an all-reduce every rank then reads the whole vector of each
 // other: (ranks - 1) times its bytes come in over the links.
-
-constexpr int kBlock = 512;
-
-// In the order of the ranks, whoever adds: all have equal bits.
-template <class T, bool kPushed>
-__global__ void __launch_bounds__(kBlock) sum_kernel(Share<T> share, RankPeers peers) {
-  constexpr int kElements = 16 / sizeof(T);
-  const unsigned epoch = epoch_of(peers);
-  wait_for_ranks<Before::loads>(peers, epoch, 0);
-  const std::int64_t packs = (share.end - share.first) / kElements;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < packs;
-       i += stride) {
-    const std::int64_t at = share.first + i * kElements;
-    Pack<T, kElements> of_rank[kMostRanks];
-#pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r < peers.ranks) of_rank[r] = load_pack<kElements>(share.x.of[r] + at);
-    }
-    float2 sum[kElements / 2] = {};
-#pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r >= peers.ranks) continue;
-#pragma unroll
-      for (int j = 0; j < kElements / 2; ++j) {
-        const float2 more = widen(of_rank[r].pairs[j]);
-        sum[j] = {sum[j].x + more.x, sum[j].y + more.y};
-      }
-    }
-    Pack<T, kElements> total;
-#pragma unroll
-    for (int j = 0; j < kElements / 2; ++j)
-      total.pairs[j] = narrow<T>(sum[j]);
-#pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (kPushed ? r < peers.ranks : r == peers.rank) store_pack(share.y.of[r] + at, total);
-    }
-  }
-  // What is left of a pack.
-  const std::int64_t rest = share.first + packs * kElements + threadIdx.x;
-  if (blockIdx.x == 0 && rest < share.end) {
-    float sum = 0;
-    for (int r = 0; r < peers.ranks; ++r)
-      sum += static_cast<float>(share.x.of[r][rest]);
-    for (int r = 0; r < peers.ranks; ++r) {
-      if (kPushed || r == peers.rank) share.y.of[r][rest] = from_float<T>(sum);
-    }
-  }
-  wait_for_ranks<kPushed ? Before::stores : Before::loads>(peers, epoch, 1);
-  end_epoch(peers, epoch);
-}
 
 // One rank's parts of an operation that only copies, by their source.
 struct Copies {
@@ -98,7 +41,7 @@ struct Copies {
   int count;
 };
 
-__global__ void __launch_bounds__(kBlock) copies_kernel(Copies copies, RankPeers peers) {
+__global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPeers peers) {
   const unsigned epoch = epoch_of(peers);
   wait_for_ranks<Before::loads>(peers, epoch, 0);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -140,22 +83,6 @@ RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
   return {d.signals, d.rank, p.gpus, x.report};
 }
 
-/// As many blocks as there is work for, and no more than are resident at once: they wait for
-/// others.
-Shape blocks(std::int64_t bytes, const LaunchContext& x) {
-  constexpr std::int64_t kBlocksPerSm = 2;
-  constexpr std::int64_t kWarp = 32;
-  Shape shape;
-  // A small block starts sooner.
-  shape.block = {std::clamp(ceil_div(bytes, 16 * kWarp) * kWarp, kWarp, std::int64_t{kBlock}), 1,
-                 1};
-  shape.grid = {std::clamp<std::int64_t>(
-                    ceil_div(bytes, 16 * kBlock), 1,
-                    std::min<std::int64_t>(kMostSignalBlocks, kBlocksPerSm * x.device.sm_count)),
-                1, 1};
-  return shape;
-}
-
 // Of the whole vectors, or of the rank's part.
 template <class T, bool kPushed>
 Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whole) {
@@ -168,7 +95,7 @@ Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whol
   }
   share.first = whole ? 0 : part_begin(p, d.rank);
   share.end = whole ? p.n : part_begin(p, d.rank + 1);
-  Shape shape = blocks((whole ? p.n : longest) * element_bytes(p), x);
+  Shape shape = resident_blocks((whole ? p.n : longest) * element_bytes(p), x.device);
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(sum_kernel<T, kPushed>, shape, share, peers_of(p, d, x));
 }
@@ -192,7 +119,7 @@ Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
     parts.to[parts.count] = static_cast<char*>(d.y.of[d.rank]) + b.to * size;
     parts.bytes[parts.count++] = b.count * size;
   }
-  Shape shape = blocks(longest, x);
+  Shape shape = resident_blocks(longest, x.device);
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(copies_kernel, shape, parts, peers_of(p, d, x));
 }
@@ -202,8 +129,20 @@ Variant variant(std::string id, std::string compare_to) {
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.work = work;
-  v.without_time = "what links take is not modelled";
   return v;
+}
+
+/// A kernel that waits for all ranks at its begin and at its end, and brings bytes over in between.
+Phase between_waits(const Problem& p, double link_bytes) {
+  Phase phase;
+  phase.what = "kernel";
+  phase.link_bytes = link_bytes;
+  phase.both_ways = p.operation != Operation::broadcast;
+  phase.signals = 2;
+  phase.link_loads = 1;
+  phase.memory_loads = 1;  // of the epoch
+  phase.memory_bytes = 2 * static_cast<double>(p.n * element_bytes(p));
+  return phase;
 }
 
 /// Changes of the time, under a condition.
@@ -211,9 +150,21 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)
   return {{std::string(kTimeColumn), direction, factor, when}};
 }
 
+std::optional<std::string> only_own(const Problem& p, const DeviceSpec&) {
+  if (environment(p).empty()) return std::nullopt;
+  return "settings of NCCL change nothing of it";
+}
+
 Variant one_shot() {
   Variant v = variant("one_shot", "");
+  v.unsupported = only_own;
   v.deterministic = true;
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    const double vector = static_cast<double>(p.n * element_bytes(p));
+    // Of an all-reduce the vectors of all others; a broadcast's source sends that to each.
+    const bool whole = p.operation == Operation::all_reduce || p.operation == Operation::broadcast;
+    return std::vector<Phase>{between_waits(p, whole ? (p.gpus - 1) * vector : work(p).from_peers)};
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return is_sum(p) ? sums<false>(p, d, x, p.operation == Operation::all_reduce) : copies(p, d, x);
   };
@@ -231,19 +182,66 @@ bool is_long(const Problem& p) {
   return p.n * element_bytes(p) >= kLong;
 }
 
+std::optional<std::string> only_all_reduce(const Problem& p, const DeviceSpec& device) {
+  if (const auto other = only_own(p, device)) return other;
+  if (p.operation == Operation::all_reduce) return std::nullopt;
+  return "it is written for all_reduce alone";
+}
+
 Variant two_shot() {
   Variant v = variant("two_shot", "one_shot");
   v.deterministic = true;
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Phase>{between_waits(p, work(p).from_peers)};
+  };
   v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2,
                          [](const Problem& p) { return is_long(p) && p.gpus > 2; }},
                         {std::string(kTimeColumn), Direction::unchanged, 1.25,
                          [](const Problem& p) { return is_long(p) && p.gpus == 2; }}};
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.operation == Operation::all_reduce) return std::nullopt;
-    return "it is an all_reduce in two steps";
-  };
+  v.unsupported = only_all_reduce;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return sums<true>(p, d, x, false);
+  };
+  return v;
+}
+
+// ---- ring
+//
+// The same two halves, in steps: each rank stores to the next alone, first its own part of the
+// vector, then what it has received and added its own to, and after as many steps as there are
+// others the whole sums. As many bytes as two_shot, over links to one neighbour, which is all that
+// a ring of cables needs; but a chain of 2 (ranks - 1) steps, each of which waits for the last.
+
+template <class T>
+Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
+  Ring<T> ring{static_cast<const T*>(d.x.of[d.rank]),
+               static_cast<T*>(d.y.of[d.rank]),
+               static_cast<T*>(d.y.of[(d.rank + 1) % p.gpus]),
+               {}};
+  for (int r = 0; r <= p.gpus; ++r)
+    ring.begins[r] = part_begin(p, r);
+  Shape shape = resident_blocks(ceil_div(p.n, p.gpus) * element_bytes(p), x.device);
+  shape.block = {kRingBlock, 1, 1};
+  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
+  return launch(ring_kernel<T>, shape, ring, peers_of(p, d, x));
+}
+
+Variant ring() {
+  Variant v = variant("ring", "two_shot");
+  v.deterministic = true;
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    Phase phase = between_waits(p, work(p).from_peers);
+    phase.by = LinkUse::stores;
+    phase.signals = 1 + 2 * (p.gpus - 1);
+    phase.link_loads = 0;
+    return std::vector<Phase>{phase};
+  };
+  v.expected_changes = {{std::string(kTimeColumn), Direction::unchanged, 1.25, is_long}};
+  v.shown_at = {{"n", std::int64_t{1} << 26}};
+  v.unsupported = only_all_reduce;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return p.dtype == DataType::bf16 ? ring_steps<__nv_bfloat16>(p, d, x)
+                                     : ring_steps<float>(p, d, x);
   };
   return v;
 }
@@ -256,133 +254,13 @@ Variant two_shot() {
 // protocol LL. It moves twice the bytes, which small vectors do not notice. Inboxes take turns: a
 // rank that stores for the next launch but one has seen the last one's data of all others.
 
-constexpr std::int64_t kMostInboxBytes = 1 << 20;  // of a vector
-
-// Four bytes of data and the number of the launch: written and read at once, which of a vector's
-// elements each is (PTX ISA, memory consistency model).
-struct Flagged {
-  std::uint64_t of[2];
-};
-
-__device__ inline std::uint64_t flagged(unsigned data, unsigned epoch) {
-  return static_cast<std::uint64_t>(epoch) << 32 | data;
-}
-__device__ inline bool has_come(const Flagged& f, unsigned epoch) {
-  return f.of[0] >> 32 == epoch && f.of[1] >> 32 == epoch;
-}
-
-__device__ inline void store_flagged(Flagged* to, uint2 data, unsigned epoch) {
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
-               "l"(flagged(data.x, epoch)), "l"(flagged(data.y, epoch))
-               : "memory");
-}
-__device__ inline Flagged load_flagged(const Flagged* from) {
-  Flagged f;
-  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-               : "=l"(f.of[0]), "=l"(f.of[1])
-               : "l"(__cvta_generic_to_global(from))
-               : "memory");
-  return f;
-}
-
-// Blocks are small, so that they start soon, and there are many.
-constexpr int kSmallBlock = 128;
-
-// Two elements of fp32, or four of bf16.
-template <class T>
-using Unit = Pack<T, 8 / sizeof(T)>;
-
-template <class T>
-__device__ Unit<T> unit_at(const T* x, std::int64_t i, std::int64_t n) {
-  constexpr int kElements = 8 / sizeof(T);
-  if ((i + 1) * kElements <= n) return load_pack<kElements>(x + i * kElements);
-  T some[kElements] = {};
-#pragma unroll
-  for (int j = 0; j < kElements; ++j) {
-    if (i * kElements + j < n) some[j] = x[i * kElements + j];
-  }
-  Unit<T> unit;
-  memcpy(&unit, some, sizeof unit);
-  return unit;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kSmallBlock)
-    low_latency_kernel(const T* x, T* y, std::int64_t n, Ranks<std::uint32_t> inboxes,
-                       RankPeers peers) {
-  constexpr int kElements = 8 / sizeof(T);
-  const std::int64_t units = (n + kElements - 1) / kElements;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kSmallBlock;
-  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSmallBlock + threadIdx.x;
-  Unit<T> own{};
-  if (i < units) own = unit_at(x, i, n);  // on its way while the epoch is
-  const unsigned epoch = epoch_of(peers);
-  const std::int64_t turn = static_cast<std::int64_t>(epoch % 2) * peers.ranks;
-  for (; i < units; i += stride) {
-    if (i >= stride) own = unit_at(x, i, n);
-    uint2 data;
-    memcpy(&data, &own, sizeof data);
-#pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r < peers.ranks && r != peers.rank)
-        store_flagged(reinterpret_cast<Flagged*>(inboxes.of[r]) + (turn + peers.rank) * units + i,
-                      data, epoch);
-    }
-    const auto* const inbox =
-        reinterpret_cast<const Flagged*>(inboxes.of[peers.rank]) + turn * units + i;
-    Flagged come[kMostRanks];
-    int missing = 0;
-    for (unsigned looks = 0; missing >= 0; ++looks) {
-      missing = -1;
-#pragma unroll
-      for (int r = 0; r < kMostRanks; ++r) {
-        if (r >= peers.ranks || r == peers.rank) continue;
-        come[r] = load_flagged(inbox + r * units);
-        if (!has_come(come[r], epoch)) missing = r;
-      }
-      if (looks > kMostLooks) give_up_waiting(peers, missing, 0);
-    }
-    float2 sum[kElements / 2] = {};
-#pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r >= peers.ranks) continue;
-      Unit<T> of_rank = own;
-      if (r != peers.rank) {
-        data = {static_cast<unsigned>(come[r].of[0]), static_cast<unsigned>(come[r].of[1])};
-        memcpy(&of_rank, &data, sizeof data);
-      }
-#pragma unroll
-      for (int j = 0; j < kElements / 2; ++j) {
-        const float2 more = widen(of_rank.pairs[j]);
-        sum[j] = {sum[j].x + more.x, sum[j].y + more.y};
-      }
-    }
-    Unit<T> total;
-#pragma unroll
-    for (int j = 0; j < kElements / 2; ++j)
-      total.pairs[j] = narrow<T>(sum[j]);
-    if ((i + 1) * kElements <= n) {
-      store_pack(y + i * kElements, total);
-    } else {
-      T some[kElements];
-      memcpy(some, &total, sizeof some);
-#pragma unroll
-      for (int j = 0; j < kElements; ++j) {
-        if (i * kElements + j < n) y[i * kElements + j] = some[j];
-      }
-    }
-  }
-  __syncthreads();
-  end_epoch(peers, epoch);
-}
-
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;
   return p.n * element_bytes(p) <= kShort;
 }
 
-std::optional<std::string> too_long(const Problem& p, const DeviceSpec&) {
-  if (p.operation != Operation::all_reduce) return "it is written for all_reduce alone";
+std::optional<std::string> too_long(const Problem& p, const DeviceSpec& device) {
+  if (const auto other = only_all_reduce(p, device)) return other;
   if (p.n * element_bytes(p) > kMostInboxBytes) return "its inboxes hold vectors of 1 MiB";
   return std::nullopt;
 }
@@ -402,6 +280,14 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
 Variant low_latency() {
   Variant v = variant("low_latency", "one_shot");
   v.deterministic = true;
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    Phase phase =
+        between_waits(p, 2.0 * (p.gpus - 1) * static_cast<double>(p.n * element_bytes(p)));
+    phase.by = LinkUse::stores;
+    phase.signals = 1;
+    phase.link_loads = 0;
+    return std::vector<Phase>{phase};
+  };
   v.expected_changes = time(Direction::decreases, 1.1, is_short_all_reduce);
   v.shown_at = {{"n", std::int64_t{2048}}};
   v.unsupported = too_long;
@@ -481,7 +367,16 @@ Family declare() {
               "what they do together")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the elements; sums are made in fp32")
-      .spans(&Problem::gpus, &Data::rank);
+      .spans(&Problem::gpus, &Data::rank)
+      .choice("nccl_algorithm", &Problem::nccl_algorithm,
+              {{"chosen", nullptr}, {"ring", "Ring"}, {"tree", "Tree"}},
+              "which algorithm NCCL takes (NCCL_ALGO)")
+      .choice("nccl_protocol", &Problem::nccl_protocol,
+              {{"chosen", nullptr}, {"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}},
+              "and which protocol (NCCL_PROTO)")
+      .choice("nccl_p2p", &Problem::nccl_p2p_disable, {{"on", nullptr}, {"off", "1"}},
+              "whether NCCL's kernels reach other GPUs' memory, or go through the host's "
+              "(NCCL_P2P_DISABLE)");
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto count = [](const Problem& p) { return p.n; };
   f.input("x", &Data::x, type, count)
@@ -498,6 +393,7 @@ Family declare() {
     return "parts that change places are equal: n has to be a multiple of " +
            std::to_string(p.gpus * (16 / element_bytes(p)));
   };
+  f.environment = environment;
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
@@ -526,7 +422,7 @@ Family declare() {
     const double steps = p.dtype == DataType::bf16 ? p.gpus - 1 + 0x1p-8 : p.gpus - 1;
     return Tolerance{u * steps, 0.0, kRmsSafety * sum_rms(p.gpus, p.dtype), 0.0};
   };
-  f.variant(one_shot()).variant(two_shot()).variant(low_latency());
+  f.variant(one_shot()).variant(two_shot()).variant(ring()).variant(low_latency());
   f.variant(plain_nccl()).variant(nccl_registered()).variant(nccl_windows());
   return f;
 }

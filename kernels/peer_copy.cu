@@ -7,9 +7,11 @@
 // for the answer from the other side, a store leaves and is forgotten, and requests that are small
 // spend the link on their headers.
 #include <algorithm>
+#include <map>
 
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/compiled_for.cuh"
+#include "kernels/common/rank_signals.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -32,6 +34,9 @@ struct Data {
   int rank;
   Ranks<const std::uint32_t> source;  // n words
   Ranks<std::uint32_t> out;           // likewise; of a GPU that receives nothing as it was
+  // Of through_host, in host memory: what a GPU sends, and how far two GPUs have come with it.
+  Ranks<std::uint32_t> staging;
+  Ranks<std::uint32_t> progress;
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -156,9 +161,22 @@ bool is_large(const Problem& p) {
   return p.n >= 1 << 22;
 }
 
+/// Of the rank that has most to do: a kernel, or the copies that it has one behind the other.
+std::vector<Phase> phases(const Problem& p, LinkUse by) {
+  const Work w = work(p);
+  Phase phase;
+  phase.what = by == LinkUse::copy_engine ? "copy" : "kernel";
+  phase.by = by;
+  phase.link_bytes = std::max(w.to_peers, w.from_peers);
+  phase.both_ways = p.pattern != Pattern::one_way;
+  phase.link_loads = by == LinkUse::copy_engine ? 0 : 1;  // a kernel's stores are answered, too
+  phase.memory_bytes = w.bytes_read + w.bytes_written;
+  return {phase};
+}
+
 template <class Launch>
-Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-                Launch launch) {
+Variant variant(std::string id, std::string compare_to, LinkUse by,
+                ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -166,7 +184,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   v.work = work;
   v.launch = launch;
   v.deterministic = true;
-  v.without_time = "what links take is not modelled";
+  v.phases = [by](const Problem& p, const DeviceSpec&) { return phases(p, by); };
   return v;
 }
 
@@ -184,9 +202,10 @@ Shape blocks() {
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
 
 Variant loads() {
-  return variant("loads", "", {}, [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch_parts(words_kernel, p, d, false, blocks(), kBlock, kMostBlocks);
-  });
+  return variant("loads", "", LinkUse::loads, {},
+                 [](const Problem& p, const Data& d, const LaunchContext&) {
+                   return launch_parts(words_kernel, p, d, false, blocks(), kBlock, kMostBlocks);
+                 });
 }
 
 // ---- stores
@@ -196,7 +215,7 @@ Variant loads() {
 // kernel.
 
 Variant stores() {
-  return variant("stores", "loads", time(Direction::unchanged, 1.25),
+  return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25),
                  [](const Problem& p, const Data& d, const LaunchContext&) {
                    return launch_parts(words_kernel, p, d, true, blocks(), kBlock, kMostBlocks);
                  });
@@ -240,7 +259,7 @@ Steps vectors(const Problem& p, const Data& d, const LaunchContext& x, bool push
 }
 
 Variant vector_loads() {
-  return variant("vector_loads", "loads", time(Direction::unchanged, 1.25),
+  return variant("vector_loads", "loads", LinkUse::loads, time(Direction::unchanged, 1.25),
                  [](const Problem& p, const Data& d, const LaunchContext& x) {
                    return vectors(p, d, x, false);
                  });
@@ -251,7 +270,7 @@ Variant vector_loads() {
 // Likewise from the side that has the data.
 
 Variant vector_stores() {
-  return variant("vector_stores", "stores", time(Direction::unchanged, 1.25),
+  return variant("vector_stores", "stores", LinkUse::stores, time(Direction::unchanged, 1.25),
                  [](const Problem& p, const Data& d, const LaunchContext& x) {
                    return vectors(p, d, x, true);
                  });
@@ -300,7 +319,8 @@ __global__ void __launch_bounds__(32) bulk_kernel(Parts parts) {
 }
 
 Variant bulk(std::string id, std::string compare_to, bool pushed) {
-  Variant v = variant(std::move(id), std::move(compare_to), time(Direction::unchanged, 1.25),
+  Variant v = variant(std::move(id), std::move(compare_to),
+                      pushed ? LinkUse::stores : LinkUse::loads, time(Direction::unchanged, 1.25),
                       [pushed](const Problem& p, const Data& d, const LaunchContext& x) {
                         constexpr std::int64_t kBlocksPerSm = 4;
                         Shape shape;
@@ -334,7 +354,7 @@ Variant bulk_stores() {
 
 Variant copy_engine() {
   return variant(
-      "copy_engine", "vector_loads", time(Direction::unchanged, 1.25),
+      "copy_engine", "vector_loads", LinkUse::copy_engine, time(Direction::unchanged, 1.25),
       [](const Problem& p, const Data& d, const LaunchContext&) {
         Steps steps;
         for (const Move& move : moves_of(p, d.rank, false)) {
@@ -346,6 +366,117 @@ Variant copy_engine() {
         }
         return steps;
       });
+}
+
+// ---- through_host
+//
+// What is left where GPUs do not reach each other's memory: the sender copies to page-locked memory
+// of the host, and the receiver copies from there. Both engines are at work at once, a chunk apart,
+// with small kernels between the copies that tell the other GPU how far they are. The bytes cross
+// two PCI Express links and the host's memory.
+
+constexpr std::int64_t kSlots = 4;  // chunks that are under way
+
+/// Words of a chunk: few enough chunks that a stream holds all of a launch's steps, and copies long
+/// enough to hide what lies between them.
+std::int64_t chunk_words(const Problem& p) {
+  constexpr std::int64_t kLeast = 1 << 18;
+  constexpr std::int64_t kMostChunks = 96;
+  return std::max(kLeast, ceil_div(p.n, kMostChunks));
+}
+
+/// What each GPU has in the host's memory to tell the other: launches that it has ended, and the
+/// chunks that it has sent and received, counted on over all launches.
+enum Progress { launches_ended, chunks_sent, chunks_received, kProgressWords };
+
+struct Turn {
+  std::uint32_t* own;
+  std::uint32_t* other;
+  Progress tells;  // to be set to `now`, unless 0
+  std::uint32_t now;
+  Progress waits_for;  // of the other's; until it is `until`, unless 0
+  std::uint32_t until;
+  std::uint32_t per_launch;  // chunks
+  RankPeers peers;
+};
+
+__global__ void turn_kernel(Turn turn) {
+  const std::uint32_t before = turn.own[launches_ended] * turn.per_launch;
+  if (turn.now != 0) tell_after_stores(turn.own + turn.tells, before + turn.now);
+  if (turn.until == 0) return;
+  for (unsigned looks = 0;
+       static_cast<int>(told(turn.other + turn.waits_for) - before - turn.until) < 0; ++looks) {
+    if (looks > kMostLooks) give_up_waiting(turn.peers, 1 - turn.peers.rank, turn.until);
+  }
+}
+
+__global__ void end_kernel(std::uint32_t* progress) {
+  ++progress[launches_ended];
+}
+
+Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x) {
+  const bool sends = !moves_of(p, d.rank, true).empty();
+  const bool receives = !moves_of(p, d.rank, false).empty();
+  const int other = 1 - d.rank;
+  const std::int64_t words = chunk_words(p);
+  const std::int64_t chunks = ceil_div(p.n, words);
+  Turn turn{d.progress.of[d.rank],
+            d.progress.of[other],
+            chunks_sent,
+            0,
+            chunks_received,
+            0,
+            static_cast<std::uint32_t>(chunks),
+            {{}, d.rank, 2, x.report}};
+  Steps steps;
+  std::map<int, std::size_t> last;  // of each stream
+  const auto add = [&](Step step, int stream) {
+    step.stream = stream;
+    last[stream] = steps.all().size();
+    steps += Steps(step);
+  };
+  const auto add_turn = [&](Progress tells, std::int64_t now, Progress waits_for,
+                            std::int64_t until, int stream) {
+    turn.tells = tells;
+    turn.now = static_cast<std::uint32_t>(now);
+    turn.waits_for = waits_for;
+    turn.until = static_cast<std::uint32_t>(std::max<std::int64_t>(until, 0));
+    add(launch(turn_kernel, Shape{}, turn).all().front(), stream);
+  };
+  const auto bytes = [&](std::int64_t chunk) { return 4 * std::min(words, p.n - chunk * words); };
+  const auto slot = [&](std::int64_t chunk) { return chunk % kSlots * words; };
+  const auto send = [&](std::int64_t c) {
+    add_turn(chunks_sent, c, chunks_received, c < chunks ? c + 1 - kSlots : 0, 1);
+    if (c == chunks) return;
+    add(CopyStep{d.staging.of[d.rank] + slot(c), d.source.of[d.rank] + c * words, bytes(c)}, 1);
+  };
+  const auto receive = [&](std::int64_t c) {
+    add_turn(chunks_received, c, chunks_sent, c < chunks ? c + 1 : 0, 2);
+    if (c == chunks) return;
+    add(CopyStep{d.out.of[d.rank] + c * words, d.staging.of[other] + slot(c), bytes(c)}, 2);
+  };
+  // A chunk is received behind the next one's sending: who executes steps one by one comes to an
+  // end, too.
+  for (std::int64_t c = 0; c <= chunks + 1; ++c) {
+    if (sends && c <= chunks) send(c);
+    if (receives && c > 0) receive(c - 1);
+  }
+  Step end = launch(end_kernel, Shape{}, turn.own).all().front();
+  for (const auto& [stream, place] : last)
+    end.after.push_back(place);
+  return steps + Steps(end);
+}
+
+Variant through_host() {
+  Variant v = variant("through_host", "copy_engine", LinkUse::copy_engine,
+                      time(Direction::increases, 2), through_host_steps);
+  v.phases = {};
+  v.without_time = "what passes through the host between GPUs is not modelled";
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.gpus == 2 && p.pattern != Pattern::all_pairs) return std::nullopt;
+    return "it is written for two GPUs, each of which sends all it has or nothing";
+  };
+  return v;
 }
 
 // ---- inputs
@@ -420,14 +551,27 @@ Family declare() {
       .spans(&Problem::gpus, &Data::rank);
   const auto count = [](const Problem& p) { return p.n; };
   f.input("source", &Data::source, count).in_out("out", &Data::out, count);
+  f.state("staging", &Data::staging, [](const Problem& p) {
+     return kSlots * std::min(chunk_words(p), p.n);
+   }).lives_in(Residence::pinned);
+  f.state("progress", &Data::progress, [](const Problem&) {
+     return std::int64_t{kProgressWords};
+   }).lives_in(Residence::pinned);
   const auto rate = [](const char* ceiling, const char* variant, const char* pattern) {
     return CeilingRows::rate(ceiling, {variant}, Mode::cold, "param.n")
         .where("pattern", pattern)
         .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; });
   };
-  f.ceilings = {
-      rate("link_copy", "copy_engine", "one_way"), rate("link_read", "vector_loads", "one_way"),
-      rate("link_write", "vector_stores", "one_way"), rate("link_both", "copy_engine", "ring")};
+  f.ceilings = {rate("link_copy", "copy_engine", "one_way"),
+                rate("link_read", "vector_loads", "one_way"),
+                rate("link_write", "vector_stores", "one_way"),
+                rate("link_both", "copy_engine", "ring"),
+                rate("link_both_read", "vector_loads", "ring"),
+                rate("link_both_write", "vector_stores", "ring"),
+                CeilingRows::rate("link_all", {"copy_engine"}, Mode::cold, "link_bytes")
+                    .where("pattern", "all_pairs"),
+                CeilingRows::latency("link_copy_latency", {"copy_engine"}, Mode::warm, "param.n")
+                    .where("n", "1")};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
@@ -441,6 +585,7 @@ Family declare() {
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());
   f.variant(bulk_loads()).variant(bulk_stores()).variant(copy_engine());
+  f.variant(through_host());
   return f;
 }
 

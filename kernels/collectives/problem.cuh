@@ -18,7 +18,22 @@ struct Problem {
   Operation operation;
   DataType dtype;  // fp32 or bf16
   int gpus;
+  // What NCCL's environment variables of these names say; null: it chooses.
+  const char* nccl_algorithm;
+  const char* nccl_protocol;
+  const char* nccl_p2p_disable;
 };
+
+inline Environment environment(const Problem& p) {
+  Environment variables;
+  const auto add = [&](const char* name, const char* value) {
+    if (value) variables.emplace_back(name, value);
+  };
+  add("NCCL_ALGO", p.nccl_algorithm);
+  add("NCCL_PROTO", p.nccl_protocol);
+  add("NCCL_P2P_DISABLE", p.nccl_p2p_disable);
+  return variables;
+}
 
 struct Data {
   int rank;

@@ -14,8 +14,9 @@ namespace gpuexp {
 
 /// Of one launch that synchronises by these.
 constexpr int kMostSignalBlocks = 512;
-/// Times that a block waits for the others in one launch, at most.
-constexpr int kMostSignalSteps = 2;
+/// Times that a block waits for others in one launch, at most: as often as around a ring, there and
+/// back, and for its begin.
+constexpr int kMostSignalSteps = 2 * (kMostRanks - 1) + 1;
 
 /// One rank's, as a buffer of role state: zero at first.
 struct RankSignals {
@@ -78,6 +79,31 @@ enum class Before {
   loads,  ///< nothing, or read what they may change from then on
   stores  ///< written what they read from then on: it has to be there, which takes a fence
 };
+
+/// Tells the block of this number on one rank that this one has come to this step. By all threads
+/// of the block.
+template <Before kBefore>
+__device__ inline void tell_rank(const RankPeers& peers, unsigned epoch, int step, int rank) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  unsigned* const to = &signals_of(peers, rank).told[step][blockIdx.x][peers.rank];
+  if (kBefore == Before::stores) {
+    tell_after_stores(to, epoch);
+  } else {
+    tell(to, epoch);
+  }
+}
+
+/// Waits until the block of this number on one rank has come to this step, likewise.
+__device__ inline void wait_for_rank(const RankPeers& peers, unsigned epoch, int step, int rank) {
+  if (threadIdx.x == 0) {
+    const unsigned* const word = &signals_of(peers, peers.rank).told[step][blockIdx.x][rank];
+    for (unsigned looks = 0; static_cast<int>(told(word) - epoch) < 0; ++looks) {
+      if (looks > kMostLooks) give_up_waiting(peers, rank, static_cast<unsigned>(step));
+    }
+  }
+  __syncthreads();
+}
 
 /// Waits until the blocks of this number on all ranks have come to this step. By all threads of the
 /// block.

@@ -29,7 +29,7 @@ namespace gpuexp {
 namespace {
 
 constexpr const char* kNotCounted =
-    "counters of launches on several GPUs, which wait for each other, are not read";
+    "executions of single instructions are not counted in launches on several GPUs";
 
 class CudaExecutor final : public Executor,
                            public LaunchTimer,
@@ -261,19 +261,22 @@ class CudaExecutor final : public Executor,
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
                                   const std::vector<std::string>& metrics) override {
     release();
-    for (const CountedLaunch& launch : launches) {
-      if (launch.family->gpus) throw DeviceError(kNotCounted, DeviceFault::refused);
-    }
     std::deque<ProblemLaunches> problems;
     std::vector<HardwareCounters::Launch> counted;
     const CountedLaunch* last = nullptr;
-    for (const CountedLaunch& launch : launches) {
-      if (!last || launch.family != last->family || launch.values != last->values)
-        problems.emplace_back(*launch.family, launch.values, seed, device_, stream_);
-      last = &launch;
-      counted.push_back(counted_launch(problems.back(), launch));
-    }
-    return counters().count(metrics, counted);
+    std::vector<LaunchCounts> counts;
+    explained([&] {
+      for (const CountedLaunch& launch : launches) {
+        if (!last || launch.family != last->family || launch.values != last->values)
+          problems.emplace_back(*launch.family, launch.values, seed, device_, stream_,
+                                peers_of(*launch.family));
+        last = &launch;
+        counted.push_back(counted_launch(problems.back(), launch));
+      }
+      counts = counters().count(metrics, counted);
+    });
+    if (peers_) peers_->released();
+    return counts;
   }
 
   // Counting begins when the kernel is about to be enqueued: CUPTI counts the first that follows.
@@ -384,7 +387,10 @@ class CudaExecutor final : public Executor,
     // What a range costs the profiler is much for a kernel of a long chain, which is like the
     // others.
     constexpr std::size_t kMostRanges = 256;
-    const bool as_one = steps.overlap() || steps.launches_kernels() || steps.size() > kMostRanges;
+    // Ranks of one problem go through the passes side by side, also those without a kernel of their
+    // own.
+    const bool as_one =
+        steps.overlap() || steps.launches_kernels() || steps.size() > kMostRanges || spans(problem);
     return {leave_caches, launch_counted, as_one};
   }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "gpu/device_ops.hpp"
+#include "gpu/shared_host_memory.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
@@ -33,15 +34,31 @@ GuardedMemory::GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup*
     : bytes_(bytes), residence_(residence) {
   const std::int64_t alignment = buffer_alignment(bytes);
   const std::int64_t size = bytes + 2 * kGuard + alignment;
-  if (peers && residence == Residence::device) {
-    shared_ = peers->memory(size);
-    allocated_ = shared_->of(peers->rank());
+  const bool is_shared =
+      peers && (residence == Residence::device || residence == Residence::pinned);
+  if (!is_its_own_image(residence) || (residence == Residence::device && !is_shared))
+    device_ = DeviceMemory(size);
+  if (is_shared) {
+    share(size, *peers);
   } else {
-    if (residence != Residence::managed) device_ = DeviceMemory(size);
     allocated_ = allocate(static_cast<std::size_t>(size));
   }
   memory_ = guard_before_aligned(allocated_, alignment);
   image_ = is_its_own_image(residence) ? memory_ : guard_before_aligned(device_.get(), alignment);
+}
+
+void GuardedMemory::share(std::int64_t size, PeerGroup& peers) {
+  const auto take = [&](const auto& memory) {
+    for (int rank = 0; rank < peers.ranks(); ++rank)
+      of_ranks_.push_back(memory->of(rank));
+    shared_ = memory;
+  };
+  if (residence_ == Residence::device) {
+    take(peers.memory(size));
+  } else {
+    take(std::make_shared<SharedHostMemory>(size, peers.exchange()));
+  }
+  allocated_ = of_ranks_[static_cast<std::size_t>(peers.rank())];
 }
 
 GuardedMemory::~GuardedMemory() {
@@ -55,10 +72,13 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
       image_(std::exchange(other.image_, nullptr)),
       allocated_(std::exchange(other.allocated_, nullptr)),
       device_(std::move(other.device_)),
+      of_ranks_(std::move(other.of_ranks_)),
       shared_(std::move(other.shared_)) {}
 
 unsigned char* GuardedMemory::data_of(int rank) const {
-  return shared_ ? shared_->of(rank) + (data() - static_cast<unsigned char*>(allocated_)) : data();
+  if (!shared_) return data();
+  return of_ranks_[static_cast<std::size_t>(rank)] +
+         (data() - static_cast<unsigned char*>(allocated_));
 }
 
 void* GuardedMemory::allocate(std::size_t size) const {
@@ -82,7 +102,7 @@ void* GuardedMemory::allocate(std::size_t size) const {
 }
 
 void GuardedMemory::release() {
-  if (!allocated_) return;
+  if (!allocated_ || shared_) return;
   switch (residence_) {
     case Residence::device: break;  // its own
     case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(allocated_)); break;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "family/family.hpp"
 #include "gpu/peer_group.hpp"
@@ -16,7 +17,8 @@ namespace gpuexp {
 /// pull() and push() carry over; of the rest, itself.
 class GuardedMemory {
  public:
-  /// With `peers`, device memory that all of them reach, and that each of them asks for.
+  /// With `peers`, device memory or page-locked host memory that all of them reach, and that each
+  /// of them asks for.
   GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup* peers = nullptr);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
@@ -44,6 +46,7 @@ class GuardedMemory {
  private:
   static const std::int64_t kGuard;
 
+  void share(std::int64_t size, PeerGroup& peers);
   void* allocate(std::size_t size) const;
   void release();
 
@@ -52,8 +55,9 @@ class GuardedMemory {
   unsigned char* memory_ = nullptr;  ///< the guard before the buffer
   unsigned char* image_ = nullptr;   ///< likewise
   void* allocated_ = nullptr;
-  DeviceMemory device_;                 ///< memory that lives there, or the image of other memory
-  std::shared_ptr<PeerMemory> shared_;  ///< in place of it, with peers
+  DeviceMemory device_;                   ///< memory that lives there, or the image of other memory
+  std::vector<unsigned char*> of_ranks_;  ///< with peers, what is allocated of each
+  std::shared_ptr<void> shared_;          ///< whose it then is
 };
 
 }  // namespace gpuexp

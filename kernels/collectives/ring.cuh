@@ -1,0 +1,93 @@
+// An all-reduce around a ring: each GPU stores to the next alone.
+#pragma once
+
+#include "kernels/collectives/problem.cuh"
+#include "kernels/common/rank_signals.cuh"
+
+namespace gpuexp::collectives {
+
+/// One rank's x, and the y of itself and of the next rank, with the begins of parts.
+template <class T>
+struct Ring {
+  const T* x;
+  T* y;
+  T* next;
+  std::int64_t begins[kMostRanks + 1];
+};
+
+constexpr int kRingBlock = 512;
+
+template <class T>
+__device__ Pack<T, 16 / sizeof(T)> sum_of(const Pack<T, 16 / sizeof(T)>& a,
+                                          const Pack<T, 16 / sizeof(T)>& b) {
+  Pack<T, 16 / sizeof(T)> sum;
+#pragma unroll
+  for (int j = 0; j < static_cast<int>(8 / sizeof(T)); ++j) {
+    const float2 of_a = widen(a.pairs[j]);
+    const float2 of_b = widen(b.pairs[j]);
+    sum.pairs[j] = narrow<T>(float2{of_a.x + of_b.x, of_a.y + of_b.y});
+  }
+  return sum;
+}
+
+// What a block passes on: x, what came and x, which makes the sum, or what came.
+enum class Passes { own, sum, whole_sum, received };
+
+/// Elements [first, end) of a part, stored into the next rank's y; a whole sum into the own, too.
+template <class T, Passes kPasses>
+__device__ void pass_on(const Ring<T>& ring, std::int64_t first, std::int64_t end) {
+  constexpr int kElements = 16 / sizeof(T);
+  const std::int64_t packs = (end - first) / kElements;
+  for (std::int64_t i = threadIdx.x; i < packs; i += kRingBlock) {
+    const std::int64_t at = first + i * kElements;
+    Pack<T, kElements> value;
+    if (kPasses != Passes::received) value = load_pack<kElements>(ring.x + at);
+    if (kPasses == Passes::received) value = load_pack<kElements>(ring.y + at);
+    if (kPasses == Passes::sum || kPasses == Passes::whole_sum)
+      value = sum_of<T>(load_pack<kElements>(ring.y + at), value);
+    if (kPasses == Passes::whole_sum) store_pack(ring.y + at, value);
+    store_pack(ring.next + at, value);
+  }
+  const std::int64_t at = first + packs * kElements + threadIdx.x;
+  if (at >= end) return;
+  T value = kPasses == Passes::received ? ring.y[at] : ring.x[at];
+  if (kPasses == Passes::sum || kPasses == Passes::whole_sum)
+    value = from_float<T>(static_cast<float>(ring.y[at]) + static_cast<float>(value));
+  if (kPasses == Passes::whole_sum) ring.y[at] = value;
+  ring.next[at] = value;
+}
+
+// Each block has a slice of every part, and waits for the block of its number on the rank before.
+template <class T>
+__global__ void __launch_bounds__(kRingBlock) ring_kernel(Ring<T> ring, RankPeers peers) {
+  constexpr std::int64_t kLine = 128 / sizeof(T);
+  const int ranks = peers.ranks;
+  const int next = (peers.rank + 1) % ranks;
+  const int before = (peers.rank + ranks - 1) % ranks;
+  const unsigned epoch = epoch_of(peers);
+  // The next rank's y is not in use any more once it has begun.
+  tell_rank<Before::loads>(peers, epoch, 0, before);
+  wait_for_rank(peers, epoch, 0, next);
+  for (int step = 0; step < 2 * (ranks - 1); ++step) {
+    const int part = (peers.rank - step + 2 * ranks) % ranks;
+    const std::int64_t begin = ring.begins[part];
+    const std::int64_t length = ring.begins[part + 1] - begin;
+    const std::int64_t lines = (length + kLine - 1) / kLine;
+    const std::int64_t first = begin + min(length, lines * blockIdx.x / gridDim.x * kLine);
+    const std::int64_t end = begin + min(length, lines * (blockIdx.x + 1) / gridDim.x * kLine);
+    if (step == 0) {
+      pass_on<T, Passes::own>(ring, first, end);
+    } else if (step < ranks - 1) {
+      pass_on<T, Passes::sum>(ring, first, end);
+    } else if (step == ranks - 1) {
+      pass_on<T, Passes::whole_sum>(ring, first, end);
+    } else {
+      pass_on<T, Passes::received>(ring, first, end);
+    }
+    tell_rank<Before::stores>(peers, epoch, step + 1, next);
+    wait_for_rank(peers, epoch, step + 1, before);
+  }
+  end_epoch(peers, epoch);
+}
+
+}  // namespace gpuexp::collectives
