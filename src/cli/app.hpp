@@ -28,6 +28,7 @@ enum class ExitCode {
   failed = 4,         ///< at least one cell failed or timed out on the device, or is missing
   no_device = 5,      ///< the command needs a GPU and none can be used
   regressed = 6,      ///< a comparison failed its gate, or a check of the GPU failed
+  rank_lost = 7,      ///< a process that a launcher started beside this one is gone, or never came
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 

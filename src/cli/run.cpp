@@ -14,6 +14,7 @@
 #include "cli/comparison.hpp"
 #include "cli/figure_models.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/launched_run.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
 #include "cli/results_file.hpp"
@@ -49,6 +50,7 @@ struct RunArguments {
   std::string shard;
   ComparisonOptions comparison;
   DeviceOptions device;
+  LaunchOptions launch;
   bool profile = false;
   bool no_isolate = false;
   bool no_gate = false;
@@ -70,8 +72,9 @@ fs::path results_dir(const RunArguments& options, const Config& config, std::tim
   return results_folder(options.out, config.name, started);
 }
 
-DeviceOptions device_options(const RunArguments& options) {
+DeviceOptions device_options(const RunArguments& options, JobRanks* others) {
   DeviceOptions device = options.device;
+  device.others = others;
   device.isolated = !options.no_isolate && !options.profile;
   device.gated = device.isolated && !options.no_gate;
   make_room_for_watcher(device, options.quiet);
@@ -80,7 +83,8 @@ DeviceOptions device_options(const RunArguments& options) {
 
 class Run {
  public:
-  Run(const Context& context, const RunArguments& options) : context_(context), options_(options) {
+  Run(const Context& context, const RunArguments& options, JobRanks* others)
+      : context_(context), options_(options), others_(others) {
     if (!options.shard.empty()) shard_ = parse_shard(options.shard);
     if (options.resume.empty()) {
       config_ = options.config.read_as_one(context.registry);
@@ -111,7 +115,7 @@ class Run {
   ExitCode run() {
     std::string no_device;
     auto opened = options_.simulate.empty()
-                      ? open_device(device_options(options_), no_device)
+                      ? open_device(device_options(options_, others_), no_device)
                       : open_simulated(options_.simulate, context_.resources,
                                        options_.device.launch_timeout_s, blocks_);
     if (!opened) {
@@ -216,7 +220,10 @@ class Run {
     Recorder recorder(plan, context_.resources, run_options.kind, options_.quiet);
     if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     run_options.seed = plan.config->seed;
-    run_options.interrupted = interrupted;
+    run_options.interrupted = [this] {
+      if (others_) others_->check();
+      return interrupted();
+    };
     run_options.counters = counters_;
     run_options.missing_metrics = missing_metrics_;
     std::optional<NvmlSampler> nvml;
@@ -246,10 +253,9 @@ class Run {
     try {
       run_plan(plan, context_.resources, *device_.executor, *tracer, recorder, run_options);
     } catch (const ReportError& e) {
-      throw ReportError(
-          fmt::format("{}; what was measured is in {}: gpuexp report {}, or go on by "
-                      "gpuexp run --resume {}",
-                      e.what(), (dir / kRunLogName).string(), dir.string(), dir.string()));
+      throw ReportError(e.what() + how_to_go_on(dir));
+    } catch (const JobLost& e) {
+      throw JobLost(options_.verify_only ? e.what() : e.what() + how_to_go_on(dir));
     }
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
@@ -263,6 +269,12 @@ class Run {
     }
     const ExitCode code = exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
+  }
+
+  static std::string how_to_go_on(const fs::path& dir) {
+    return fmt::format(
+        "; what was measured is in {}: gpuexp report {}, or go on by gpuexp run --resume {}",
+        (dir / kRunLogName).string(), dir.string(), dir.string());
   }
 
   /// What measures, and the threads of the driver, have two to themselves; what executes kernels on
@@ -324,6 +336,7 @@ class Run {
 
   const Context& context_;
   const RunArguments& options_;
+  JobRanks* others_;  ///< of a job, whose rank 0 this is; else null
   Config config_;
   std::optional<Resumable> resumed_;
   std::optional<Report> against_;
@@ -360,7 +373,13 @@ void add_device_options(Command& command, RunArguments& options) {
                   "of small launches, of others so many at random that the standard error of each "
                   "count is below 0.3 %")
       ->type_name("N|all");
+  options.launch.add_to(command);
   command.add_flag("--quiet", options.quiet, "no progress and no table, the exit code alone");
+}
+
+ExitCode start_run(const Context& context, const RunArguments& options) {
+  return run_as_launched(context, options.launch, !options.shard.empty(),
+                         [&](JobRanks* others) { return Run(context, options, others).run(); });
 }
 
 }  // namespace
@@ -411,16 +430,17 @@ void add_run(Command& app, Context& context) {
   command->footer(
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
       "after a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\n"
+      "one process for each of four GPUs: mpirun -n 4 gpuexp run collectives\n"
       "on the first of four GPUs: gpuexp run all --shard 1/4 --out shards/1, then gpuexp merge "
       "shards/*\n"
       "exit codes: 0 all passed, 1 internal error or failed output, 2 usage or config, 3 incorrect "
-      "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 130 "
-      "interrupted");
+      "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 7 a "
+      "process of a launcher is gone, 130 interrupted");
   command->callback([&context, options, config, resume] {
     if (!config->given() && !resume->given()) fail_required("config");
     if (!options->counters.empty())
       options->config.overrides.sets.push_back("counters=" + options->counters);
-    context.action = [&context, options] { return Run(context, *options).run(); };
+    context.action = [&context, options] { return start_run(context, *options); };
   });
 }
 
@@ -437,7 +457,7 @@ void add_verify(Command& app, Context& context) {
   add_device_options(*command, *options);
   command->footer("example: gpuexp verify all --filter 'matmul*/*'");
   command->callback([&context, options] {
-    context.action = [&context, options] { return Run(context, *options).run(); };
+    context.action = [&context, options] { return start_run(context, *options); };
   });
 }
 

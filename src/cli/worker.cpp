@@ -1,7 +1,9 @@
 #include "cli/worker.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "cli/interrupts.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "worker/machine_executor.hpp"
+#include "worker/process.hpp"
 #include "worker/serve.hpp"
 
 namespace gpuexp::cli {
@@ -93,9 +96,12 @@ DeviceInfo device_from(const Json& json) {
   return info;
 }
 
-/// {"device": {…}}, {"no_device": why} or {"usage": what is wrong with the request}.
-Json greeting_of(int index) try {
+/// Of the GPU `first`, or the one so many after it: where this process sees a single GPU, that has
+/// been chosen for it already. {"device": {…}}, {"no_device": why} or {"usage": what is wrong with
+/// the request}.
+Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
+  const int index = device_count() == 1 ? first : first + further;
   if (index < 0 || index >= device_count()) {
     return {{"usage", fmt::format("--device {}: this machine has devices 0 to {}", index,
                                   device_count() - 1)}};
@@ -117,10 +123,15 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
   return OpenDevice{device_from(greeting.at("device")), nullptr};
 }
 
-std::vector<std::string> worker_arguments(int device, bool gated) {
-  std::vector<std::string> arguments{"worker", "--device", std::to_string(device)};
-  if (!gated) arguments.emplace_back("--no-gate");
+/// Without the subcommand's name.
+std::vector<std::string> worker_arguments(const DeviceOptions& options, int device) {
+  std::vector<std::string> arguments{"--device", std::to_string(device)};
+  if (!options.gated) arguments.emplace_back("--no-gate");
   return arguments;
+}
+std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "worker");
+  return std::make_unique<ChildProcess>(arguments);
 }
 
 /// The ordinal of a rank's GPU: the first rank has the one that was asked for, the others the
@@ -130,31 +141,67 @@ int device_of_rank(int rank, const DeviceOptions& options) {
   return options.peer.value_or(rank <= options.device ? rank - 1 : rank);
 }
 
-std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
-  MachineOptions machine;
-  machine.start = [options](int rank) {
-    return std::make_unique<ChildProcess>(
-        worker_arguments(device_of_rank(rank, options), options.gated));
-  };
-  machine.greeted = [](int, const std::string& greeting) {
+/// The worker of a rank: a child of this process, or of the agent that a launcher has started.
+std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int rank) {
+  JobRanks* const others = options.others;
+  if (!others) return child_worker(worker_arguments(options, device_of_rank(rank, options)));
+  std::vector<std::string> arguments = worker_arguments(options, options.device);
+  arguments.insert(arguments.end(), {"--further", std::to_string(others->local_rank(rank))});
+  return rank == 0 ? child_worker(arguments) : others->start(rank, arguments);
+}
+
+/// Whose GPU is whose; each rank needs one of its own.
+class TakenGpus {
+ public:
+  /// Throws DeviceError for a greeting without a GPU, or with one that another rank has.
+  void take(int rank, const std::string& greeting) {
     std::string no_gpu;
-    if (!device_of(Json::parse(greeting), no_gpu)) throw DeviceError(no_gpu, DeviceFault::refused);
-  };
+    std::optional<OpenDevice> device;
+    try {
+      device = device_of(Json::parse(greeting), no_gpu);
+    } catch (const ConfigError& error) {
+      no_gpu = error.what();
+    }
+    if (!device) throw DeviceError(no_gpu, DeviceFault::refused);
+    const std::string& uuid = device->info.uuid;
+    const auto [other, is_new] = ranks_.try_emplace(uuid, rank);
+    if (!is_new && other->second != rank) {
+      throw DeviceError(
+          fmt::format("has the GPU of rank {}, {}: each rank needs its own", other->second, uuid),
+          DeviceFault::refused);
+    }
+  }
+
+ private:
+  std::map<std::string, int> ranks_;
+};
+
+std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
+  const auto taken = std::make_shared<TakenGpus>();
+  MachineOptions machine;
+  machine.start = [options](int rank) { return worker_of_rank(options, rank); };
+  machine.greeted = [taken](int rank, const std::string& greeting) { taken->take(rank, greeting); };
   machine.launch_timeout_s = options.launch_timeout_s;
-  machine.interrupted = interrupted;
+  machine.interrupted = [options] {
+    if (options.others) options.others->check();
+    return interrupted();
+  };
   auto executor = std::make_unique<MachineExecutor>(machine);
   auto device = device_of(Json::parse(executor->greeting()), no_device);
   if (!device) return device;
-  device->executor = std::move(executor);
+  taken->take(0, executor->greeting());
+  int& gpus = device->info.spec.machine.gpus;
   constexpr int kPair = 2;
-  if (options.peer)
-    device->info.spec.machine.gpus = std::min(kPair, device->info.spec.machine.gpus);
+  if (options.peer) gpus = std::min(kPair, gpus);
+  // Which of them reach each other's memory, their first problem shows.
+  if (options.others) gpus = std::min(options.others->ranks(), kMostRanks);
+  device->executor = std::move(executor);
   return device;
 }
 
-ExitCode work(const Context& context, int index, bool gated) {
+ExitCode work(const Context& context, int first, int further, bool gated) {
   Channel channel(ChildProcess::kChannelDescriptor);
-  const Json greeting = greeting_of(index);
+  const Json greeting = greeting_of(first, further);
   try {
     channel.send(greeting.dump());
   } catch (const ChannelClosed& e) {
@@ -162,7 +209,8 @@ ExitCode work(const Context& context, int index, bool gated) {
   }
   if (!greeting.contains("device")) return ExitCode::no_device;
   const DeviceInfo info = device_from(greeting.at("device"));
-  serve(channel, context.registry, [&] { return make_cuda_executor(index, info.spec, {gated}); });
+  serve(channel, context.registry,
+        [&] { return make_cuda_executor(info.index, info.spec, {gated}); });
   // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
   std::_Exit(0);
 }
@@ -180,7 +228,7 @@ bool is_debugged() {
 
 std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device) {
   if (options.isolated) return open_remote(options, no_device);
-  auto device = device_of(greeting_of(options.device), no_device);
+  auto device = device_of(greeting_of(options.device, 0), no_device);
   if (device) {
     device->executor = make_cuda_executor(options.device, device->info.spec, {options.gated});
     device->info.spec.machine.gpus = 1;  // each further one has a process of its own
@@ -214,11 +262,15 @@ void add_worker(Command& app, Context& context) {
   Command* command = app.add_subcommand("worker", "owns the GPU for run and verify");
   command->hide();
   auto device = std::make_shared<int>(0);
+  auto further = std::make_shared<int>(0);
   auto no_gate = std::make_shared<bool>(false);
   command->add_option("--device", *device, "ordinal of the GPU");
+  command->add_option("--further", *further, "take the one so many after it, if there are several");
   command->add_flag("--no-gate", *no_gate, "as run's");
-  command->callback([&context, device, no_gate] {
-    context.action = [&context, device, no_gate] { return work(context, *device, !*no_gate); };
+  command->callback([&context, device, further, no_gate] {
+    context.action = [&context, device, further, no_gate] {
+      return work(context, *device, *further, !*no_gate);
+    };
   });
 }
 

@@ -8,6 +8,7 @@
 #include "cli/app.hpp"
 #include "gpu/device_query.hpp"
 #include "run/executor.hpp"
+#include "worker/job_ranks.hpp"
 
 namespace gpuexp::cli {
 
@@ -17,6 +18,7 @@ struct DeviceOptions {
   bool isolated = true;  ///< the GPU's owner is a process of its own
   bool gated = true;
   double launch_timeout_s = 30.0;
+  JobRanks* others = nullptr;  ///< processes that a launcher started; null: this one starts workers
 };
 
 /// A device and the executor that runs on it.

@@ -13,19 +13,28 @@
 
 namespace gpuexp {
 
+std::optional<std::string> LineBuffer::next() {
+  const std::size_t end = text_.find('\n', begin_);
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = text_.substr(begin_, end - begin_);
+  begin_ = end + 1;
+  if (begin_ == text_.size()) {
+    text_.clear();
+    begin_ = 0;
+  }
+  return line;
+}
+
 Channel::~Channel() {
   close();
 }
 
 Channel::Channel(Channel&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      buffer_(std::move(other.buffer_)),
-      begin_(other.begin_) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), received_(std::move(other.received_)) {}
 
 Channel& Channel::operator=(Channel&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
-  std::swap(buffer_, other.buffer_);
-  std::swap(begin_, other.begin_);
+  std::swap(received_, other.received_);
   return *this;
 }
 
@@ -52,7 +61,7 @@ std::optional<std::string> Channel::receive(double timeout_s,
   constexpr double kSliceS = 0.1;
   const double end_s = steady_seconds() + timeout_s;
   for (;;) {
-    if (auto line = buffered_line()) return line;
+    if (auto line = received_.next()) return line;
     const double left_s = end_s - steady_seconds();
     if (left_s <= 0 || give_up()) return std::nullopt;
     if (wait_readable(std::min(left_s, kSliceS))) read_some();
@@ -61,21 +70,9 @@ std::optional<std::string> Channel::receive(double timeout_s,
 
 std::string Channel::receive() {
   for (;;) {
-    if (auto line = buffered_line()) return *std::move(line);
+    if (auto line = received_.next()) return *std::move(line);
     read_some();
   }
-}
-
-std::optional<std::string> Channel::buffered_line() {
-  const std::size_t end = buffer_.find('\n', begin_);
-  if (end == std::string::npos) return std::nullopt;
-  std::string line = buffer_.substr(begin_, end - begin_);
-  begin_ = end + 1;
-  if (begin_ == buffer_.size()) {
-    buffer_.clear();
-    begin_ = 0;
-  }
-  return line;
 }
 
 bool Channel::wait_readable(double timeout_s) const {
@@ -91,7 +88,7 @@ void Channel::read_some() {
   if (count < 0 && errno == EINTR) return;
   if (count < 0) throw ChannelClosed(std::strerror(errno));
   if (count == 0) throw ChannelClosed("closed by the other end");
-  buffer_.append(chunk.data(), static_cast<std::size_t>(count));
+  received_.append({chunk.data(), static_cast<std::size_t>(count)});
 }
 
 }  // namespace gpuexp

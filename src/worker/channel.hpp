@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gpuexp {
 
@@ -13,6 +14,18 @@ namespace gpuexp {
 class ChannelClosed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// Bytes as they come, cut into lines.
+class LineBuffer {
+ public:
+  void append(std::string_view bytes) { text_.append(bytes); }
+  /// The next line that is complete, without its newline.
+  std::optional<std::string> next();
+
+ private:
+  std::string text_;
+  std::size_t begin_ = 0;  ///< of what next() has not returned
 };
 
 /// One end of a connected stream socket, which it owns.
@@ -37,14 +50,17 @@ class Channel {
 
   void close();
 
+  /// Of who polls it, or reads from it; -1 once it is closed.
+  int descriptor() const { return descriptor_; }
+  /// What was read and not yet received, for who goes on to read from the descriptor.
+  LineBuffer take_received() { return std::exchange(received_, {}); }
+
  private:
-  std::optional<std::string> buffered_line();
   bool wait_readable(double timeout_s) const;
   void read_some();
 
   int descriptor_;
-  std::string buffer_;
-  std::size_t begin_ = 0;  ///< of what is not yet returned
+  LineBuffer received_;
 };
 
 }  // namespace gpuexp

@@ -67,13 +67,14 @@ Sample merged(const std::vector<Sample>& of_ranks) {
   return all;
 }
 
-DeviceFault fault_of(const std::exception_ptr& error) {
+/// Empty of what is no device's error.
+std::optional<DeviceFault> fault_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const DeviceError& of_device) {
     return of_device.fault();
   } catch (...) {
-    return DeviceFault::lost;
+    return std::nullopt;
   }
 }
 
@@ -176,11 +177,15 @@ MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   }
   abandoned_ = false;
   if (losses.empty()) return {};
-  // One that misses another says less than that other's own end.
-  const auto own = std::find_if(losses.begin(), losses.end(), [](const Loss& loss) {
-    return fault_of(loss.error) != DeviceFault::peer_lost;
+  // What ends the run comes before what ends workers, and one that misses another says less than
+  // that other's own end.
+  const auto weight = [](const Loss& loss) {
+    const auto fault = fault_of(loss.error);
+    return !fault ? 0 : fault != DeviceFault::peer_lost ? 1 : 2;
+  };
+  return *std::min_element(losses.begin(), losses.end(), [&](const Loss& one, const Loss& other) {
+    return weight(one) < weight(other);
   });
-  return own == losses.end() ? losses.front() : *own;
 }
 
 template <class Call>

@@ -16,7 +16,7 @@ namespace gpuexp {
 struct MachineOptions {
   /// Starts the worker of the GPU that a rank has: its first line is a greeting, and serve()
   /// follows.
-  std::function<std::unique_ptr<ChildProcess>(int rank)> start;
+  std::function<std::unique_ptr<WorkerProcess>(int rank)> start;
   /// Throws DeviceError where the greeting of a rank behind the first says that it cannot take
   /// part.
   std::function<void(int rank, const std::string& greeting)> greeted = [](int, const std::string&) {

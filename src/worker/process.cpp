@@ -43,7 +43,7 @@ std::pair<int, int> connected_sockets() {
   ::_exit(127);
 }
 
-ChildProcess::Ending ending(int status) {
+WorkerProcess::Ending ending(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     return {fmt::format("signal {} ({})", signal, ::strsignal(signal)), signal == SIGKILL};
@@ -79,7 +79,7 @@ ChildProcess::~ChildProcess() {
   end();
 }
 
-ChildProcess::Ending ChildProcess::end() {
+WorkerProcess::Ending ChildProcess::end() {
   if (id_ < 0) return {"it had ended before", false};
   channel_.close();
   // One that is ending by itself, or of what it did, is to say how.

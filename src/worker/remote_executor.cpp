@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/steady_clock.hpp"
+#include "worker/channel.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -49,7 +50,7 @@ class RemoteExecutor::Call {
   void send() {
     if (!remote_.worker_) throw DeviceError("no worker is running", DeviceFault::lost);
     try {
-      remote_.worker_->channel().send(request_.dump());
+      remote_.worker_->send(request_.dump());
     } catch (const ChannelClosed&) {
       // The answer may hold the reason; if not, receiving says how the worker ended.
     }
@@ -130,9 +131,9 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
     return interrupted_s > 0 && steady_seconds() - interrupted_s > kInterruptedPatienceS;
   };
   try {
-    if (auto line = worker_->channel().receive(timeout_s, give_up)) return *std::move(line);
+    if (auto line = worker_->receive(timeout_s, give_up)) return *std::move(line);
   } catch (const ChannelClosed&) {
-    const ChildProcess::Ending ending = worker_->end();
+    const WorkerProcess::Ending ending = worker_->end();
     lose(fmt::format("the worker process ended during {}: {}", what, ending.how),
          ending.killed ? DeviceFault::killed : DeviceFault::lost);
   }

@@ -7,16 +7,17 @@
 #include <string>
 
 #include "run/executor.hpp"
-#include "worker/process.hpp"
+#include "worker/worker_process.hpp"
 
 namespace gpuexp {
 
 struct RemoteOptions {
   /// Starts a worker: its first line is a greeting, and serve() follows.
-  std::function<std::unique_ptr<ChildProcess>()> start;
+  std::function<std::unique_ptr<WorkerProcess>()> start;
   /// Seconds that one launch may take before its process is ended.
   double launch_timeout_s = 30.0;
-  /// True once the user wants to stop; a launch then gets a short while to end by itself.
+  /// True once the user wants to stop; a launch then gets a short while to end by itself. What it
+  /// throws ends the call that waits.
   std::function<bool()> interrupted = [] { return false; };
   /// True once nobody waits for an answer any more: the worker is then ended at once.
   std::function<bool()> abandoned = [] { return false; };
@@ -80,7 +81,7 @@ class RemoteExecutor final : public Executor,
   std::string start();
 
   RemoteOptions options_;
-  std::unique_ptr<ChildProcess> worker_;
+  std::unique_ptr<WorkerProcess> worker_;
   std::string greeting_;
   bool has_answered_ = true;  ///< with more than an error, since the last one was lost
 };

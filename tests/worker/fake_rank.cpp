@@ -34,6 +34,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
   }
 
   void launch(const Variant& variant, Mode) override {
+    if (fault_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (variant.id == "second") {
       if (fault_ == "kill_launch") std::raise(SIGKILL);
       if (fault_ == "hang_launch") std::this_thread::sleep_for(std::chrono::hours(1));

@@ -1,32 +1,18 @@
 // Problems that span GPUs, without a GPU: ranks are processes that meet and wait for each other on
 // the host. What one rank suffers costs its cells, and nobody waits for ever.
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 
-#include "fake_rank.hpp"
-#include "family/registry.hpp"
-#include "run/runner.hpp"
+#include "span_run.hpp"
 #include "support/catch.hpp"
-#include "support/fake_executor.hpp"
-#include "support/toy_family.hpp"
-#include "worker/machine_executor.hpp"
+#include "worker/process.hpp"
 
 namespace gpuexp::test {
 namespace {
 
-/// Three variants of toy_span on so many GPUs, and then `first` of toy on one.
-struct MachineRun {
-  MachineOptions machine;
-  RunOptions options;
-  Config config;
-  Plan plan;
-  KernelResources resources;
-  RecordingTracer tracer;
-  RunObserver observer;
+struct MachineRun : SpanRun {
   std::vector<int> started;  ///< the rank of every worker
 
-  MachineRun(const std::string& fault, std::int64_t gpus) {
+  MachineRun(const std::string& fault, std::int64_t gpus) : SpanRun(gpus) {
     machine.start = [this, fault](int rank) {
       // A rank that is late once is not late for ever.
       const bool again = std::count(started.begin(), started.end(), rank) > 0;
@@ -34,36 +20,6 @@ struct MachineRun {
       return std::make_unique<ChildProcess>(std::vector<std::string>{
           "rank", std::to_string(rank), again && fault == "late" ? "none" : fault});
     };
-    machine.launch_timeout_s = 5;
-    Experiment e;
-    e.name = "span";
-    e.family = spanning_registry().find("toy_span");
-    for (const char* id : {"first", "second", "third"})
-      e.variants.push_back(e.family->find(id));
-    e.modes = {Mode::warm};
-    e.measure.min_seconds = 0;
-    e.measure.max_samples = 20;
-    Axis axis;
-    axis.parameter = "gpus";
-    axis.items = {Value(gpus)};
-    e.axes = {axis};
-    e.axis_groups = {{0}};
-    config.experiments.push_back(e);
-    Experiment alone;
-    alone.name = "alone";
-    alone.family = spanning_registry().find("toy");
-    alone.variants = {alone.family->find("first")};
-    alone.modes = {Mode::warm};
-    alone.measure = e.measure;
-    config.experiments.push_back(alone);
-  }
-
-  std::vector<Row> run() {
-    DeviceSpec device = toy_device();
-    device.machine.gpus = 4;
-    plan = make_plan(config, device, resources, std::int64_t{1} << 40);
-    MachineExecutor executor(machine);
-    return run_plan(plan, resources, executor, tracer, observer, options);
   }
 };
 

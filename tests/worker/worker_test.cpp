@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "fake_job.hpp"
 #include "fake_rank.hpp"
 #include "family/registry.hpp"
 #include "run/runner.hpp"
@@ -277,5 +278,8 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "worker") gpuexp::test::work(argv[2]);
   if (argc > 3 && std::string(argv[1]) == "rank")
     gpuexp::test::work_as_rank(std::atoi(argv[2]), argv[3]);
+  if (argc == 6 && std::string(argv[1]) == "agent")
+    return gpuexp::test::work_as_agent({argv + 2, argv + argc});
+  if (argc > 3 && std::string(argv[1]) == "job") return gpuexp::test::work_in_job(argv[2], argv[3]);
   return Catch::Session().run(argc, argv);
 }

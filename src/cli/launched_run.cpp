@@ -1,0 +1,109 @@
+#include "cli/launched_run.hpp"
+
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli/interrupts.hpp"
+#include "worker/agent.hpp"
+#include "worker/job.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::optional<JobPlace> place_in_job(const LaunchOptions& options, bool is_own) {
+  if (options.ranks == "here" || (options.ranks == "auto" && is_own)) return std::nullopt;
+  auto place = launched_place([](const char* name) { return std::getenv(name); });
+  if (!place && options.ranks == "launcher") {
+    throw ConfigError(
+        "--ranks launcher: no launcher has started several processes, or it says nothing of them "
+        "in the environment; GPUEXP_RANK and GPUEXP_RANKS can");
+  }
+  // Processes of one launcher have one parent on a host, unless a script stands between.
+  if (place && place->id.empty()) place->id = fmt::format("parent-{}", ::getppid());
+  return place;
+}
+
+/// Where ranks of one host find rank 0's invitation: not a folder that a login makes, which a
+/// launcher's processes may lack.
+std::filesystem::path job_folder() {
+  const std::string named = environment("GPUEXP_JOB_DIR");
+  if (!named.empty()) return named;
+  return std::filesystem::path("/tmp") / fmt::format("gpuexp-{}", ::geteuid());
+}
+
+JobOptions job_options(const Context& context, const LaunchOptions& options,
+                       const JobPlace& place) {
+  JobOptions job;
+  job.place = place;
+  const std::string listen = options.listen.empty() ? environment("GPUEXP_LISTEN") : options.listen;
+  if (!listen.empty()) job.listen = listen;
+  job.secret = environment("GPUEXP_JOB_SECRET");
+  job.folder = job_folder();
+  job.arguments = {context.argv.begin() + 1, context.argv.end()};
+  job.patience_s = options.timeout_s;
+  job.interrupted = interrupted;
+  return job;
+}
+
+ExitCode serve(const JobOptions& job) {
+  serve_as_agent(job, [](const std::vector<std::string>& arguments) {
+    std::vector<std::string> words{"worker"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return std::make_unique<ChildProcess>(words);
+  });
+  return ExitCode::ok;
+}
+
+ExitCode lead(const JobOptions& job, const std::function<ExitCode(JobRanks*)>& run) {
+  catch_interrupts();
+  JobRanks others(job);
+  return run(&others);
+}
+
+}  // namespace
+
+void LaunchOptions::add_to(Command& command) {
+  command
+      .add_option("--ranks", ranks,
+                  "where the processes of problems that span GPUs come from; launcher: mpirun or "
+                  "srun has started one for each GPU, of which the first measures; here: this "
+                  "process starts them; auto (the default): launcher where one has started "
+                  "several and there is no --shard")
+      ->one_of({"auto", "launcher", "here"});
+  command
+      .add_option("--listen", listen,
+                  "where the first process of a launcher listens for the others; default "
+                  "GPUEXP_LISTEN, else 127.0.0.1 and any port")
+      ->type_name("HOST[:PORT]");
+  command
+      .add_option("--rank-timeout", timeout_s,
+                  "seconds that the processes of a launcher wait for each other; default 60")
+      ->positive();
+}
+
+ExitCode run_as_launched(const Context& context, const LaunchOptions& options, bool is_own,
+                         const std::function<ExitCode(JobRanks*)>& run) {
+  const auto place = place_in_job(options, is_own);
+  if (!place) return run(nullptr);
+  const JobOptions job = job_options(context, options, *place);
+  // A launcher that was killed takes nothing with it.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  try {
+    return place->rank == 0 ? lead(job, run) : serve(job);
+  } catch (const JobLost& error) {
+    fmt::print(stderr, "gpuexp: {}\n", error.what());
+    return interrupted() ? ExitCode::interrupted : ExitCode::rank_lost;
+  }
+}
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,194 @@
+#include "worker/agent.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/json.hpp"
+#include "base/steady_clock.hpp"
+#include "worker/job_wire.hpp"
+#include "worker/rendezvous.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+/// One direction: bytes that wait for the other end to take them.
+class Outbox {
+ public:
+  void add(std::string_view line) {
+    waiting_ += line;
+    waiting_ += '\n';
+  }
+  void clear() { waiting_.clear(); }
+  std::size_t size() const { return waiting_.size(); }
+  /// As much as goes at once. False where the other end is gone.
+  bool send(int socket) {
+    const ssize_t sent =
+        ::send(socket, waiting_.data(), waiting_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) return errno == EAGAIN || errno == EINTR;
+    waiting_.erase(0, static_cast<std::size_t>(sent));
+    return true;
+  }
+
+ private:
+  std::string waiting_;
+};
+
+/// What has come into `lines`. False where the other end is gone.
+bool take_some(int socket, LineBuffer& lines) {
+  std::array<char, 1 << 16> chunk{};
+  const ssize_t count = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  lines.append({chunk.data(), static_cast<std::size_t>(count)});
+  return count > 0;
+}
+
+/// Never waits for one of its two ends while the other may want something: a worker that is stuck
+/// has to be killed when rank 0 says so, or is gone.
+class Agent {
+ public:
+  Agent(Channel channel, const StartWorker& start)
+      : channel_(std::move(channel)), start_(start), from_first_(channel_.take_received()) {}
+
+  /// True once rank 0 has dismissed this; false when it is gone.
+  bool serve() {
+    obey_all();
+    while (!dismissed_) {
+      std::array<pollfd, 2> wanted{wanted_of_first(), wanted_of_worker()};
+      ::poll(wanted.data(), wanted.size(), -1);
+      if (wanted[1].revents != 0 && worker_) serve_worker();
+      if (wanted[0].revents != 0 && !serve_first()) return dismissed_;
+    }
+    return true;
+  }
+
+ private:
+  pollfd wanted_of_first() const {
+    return {channel_.descriptor(),
+            static_cast<short>(to_first_.size() > 0 ? POLLIN | POLLOUT : POLLIN), 0};
+  }
+  pollfd wanted_of_worker() const {
+    // A worker that says more than rank 0 takes waits.
+    constexpr std::size_t kMuch = 1 << 20;
+    const int events =
+        (to_first_.size() < kMuch ? POLLIN : 0) | (to_worker_.size() > 0 ? POLLOUT : 0);
+    const bool is_asked = worker_ && events != 0;
+    return {is_asked ? worker_->channel().descriptor() : -1, static_cast<short>(events), 0};
+  }
+
+  bool serve_first() {
+    const bool is_there = take_some(channel_.descriptor(), from_first_);
+    obey_all();
+    return is_there && (to_first_.size() == 0 || to_first_.send(channel_.descriptor()));
+  }
+
+  void obey_all() {
+    while (const auto line = from_first_.next()) {
+      if (line->empty()) continue;
+      if (line->front() != kOfWorker) {
+        obey(Json::parse(*line));
+      } else if (worker_) {
+        to_worker_.add(std::string_view(*line).substr(1));
+      }
+    }
+  }
+
+  void serve_worker() {
+    const int socket = worker_->channel().descriptor();
+    const bool is_there = take_some(socket, from_worker_);
+    while (const auto line = from_worker_.next())
+      to_first_.add(kOfWorker + *line);
+    // One that takes no more may still have said why.
+    if (to_worker_.size() > 0 && !to_worker_.send(socket)) to_worker_.clear();
+    if (!is_there) end_worker();
+  }
+
+  void obey(const Json& order) {
+    if (order.contains("start")) start_worker(order.at("start").get<std::vector<std::string>>());
+    // One that has ended by itself has been told of.
+    if (order.contains("end") && worker_) end_worker();
+    dismissed_ = dismissed_ || order.contains("dismissed");
+  }
+
+  void start_worker(const std::vector<std::string>& arguments) {
+    from_worker_ = {};
+    to_worker_.clear();
+    try {
+      worker_ = start_(arguments);
+    } catch (const std::system_error& error) {
+      tell({fmt::format("no worker process can be started: {}", error.what()), false});
+    }
+  }
+  void end_worker() {
+    tell(worker_->end());
+    worker_.reset();
+  }
+  void tell(const WorkerProcess::Ending& ending) {
+    to_first_.add(Json{{"ended", ending.how}, {"killed", ending.killed}}.dump());
+  }
+
+  Channel channel_;
+  const StartWorker& start_;
+  std::unique_ptr<ChildProcess> worker_;
+  LineBuffer from_first_;
+  LineBuffer from_worker_;
+  Outbox to_first_;
+  Outbox to_worker_;
+  bool dismissed_ = false;
+};
+
+/// A connection to rank 0, which has let this rank in; empty, with the reason, where it has not
+/// yet. Throws JobLost for one that it never will.
+std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std::string& why) {
+  std::optional<Channel> channel = connect_to_first(options, why);
+  if (!channel) return std::nullopt;
+  try {
+    channel->send(to_line(hello_of(options)));
+    const auto answer = channel->receive(timeout_s, options.interrupted);
+    if (!answer) return std::nullopt;
+    const Json json = Json::parse(*answer);
+    if (json.contains("welcome")) return channel;
+    throw JobLost(
+        fmt::format("rank {}: {}", options.place.rank, json.at("refused").get<std::string>()));
+  } catch (const ChannelClosed&) {
+    why = "rank 0 has closed the connection: the secret is another's, or it has ended";
+    return std::nullopt;
+  }
+}
+
+Channel meet_first(const JobOptions& options) {
+  constexpr std::chrono::milliseconds kBetweenTries{20};
+  const double end_s = steady_seconds() + options.patience_s;
+  std::string why = "it has not answered";
+  for (;;) {
+    const double left_s = end_s - steady_seconds();
+    if (left_s <= 0) {
+      throw JobLost(fmt::format("rank {}: rank 0 has not let this process in within {:g} s: {}",
+                                options.place.rank, options.patience_s, why));
+    }
+    if (auto channel = admitted(options, left_s, why)) return *std::move(channel);
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+}  // namespace
+
+void serve_as_agent(const JobOptions& options, const StartWorker& start) {
+  Agent agent(meet_first(options), start);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, SIG_IGN);
+  if (!agent.serve()) throw JobLost(fmt::format("rank {}: rank 0 is gone", options.place.rank));
+}
+
+}  // namespace gpuexp

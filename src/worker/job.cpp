@@ -1,0 +1,113 @@
+#include "worker/job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/config_error.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+/// How a launcher tells its processes who they are.
+struct Launcher {
+  const char* rank;
+  const char* ranks;
+  const char* local_rank;
+  const char* id;
+};
+
+// Those of this program first, for a launcher that it does not know; Slurm last, under which the
+// others run. SLURM_NTASKS is a job's, and its batch script has it, too.
+constexpr std::array<Launcher, 4> kLaunchers{
+    {{"GPUEXP_RANK", "GPUEXP_RANKS", "GPUEXP_LOCAL_RANK", nullptr},
+     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+      "PMIX_NAMESPACE"},
+     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_JOBID"},
+     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr}}};
+
+class Environment {
+ public:
+  explicit Environment(const EnvironmentLookup& lookup) : lookup_(lookup) {}
+
+  std::string text(const char* name) const {
+    const char* const value = name ? lookup_(name) : nullptr;
+    return value ? value : "";
+  }
+  bool has(const char* name) const { return !text(name).empty(); }
+  int number(const char* name) const {
+    const std::string value = text(name);
+    int number = -1;
+    const char* const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, number);
+    if (read.ec != std::errc() || read.ptr != end || number < 0)
+      throw ConfigError(fmt::format("{}={}: not a number of a process", name, value));
+    return number;
+  }
+
+ private:
+  const EnvironmentLookup& lookup_;
+};
+
+bool is_step_of_slurm(const Environment& environment) {
+  return environment.has("SLURM_STEP_ID") && environment.has("SLURM_STEP_NUM_TASKS");
+}
+
+const Launcher* launcher_of(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (!environment.has(launcher.rank)) continue;
+    if (&launcher == &kLaunchers.back() && !is_step_of_slurm(environment)) continue;
+    if (!environment.has(launcher.ranks)) {
+      throw ConfigError(
+          fmt::format("{} is set, but not {}: how many processes are there? --ranks here makes "
+                      "each of them a run of its own",
+                      launcher.rank, launcher.ranks));
+    }
+    return &launcher;
+  }
+  if (environment.has("PMIX_RANK")) {
+    throw ConfigError(
+        "PMIX_RANK is set, but nothing says how many processes there are: set GPUEXP_RANK and "
+        "GPUEXP_RANKS; --ranks here makes each of them a run of its own");
+  }
+  return nullptr;
+}
+
+std::string id_of(const Environment& environment, const Launcher& launcher) {
+  std::string id = environment.text("GPUEXP_JOB_ID");
+  if (id.empty()) id = environment.text(launcher.id);
+  if (id.empty() && &launcher == &kLaunchers.back())
+    id = environment.text("SLURM_JOB_ID") + "." + environment.text("SLURM_STEP_ID");
+  // It becomes the name of a file.
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+  std::replace_if(
+      id.begin(), id.end(), [&](char c) { return kPlain.find(c) == std::string_view::npos; }, '_');
+  return id;
+}
+
+}  // namespace
+
+std::optional<JobPlace> launched_place(const EnvironmentLookup& lookup) {
+  const Environment environment(lookup);
+  const Launcher* const launcher = launcher_of(environment);
+  if (!launcher) return std::nullopt;
+  JobPlace place;
+  place.rank = environment.number(launcher->rank);
+  place.ranks = environment.number(launcher->ranks);
+  if (place.rank >= place.ranks) {
+    throw ConfigError(
+        fmt::format("{}={}, but {}={}", launcher->rank, place.rank, launcher->ranks, place.ranks));
+  }
+  if (place.ranks == 1) return std::nullopt;
+  place.local_rank =
+      environment.has(launcher->local_rank) ? environment.number(launcher->local_rank) : place.rank;
+  place.id = id_of(environment, *launcher);
+  return place;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,196 @@
+#include "worker/job_ranks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include "base/config_error.hpp"
+#include "base/json.hpp"
+#include "base/steady_clock.hpp"
+#include "device/device_error.hpp"
+#include "worker/rendezvous.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+/// A worker that an agent has started.
+class AgentWorker final : public WorkerProcess {
+ public:
+  AgentWorker(AgentLink& link, const std::vector<std::string>& arguments) : link_(link) {
+    link_.send(Json{{"start", arguments}}.dump());
+  }
+  ~AgentWorker() override {
+    try {
+      end();
+    } catch (const std::exception&) {
+      // Who asks for anything of the agent next is told.
+    }
+  }
+
+  void send(std::string_view line) override {
+    if (ending_) throw ChannelClosed("the worker has ended");
+    link_.send(kOfWorker + std::string(line));
+  }
+
+  std::optional<std::string> receive(double timeout_s,
+                                     const std::function<bool()>& give_up) override {
+    if (ending_) throw ChannelClosed("the worker has ended");
+    auto line = link_.receive(timeout_s, give_up);
+    if (!line) return std::nullopt;
+    if (!line->empty() && line->front() == kOfWorker) return line->substr(1);
+    keep_ending(*line);
+    throw ChannelClosed("the worker has ended");
+  }
+
+  Ending end() override {
+    if (told_) return {"it had ended before", false};
+    told_ = true;
+    if (!ending_) link_.send(R"({"end": true})");
+    // What the worker had said before comes first.
+    constexpr double kPatienceS = 10;
+    const double end_s = steady_seconds() + kPatienceS;
+    while (!ending_) {
+      const auto line = link_.receive(end_s - steady_seconds(), [] { return false; });
+      if (!line)
+        throw JobLost(fmt::format("rank {} is lost: its agent has not answered for {:g} s",
+                                  link_.rank(), kPatienceS));
+      if (line->empty() || line->front() != kOfWorker) keep_ending(*line);
+    }
+    return *ending_;
+  }
+
+ private:
+  void keep_ending(const std::string& line) {
+    const Json json = Json::parse(line);
+    ending_ = Ending{json.at("ended").get<std::string>(), json.at("killed").get<bool>()};
+  }
+
+  AgentLink& link_;
+  std::optional<Ending> ending_;
+  bool told_ = false;
+};
+
+}  // namespace
+
+AgentLink::~AgentLink() {
+  try {
+    send(R"({"dismissed": true})");
+  } catch (const JobLost&) {
+    // It needs no word.
+  }
+}
+
+void AgentLink::lose(const std::string& how) const {
+  throw JobLost(fmt::format("rank {} is lost: the connection to its agent: {}", rank_, how));
+}
+
+void AgentLink::send(std::string_view line) {
+  try {
+    channel_.send(line);
+  } catch (const ChannelClosed& error) {
+    lose(error.what());
+  }
+}
+
+std::optional<std::string> AgentLink::receive(double timeout_s,
+                                              const std::function<bool()>& give_up) {
+  try {
+    return channel_.receive(timeout_s, give_up);
+  } catch (const ChannelClosed& error) {
+    lose(error.what());
+  }
+}
+
+void AgentLink::check() const {
+  pollfd wanted{channel_.descriptor(), POLLRDHUP, 0};
+  if (::poll(&wanted, 1, 0) > 0 && (wanted.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+    lose("closed by the other end");
+}
+
+JobRanks::JobRanks(const JobOptions& options)
+    : members_(static_cast<std::size_t>(options.place.ranks)) {
+  members_.front().hello = hello_of(options);
+  Rendezvous rendezvous(options);
+  const double end_s = steady_seconds() + options.patience_s;
+  constexpr double kSliceS = 0.1;  // to look for an interrupt
+  while (!missing().empty()) {
+    const double left_s = end_s - steady_seconds();
+    if (left_s <= 0 || options.interrupted()) {
+      const int strangers = rendezvous.turned_away();
+      throw JobLost(fmt::format(
+          "{} of {} did not come within {:g} s{}", missing(), ranks(), options.patience_s,
+          strangers > 0 ? fmt::format("; {} connections had another secret", strangers) : ""));
+    }
+    if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
+      admit(*std::move(channel), options);
+    // A rank that has come and gone is not waited for.
+    check();
+  }
+  if (!disagrees_.empty()) {
+    throw ConfigError(
+        fmt::format("{}: the processes of one run have one command line; --ranks here makes each "
+                    "of them a run of its own",
+                    disagrees_));
+  }
+}
+
+void JobRanks::admit(Channel channel, const JobOptions& options) {
+  constexpr double kPatienceS = 5;
+  try {
+    const auto line = channel.receive(kPatienceS, options.interrupted);
+    if (!line) return;
+    Hello hello = hello_from(*line);
+    const bool is_known = hello.rank > 0 && hello.rank < ranks();
+    if (!is_known || members_[static_cast<std::size_t>(hello.rank)].link) {
+      const char* const why =
+          is_known ? "another process is this rank" : "there is no such rank in this job";
+      channel.send(Json{{"refused", why}}.dump());
+      return;
+    }
+    if (hello.arguments != options.arguments && disagrees_.empty()) {
+      disagrees_ = fmt::format("rank {} was started with other arguments than rank 0: {}",
+                               hello.rank, fmt::join(hello.arguments, " "));
+    }
+    channel.send(R"({"welcome": true})");
+    Member& member = members_[static_cast<std::size_t>(hello.rank)];
+    member.link = std::make_unique<AgentLink>(std::move(channel), hello.rank);
+    member.hello = std::move(hello);
+  } catch (const ChannelClosed&) {
+    // It may come again.
+  }
+}
+
+/// "ranks 2, 3"; empty where none is.
+std::string JobRanks::missing() const {
+  std::vector<int> ranks;
+  for (int rank = 1; rank < this->ranks(); ++rank) {
+    if (!members_[static_cast<std::size_t>(rank)].link) ranks.push_back(rank);
+  }
+  if (ranks.empty()) return "";
+  return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
+}
+
+std::unique_ptr<WorkerProcess> JobRanks::start(int rank,
+                                               const std::vector<std::string>& arguments) {
+  const Member& member = members_[static_cast<std::size_t>(rank)];
+  const Hello& first = members_.front().hello;
+  if (member.hello.boot != first.boot) {
+    throw DeviceError(
+        fmt::format("is on host {}, and rank 0 on {}: ranks share memory within one host",
+                    member.hello.host, first.host),
+        DeviceFault::refused);
+  }
+  return std::make_unique<AgentWorker>(*member.link, arguments);
+}
+
+void JobRanks::check() const {
+  for (const Member& member : members_) {
+    if (member.link) member.link->check();
+  }
+}
+
+}  // namespace gpuexp
