@@ -32,6 +32,11 @@ if ! find_slurm && is_debian && [[ $(root_command) != none ]]; then
   (install_packages slurm-wlm munge) || true
 fi
 
+# Open MPI, whose mpirun starts a process for each rank.
+if ! command -v mpirun >/dev/null && is_debian && [[ $(root_command) != none ]]; then
+  (install_packages openmpi-bin) || true
+fi
+
 # What was found or installed is no reason to skip a test.
 if find_browser; then
   export GPUEXP_REQUIRE_BROWSER=1
@@ -42,6 +47,11 @@ if find_slurm && ((EUID == 0)) && mountpoint -q /sys/fs/cgroup && unshare --pid 
   export GPUEXP_REQUIRE_SLURM=1
 else
   warn "no Slurm can be started here; the test of job arrays is skipped"
+fi
+if command -v mpirun >/dev/null; then
+  export GPUEXP_REQUIRE_MPI=1
+else
+  warn "no mpirun was found; the tests of several processes under a launcher are skipped"
 fi
 if [[ -n $cuobjdump && -n $nvdisasm ]]; then
   export GPUEXP_REQUIRE_MACHINE_CODE=1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A job array of shards on a real Slurm: a node is killed in the middle, and nothing is lost or there twice.
+"""A job array of shards on a real Slurm: a node is killed in the middle, and nothing is lost or there twice. And the tasks of srun, which
+are one run.
 
 slurmctld, munged and two slurmd run as processes of this test, on loopback, with a key, sockets and folders of their own. Each
 slurmd is the first process of a PID namespace: when it is killed, all of its jobs go with it, as with a node. So is the test
@@ -29,7 +30,7 @@ SCRIPT = ROOT / "scripts" / "slurm" / "shards.sbatch"
 GPUEXP = sys.argv.pop(1)
 NODES = ("node1", "node2")
 SHARDS = 4
-DEADLINE_S = 100  # of the whole test; it takes half of it
+DEADLINE_S = 140  # of the whole test; it takes half of it
 
 CONFIG = {
     "name": "fleet",
@@ -238,6 +239,25 @@ class Slurm(unittest.TestCase):
             outputs = "\n".join(path.read_text() for path in sorted(self.folder.glob("task-*.out")))
             self.check_log(shard, finished, outputs + cluster.logs())
         self.check_merged(outputs)
+
+    def test_the_tasks_of_srun_are_one_run(self):
+        with Cluster(self.folder) as cluster:
+            cluster.environment["GPUEXP_JOB_DIR"] = str(self.folder / "jobs")
+            command = [GPUEXP, "run", str(self.config), "--simulate", "h200", "--blocks", "2", "--quiet", "--out"]
+            one = self.folder / "one"
+            self.srun(cluster, ["-N2", "-n2", *command, str(one)], 0)
+            self.assertEqual(len(json.loads((one / "results.json").read_text())["rows"]), 72)
+            # Both of these would wait for others that never come.
+            self.srun(cluster, ["-N1", "-n1", *command, str(self.folder / "alone"), "--rank-timeout", "5"], 0)
+            script = self.folder / "script.sh"
+            script.write_text(f"#!/bin/sh\nexec {' '.join(command)} {self.folder}/script --rank-timeout 5\n")
+            cluster.call("sbatch", "-N2", "-n2", f"--output={self.folder}/script.out", str(script))
+            cluster.wait_for("the script", lambda: (self.folder / "script" / "results.json").exists(), 40)
+
+    def srun(self, cluster, words, code):
+        done = subprocess.run(["srun", *words], capture_output=True, text=True, check=False, timeout=60, env=cluster.environment)
+        self.assertEqual(done.returncode, code, done.stderr + cluster.logs())
+        return done
 
     def kill_in_the_middle(self, cluster):
         """Kills the second node while a shard that it runs has rows and has not ended. The shard, and the cells that had

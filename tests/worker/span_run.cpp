@@ -6,6 +6,10 @@
 
 namespace gpuexp::test {
 
+namespace {
+constexpr int kFew = 20;
+}
+
 SpanRun::SpanRun(std::int64_t gpus, int samples) {
   machine.launch_timeout_s = 5;
   Experiment e;
@@ -15,6 +19,8 @@ SpanRun::SpanRun(std::int64_t gpus, int samples) {
     e.variants.push_back(e.family->find(id));
   e.modes = {Mode::warm};
   e.measure.min_seconds = 0;
+  e.measure.min_samples = std::min(e.measure.min_samples, samples);
+  if (samples > kFew) e.measure.min_samples = samples;
   e.measure.max_samples = samples;
   Axis axis;
   axis.parameter = "gpus";
