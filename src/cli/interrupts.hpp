@@ -8,6 +8,10 @@ namespace gpuexp::cli {
 /// tools such as timeout(1) signal the process and its group.
 void catch_interrupts();
 
+/// From here on, the end of the process that started this one counts as a signal: a launcher that
+/// is killed sends none.
+void end_with_parent();
+
 /// A signal has come.
 bool interrupted();
 

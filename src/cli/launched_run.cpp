@@ -1,10 +1,8 @@
 #include "cli/launched_run.hpp"
 
-#include <csignal>
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/interrupts.hpp"
@@ -96,8 +94,7 @@ ExitCode run_as_launched(const Context& context, const LaunchOptions& options, b
   const auto place = place_in_job(options, is_own);
   if (!place) return run(nullptr);
   const JobOptions job = job_options(context, options, *place);
-  // A launcher that was killed takes nothing with it.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  end_with_parent();
   try {
     return place->rank == 0 ? lead(job, run) : serve(job);
   } catch (const JobLost& error) {

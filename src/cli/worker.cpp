@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <map>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/json.hpp"
 #include "cli/interrupts.hpp"
 #include "gpu/cuda_executor.hpp"
+#include "worker/gpu_owners.hpp"
 #include "worker/machine_executor.hpp"
 #include "worker/process.hpp"
 #include "worker/serve.hpp"
@@ -150,37 +150,24 @@ std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int 
   return rank == 0 ? child_worker(arguments) : others->start(rank, arguments);
 }
 
-/// Whose GPU is whose; each rank needs one of its own.
-class TakenGpus {
- public:
-  /// Throws DeviceError for a greeting without a GPU, or with one that another rank has.
-  void take(int rank, const std::string& greeting) {
-    std::string no_gpu;
-    std::optional<OpenDevice> device;
-    try {
-      device = device_of(Json::parse(greeting), no_gpu);
-    } catch (const ConfigError& error) {
-      no_gpu = error.what();
-    }
-    if (!device) throw DeviceError(no_gpu, DeviceFault::refused);
-    const std::string& uuid = device->info.uuid;
-    const auto [other, is_new] = ranks_.try_emplace(uuid, rank);
-    if (!is_new && other->second != rank) {
-      throw DeviceError(
-          fmt::format("has the GPU of rank {}, {}: each rank needs its own", other->second, uuid),
-          DeviceFault::refused);
-    }
+/// The UUID of a rank's GPU. Throws DeviceError for a greeting without one.
+std::string gpu_of(const std::string& greeting) {
+  std::string no_gpu;
+  try {
+    if (const auto device = device_of(Json::parse(greeting), no_gpu)) return device->info.uuid;
+  } catch (const ConfigError& error) {
+    no_gpu = error.what();
   }
-
- private:
-  std::map<std::string, int> ranks_;
-};
+  throw DeviceError(no_gpu, DeviceFault::refused);
+}
 
 std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
-  const auto taken = std::make_shared<TakenGpus>();
+  const auto owners = std::make_shared<GpuOwners>();
   MachineOptions machine;
   machine.start = [options](int rank) { return worker_of_rank(options, rank); };
-  machine.greeted = [taken](int rank, const std::string& greeting) { taken->take(rank, greeting); };
+  machine.greeted = [owners](int rank, const std::string& greeting) {
+    owners->take(rank, gpu_of(greeting));
+  };
   machine.launch_timeout_s = options.launch_timeout_s;
   machine.interrupted = [options] {
     if (options.others) options.others->check();
@@ -189,7 +176,7 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   auto executor = std::make_unique<MachineExecutor>(machine);
   auto device = device_of(Json::parse(executor->greeting()), no_device);
   if (!device) return device;
-  taken->take(0, executor->greeting());
+  owners->take(0, device->info.uuid);
   int& gpus = device->info.spec.machine.gpus;
   constexpr int kPair = 2;
   if (options.peer) gpus = std::min(kPair, gpus);

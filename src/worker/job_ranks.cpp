@@ -51,13 +51,11 @@ class AgentWorker final : public WorkerProcess {
     told_ = true;
     if (!ending_) link_.send(R"({"end": true})");
     // What the worker had said before comes first.
-    constexpr double kPatienceS = 10;
+    constexpr double kPatienceS = 5;
     const double end_s = steady_seconds() + kPatienceS;
     while (!ending_) {
       const auto line = link_.receive(end_s - steady_seconds(), [] { return false; });
-      if (!line)
-        throw JobLost(fmt::format("rank {} is lost: its agent has not answered for {:g} s",
-                                  link_.rank(), kPatienceS));
+      if (!line) link_.give_up(kPatienceS);
       if (line->empty() || line->front() != kOfWorker) keep_ending(*line);
     }
     return *ending_;
@@ -88,7 +86,13 @@ void AgentLink::lose(const std::string& how) const {
   throw JobLost(fmt::format("rank {} is lost: the connection to its agent: {}", rank_, how));
 }
 
+void AgentLink::give_up(double after_s) {
+  is_silent_ = true;
+  lose(fmt::format("no answer for {:g} s", after_s));
+}
+
 void AgentLink::send(std::string_view line) {
+  if (is_silent_) lose("no answer");
   try {
     channel_.send(line);
   } catch (const ChannelClosed& error) {
@@ -98,6 +102,7 @@ void AgentLink::send(std::string_view line) {
 
 std::optional<std::string> AgentLink::receive(double timeout_s,
                                               const std::function<bool()>& give_up) {
+  if (is_silent_) lose("no answer");
   try {
     return channel_.receive(timeout_s, give_up);
   } catch (const ChannelClosed& error) {
@@ -106,6 +111,7 @@ std::optional<std::string> AgentLink::receive(double timeout_s,
 }
 
 void AgentLink::check() const {
+  if (is_silent_) lose("no answer");
   pollfd wanted{channel_.descriptor(), POLLRDHUP, 0};
   if (::poll(&wanted, 1, 0) > 0 && (wanted.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
     lose("closed by the other end");

@@ -1,6 +1,7 @@
 // Rank 0's side of a job: the agents of the other ranks, and workers behind them.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,15 +29,18 @@ class AgentLink {
   void send(std::string_view line);
   /// As Channel::receive.
   std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
-  /// Throws JobLost where the agent is gone, as the two above do.
+  /// Throws JobLost where the agent is gone or given up, as the two above do.
   void check() const;
-  int rank() const { return rank_; }
+  /// The agent has not answered for so long: what it says from now on belongs to nothing. Throws
+  /// JobLost.
+  [[noreturn]] void give_up(double after_s);
 
  private:
   [[noreturn]] void lose(const std::string& how) const;
 
   Channel channel_;
   int rank_;
+  std::atomic<bool> is_silent_{false};
 };
 
 /// All of them; destroyed, it dismisses the agents.

@@ -126,6 +126,32 @@ class SeveralGpusTest(unittest.TestCase):
         run.wait(10)
         run.stderr.close()
 
+    def launched(self, config, name, visible):
+        """The exit codes of two processes, as a launcher starts them, each of which sees these GPUs."""
+        ranks = []
+        for rank, devices in enumerate(visible):
+            environment = dict(os.environ, GPUEXP_RANK=str(rank), GPUEXP_RANKS="2", GPUEXP_JOB_ID=name, GPUEXP_JOB_DIR=str(self.folder / "jobs"))
+            if devices is not None:
+                environment["CUDA_VISIBLE_DEVICES"] = devices
+            command = [GPUEXP, "run", config, "--out", self.folder / name, "--quiet"]
+            ranks.append(subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment))
+        return [rank.wait(300) for rank in ranks]
+
+    def test_processes_of_a_launcher_are_one_run(self):
+        for name, visible in {"both_seen": (None, None), "own_seen": ("0", "1")}.items():
+            for family, choices in FAMILIES.items():
+                with self.subTest(visible=visible, family=family):
+                    config = self.config(family=family, axes={"n": [1001, 65536], "gpus": 2, **choices}, modes=["warm"])
+                    self.assertEqual(self.launched(config, name + family, visible), [0, 0])
+                    self.assertIn("passed", {row["status"] for row in self.rows(name + family)})
+
+    def test_ranks_with_one_gpu_are_named(self):
+        config = self.config(family="peer_copy", axes={"n": 4096, "pattern": "ring", "gpus": 2}, modes=["warm"])
+        self.assertEqual(self.launched(config, "one_gpu", ("0", "0")), [4, 0])
+        reasons = {row["reason"] for row in self.rows("one_gpu") if row["status"] == "failed"}
+        self.assertEqual(len(reasons), 1, reasons)
+        self.assertRegex(reasons.pop(), "^rank 1: its GPU, GPU-.*, is rank 0's, too")
+
 
 if __name__ == "__main__":
     GPUEXP = str(Path(sys.argv.pop(1)).resolve())

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "base/config_error.hpp"
+#include "device/device_error.hpp"
 #include "support/catch.hpp"
+#include "worker/gpu_owners.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -102,6 +104,20 @@ TEST_CASE("variables that do not say who and how many are an error that names th
     FAIL("no error");
   } catch (const ConfigError& error) {
     CHECK_THAT(error.what(), contains_text(c.names));
+  }
+}
+
+TEST_CASE("two ranks with one GPU are an error that names both") {
+  GpuOwners owners;
+  owners.take(0, "GPU-a");
+  owners.take(1, "GPU-b");
+  owners.take(1, "GPU-b");  // a worker that was started again
+  try {
+    owners.take(2, "GPU-b");
+    FAIL("no error");
+  } catch (const DeviceError& error) {
+    CHECK_FALSE(error.device_lost());
+    CHECK_THAT(error.what(), contains_text("its GPU, GPU-b, is rank 1's, too"));
   }
 }
 

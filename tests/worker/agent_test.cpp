@@ -37,16 +37,18 @@ struct AgentRun : SpanRun {
   }
 };
 
-/// Kills an agent in the middle of a group.
+/// Kills or stops an agent in the middle of a group.
 struct Killer : RunObserver {
   pid_t victim;
   std::string variant;
-  explicit Killer(pid_t id, std::string in) : victim(id), variant(std::move(in)) {}
+  int signal;
+  Killer(pid_t id, std::string in, int by = SIGKILL)
+      : victim(id), variant(std::move(in)), signal(by) {}
   void sample_taken(const Cell& cell, int round, const Sample&) override {
     if (cell.variant->id != variant || round != 3) return;
-    ::kill(victim, SIGKILL);
-    siginfo_t ended{};
-    ::waitid(P_PID, static_cast<id_t>(victim), &ended, WEXITED | WNOWAIT);
+    ::kill(victim, signal);
+    siginfo_t changed{};
+    ::waitid(P_PID, static_cast<id_t>(victim), &changed, WEXITED | WSTOPPED | WNOWAIT);
   }
 };
 
@@ -118,6 +120,20 @@ TEST_CASE("an agent that is killed ends the run, and the error names its rank") 
   CHECK(endings[0] == "exit code 0");
   CHECK(endings[2] == "exit code 0");
   CHECK(left_behind(b.job).empty());
+}
+
+TEST_CASE("an agent that no longer answers ends the run") {
+  AgentRun b("none");
+  b.machine.launch_timeout_s = 0.1;
+  Killer stopper(b.job.agent(1).id(), "second", SIGSTOP);
+  b.observer = &stopper;
+  std::string what;
+  try {
+    b.run();
+  } catch (const JobLost& lost) {
+    what = lost.what();
+  }
+  CHECK_THAT(what, contains_text("rank 1 is lost: the connection to its agent: no answer"));
 }
 
 TEST_CASE("an agent that is killed while nobody needs it ends the run all the same") {
