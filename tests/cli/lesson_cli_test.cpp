@@ -109,7 +109,7 @@ std::string planned(const std::vector<std::string>& words) {
   std::string all = "plan";
   for (std::size_t i = 2; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word == "--out" || word == "--against" || word == "--fail-on") {
+    if (word == "--out" || word == "--against" || word == "--fail-on" || word == "--listen") {
       ++i;
     } else if (word == "--simulate") {
       all += " --gpu";
