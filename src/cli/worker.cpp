@@ -124,9 +124,12 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
 }
 
 /// Without the subcommand's name.
-std::vector<std::string> worker_arguments(const DeviceOptions& options, int device) {
+std::vector<std::string> worker_arguments(const DeviceOptions& options, int device,
+                                          const Environment& variables) {
   std::vector<std::string> arguments{"--device", std::to_string(device)};
   if (!options.gated) arguments.emplace_back("--no-gate");
+  for (const auto& [name, value] : variables)
+    arguments.insert(arguments.end(), {"--environment", fmt::format("{}={}", name, value)});
   return arguments;
 }
 std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) {
@@ -142,10 +145,12 @@ int device_of_rank(int rank, const DeviceOptions& options) {
 }
 
 /// The worker of a rank: a child of this process, or of the agent that a launcher has started.
-std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int rank) {
+std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int rank,
+                                              const Environment& variables) {
   JobRanks* const others = options.others;
-  if (!others) return child_worker(worker_arguments(options, device_of_rank(rank, options)));
-  std::vector<std::string> arguments = worker_arguments(options, options.device);
+  if (!others)
+    return child_worker(worker_arguments(options, device_of_rank(rank, options), variables));
+  std::vector<std::string> arguments = worker_arguments(options, options.device, variables);
   arguments.insert(arguments.end(), {"--further", std::to_string(others->local_rank(rank))});
   return rank == 0 ? child_worker(arguments) : others->start(rank, arguments);
 }
@@ -164,7 +169,9 @@ std::string gpu_of(const std::string& greeting) {
 std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
   const auto owners = std::make_shared<GpuOwners>();
   MachineOptions machine;
-  machine.start = [options](int rank) { return worker_of_rank(options, rank); };
+  machine.start = [options](int rank, const Environment& variables) {
+    return worker_of_rank(options, rank, variables);
+  };
   machine.greeted = [owners](int rank, const std::string& greeting) {
     owners->take(rank, gpu_of(greeting));
   };
@@ -186,9 +193,23 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   return device;
 }
 
-ExitCode work(const Context& context, int first, int further, bool gated) {
+struct WorkerArguments {
+  int device = 0;
+  int further = 0;
+  bool no_gate = false;
+  std::vector<std::string> environment;  ///< NAME=VALUE
+};
+
+ExitCode work(const Context& context, const WorkerArguments& arguments) {
+  // Before anything loads a library that reads it.
+  for (const std::string& variable : arguments.environment) {
+    const std::size_t end = variable.find('=');
+    if (end == std::string::npos)
+      throw ConfigError(fmt::format("--environment {}: expected NAME=VALUE", variable));
+    setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
+  }
   Channel channel(ChildProcess::kChannelDescriptor);
-  const Json greeting = greeting_of(first, further);
+  const Json greeting = greeting_of(arguments.device, arguments.further);
   try {
     channel.send(greeting.dump());
   } catch (const ChannelClosed& e) {
@@ -197,7 +218,7 @@ ExitCode work(const Context& context, int first, int further, bool gated) {
   if (!greeting.contains("device")) return ExitCode::no_device;
   const DeviceInfo info = device_from(greeting.at("device"));
   serve(channel, context.registry,
-        [&] { return make_cuda_executor(info.index, info.spec, {gated}); });
+        [&] { return make_cuda_executor(info.index, info.spec, {!arguments.no_gate}); });
   // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
   std::_Exit(0);
 }
@@ -248,16 +269,15 @@ void make_room_for_watcher(DeviceOptions& options, bool quiet) {
 void add_worker(Command& app, Context& context) {
   Command* command = app.add_subcommand("worker", "owns the GPU for run and verify");
   command->hide();
-  auto device = std::make_shared<int>(0);
-  auto further = std::make_shared<int>(0);
-  auto no_gate = std::make_shared<bool>(false);
-  command->add_option("--device", *device, "ordinal of the GPU");
-  command->add_option("--further", *further, "take the one so many after it, if there are several");
-  command->add_flag("--no-gate", *no_gate, "as run's");
-  command->callback([&context, device, further, no_gate] {
-    context.action = [&context, device, further, no_gate] {
-      return work(context, *device, *further, !*no_gate);
-    };
+  auto arguments = std::make_shared<WorkerArguments>();
+  command->add_option("--device", arguments->device, "ordinal of the GPU");
+  command->add_option("--further", arguments->further,
+                      "take the one so many after it, if there are several");
+  command->add_flag("--no-gate", arguments->no_gate, "as run's");
+  command->add_option("--environment", arguments->environment,
+                      "a variable to be set before libraries are loaded, as NAME=VALUE");
+  command->callback([&context, arguments] {
+    context.action = [&context, arguments] { return work(context, *arguments); };
   });
 }
 

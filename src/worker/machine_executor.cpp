@@ -126,7 +126,7 @@ const std::string& MachineExecutor::greeting() const {
 
 std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   RemoteOptions remote;
-  remote.start = [this, rank] { return options_.start(rank); };
+  remote.start = [this, rank] { return options_.start(rank, environment_); };
   remote.launch_timeout_s = options_.launch_timeout_s;
   remote.interrupted = options_.interrupted;
   remote.abandoned = [this] { return abandoned_.load(); };
@@ -209,8 +209,20 @@ void MachineExecutor::end_all_after(const Loss& loss) {
   }
 }
 
+// What libraries read of it they read once: it takes new processes.
+void MachineExecutor::use(const Environment& environment) {
+  if (environment == environment_) return;
+  environment_ = environment;
+  joined_ = spanned_ = 1;
+  for (const auto& member : ranks_)
+    member->end();
+  first().restart();
+}
+
 void MachineExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
-  const int gpus = family.gpus_of(family.make_problem(values).get());
+  const auto problem = family.make_problem(values);
+  use(family.environment ? family.environment(problem.get()) : Environment());
+  const int gpus = family.gpus_of(problem.get());
   if (gpus > 1) gather(gpus);
   spanned_ = gpus;
   on_ranks(spanned_, [&](RemoteExecutor& member, int) { member.set_up(family, values, seed); });
@@ -313,7 +325,49 @@ CounterSupport MachineExecutor::counter_support(const std::vector<std::string>& 
 std::vector<LaunchCounts> MachineExecutor::count(const std::vector<CountedLaunch>& launches,
                                                  std::uint64_t seed,
                                                  const std::vector<std::string>& metrics) {
-  return first().count(launches, seed, metrics);
+  std::vector<LaunchCounts> counts;
+  // As many at once as are of the same ranks.
+  const auto place = [](const CountedLaunch& launch) {
+    const auto problem = launch.family->make_problem(launch.values);
+    const auto& environment = launch.family->environment;
+    return std::pair(launch.family->gpus_of(problem.get()),
+                     environment ? environment(problem.get()) : Environment());
+  };
+  for (auto begin = launches.begin(); begin != launches.end();) {
+    const auto [gpus, environment] = place(*begin);
+    const auto end = std::find_if(begin, launches.end(), [&, at = place(*begin)](const auto& one) {
+      return place(one) != at;
+    });
+    use(environment);
+    const auto counted = count_on(gpus, {begin, end}, seed, metrics);
+    counts.insert(counts.end(), counted.begin(), counted.end());
+    begin = end;
+  }
+  return counts;
+}
+
+std::vector<LaunchCounts> MachineExecutor::count_on(int gpus,
+                                                    const std::vector<CountedLaunch>& launches,
+                                                    std::uint64_t seed,
+                                                    const std::vector<std::string>& metrics) {
+  if (gpus == 1) return first().count(launches, seed, metrics);
+  gather(gpus);
+  spanned_ = gpus;
+  std::vector<std::vector<LaunchCounts>> of_ranks(static_cast<std::size_t>(gpus));
+  on_ranks(gpus, [&](RemoteExecutor& member, int rank) {
+    of_ranks[static_cast<std::size_t>(rank)] = member.count(launches, seed, metrics);
+  });
+  std::vector<LaunchCounts> all = of_ranks.front();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].kernels.clear();
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      for (KernelCounts kernel : of_ranks[rank].at(i).kernels) {
+        kernel.kernel = fmt::format("rank {}", rank);
+        all[i].kernels.push_back(std::move(kernel));
+      }
+    }
+  }
+  return all;
 }
 
 std::vector<CountedInstruction> MachineExecutor::count_source(const CountedLaunch& launch,

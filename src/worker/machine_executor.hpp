@@ -14,9 +14,9 @@
 namespace gpuexp {
 
 struct MachineOptions {
-  /// Starts the worker of the GPU that a rank has: its first line is a greeting, and serve()
-  /// follows.
-  std::function<std::unique_ptr<WorkerProcess>(int rank)> start;
+  /// Starts the worker of the GPU that a rank has, with these variables in its environment: its
+  /// first line is a greeting, and serve() follows.
+  std::function<std::unique_ptr<WorkerProcess>(int rank, const Environment& variables)> start;
   /// Throws DeviceError where the greeting of a rank behind the first says that it cannot take
   /// part.
   std::function<void(int rank, const std::string& greeting)> greeted = [](int, const std::string&) {
@@ -29,10 +29,12 @@ struct MachineOptions {
 /// problem goes to all of its ranks at once. What ends one rank's call, a fault, a worker that dies
 /// or an answer that does not come, ends all of them: their workers are killed, the error names the
 /// rank that failed first, and the next problem gets new ones. A rank cannot go on without the
-/// others, and may wait for them in a kernel that nothing else stops.
+/// others, and may wait for them in a kernel that nothing else stops. A problem whose environment
+/// is another one gets new workers, too.
 ///
 /// Of a problem that spans GPUs, a sample is the slowest rank's, the skew is between the ranks'
-/// starts, and what is verified are the elements of all of them.
+/// starts, what is verified are the elements of all of them, and counts have one "kernel" for each
+/// rank: what it ran in the launch.
 class MachineExecutor final : public Executor,
                               public LaunchTimer,
                               public CounterReader,
@@ -81,7 +83,10 @@ class MachineExecutor final : public Executor,
   };
 
   std::unique_ptr<RemoteExecutor> started(int rank);
+  void use(const Environment& environment);
   void gather(int ranks);
+  std::vector<LaunchCounts> count_on(int gpus, const std::vector<CountedLaunch>& launches,
+                                     std::uint64_t seed, const std::vector<std::string>& metrics);
   template <class Call>
   Loss call_ranks(int ranks, const Call& call);
   template <class Call>
@@ -91,8 +96,9 @@ class MachineExecutor final : public Executor,
   MachineOptions options_;
   std::atomic<bool> abandoned_{false};  ///< a rank has failed, and the others are not waited for
   std::vector<std::unique_ptr<RemoteExecutor>> ranks_;
-  int joined_ = 1;   ///< ranks of the group whose members know each other
-  int spanned_ = 1;  ///< ranks of the problem that is set up
+  Environment environment_;  ///< of the workers
+  int joined_ = 1;           ///< ranks of the group whose members know each other
+  int spanned_ = 1;          ///< ranks of the problem that is set up
 };
 
 }  // namespace gpuexp

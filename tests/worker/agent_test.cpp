@@ -24,7 +24,7 @@ struct AgentRun : SpanRun {
   std::unique_ptr<JobRanks> others;
 
   explicit AgentRun(const std::string& fault) : SpanRun(4), job(fault, 4), others(job.meet()) {
-    machine.start = [this](int rank) { return job.worker(*others, rank); };
+    machine.start = [this](int rank, const Environment&) { return job.worker(*others, rank); };
   }
 
   /// How agents end once rank 0 has nothing more for them.

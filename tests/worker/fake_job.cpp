@@ -96,7 +96,7 @@ int work_in_job(const std::string& folder, const std::string& fault) {
   try {
     JobRanks others(options);
     SpanRun run(others.ranks(), fault == "slow" ? 1000 : 20);
-    run.machine.start = [&](int rank) -> std::unique_ptr<WorkerProcess> {
+    run.machine.start = [&](int rank, const Environment&) -> std::unique_ptr<WorkerProcess> {
       const auto arguments = rank_arguments(rank, fault, options);
       if (rank == 0) return fake_worker(arguments);
       return others.start(rank, arguments);

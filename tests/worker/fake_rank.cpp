@@ -51,6 +51,20 @@ class FakeRank final : public FakeExecutor, public RankMember {
     return v;
   }
 
+  // All of them go through it together.
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t,
+                                  const std::vector<std::string>& metrics) override {
+    std::vector<LaunchCounts> counts;
+    for (const CountedLaunch& launch : launches) {
+      const bool spans =
+          launch.family->gpus_of(launch.family->make_problem(launch.values).get()) > 1;
+      if (spans) others_->all_gather("counted");
+      const double rank = spans ? others_->place().rank : 0;
+      counts.push_back({metrics, {{"kernel", {100.0 + rank}}}, 1});
+    }
+    return counts;
+  }
+
   // Rank 1 is slower, and begins 2 µs later.
   void sample(const std::vector<const Variant*>& sequence, Mode,
               const SampleTaken& taken) override {

@@ -10,13 +10,15 @@ namespace gpuexp::test {
 namespace {
 
 struct MachineRun : SpanRun {
-  std::vector<int> started;  ///< the rank of every worker
+  std::vector<int> started;            ///< the rank of every worker
+  std::vector<Environment> variables;  ///< what was in its environment
 
   MachineRun(const std::string& fault, std::int64_t gpus) : SpanRun(gpus) {
-    machine.start = [this, fault](int rank) {
+    machine.start = [this, fault](int rank, const Environment& environment) {
       // A rank that is late once is not late for ever.
       const bool again = std::count(started.begin(), started.end(), rank) > 0;
       started.push_back(rank);
+      variables.push_back(environment);
       return std::make_unique<ChildProcess>(std::vector<std::string>{
           "rank", std::to_string(rank), again && fault == "late" ? "none" : fault});
     };
@@ -78,6 +80,52 @@ TEST_CASE("ranks wait so long for one that does not come, and no longer") {
     INFO(rows[i].reason);
     CHECK(rows[i].status == Status::passed);
   }
+}
+
+TEST_CASE("a problem's environment is that of new workers, which others like it go on with") {
+  MachineRun b("none", 2);
+  const Family& plain = *b.config.experiments.front().family;
+  const Family& alone = *b.config.experiments.back().family;
+  Family with = plain;
+  with.environment = [](const void*) { return Environment{{"NCCL_ALGO", "Ring"}}; };
+  MachineExecutor executor(b.machine);
+  const auto set_up = [&](const Family& family) { executor.set_up(family, family.defaults(), 7); };
+  set_up(plain);
+  CHECK(b.started == std::vector{0, 1});
+  set_up(with);
+  set_up(with);
+  CHECK(b.started == std::vector{0, 1, 0, 1});
+  CHECK(b.variables.back() == Environment{{"NCCL_ALGO", "Ring"}});
+  CHECK(b.variables.front().empty());
+  executor.launch(with.variants.front(), Mode::warm);
+  set_up(alone);
+  CHECK(b.started == std::vector{0, 1, 0, 1, 0});
+  CHECK(b.variables.back().empty());
+  executor.launch(alone.variants.front(), Mode::warm);
+}
+
+TEST_CASE("what ranks count in a launch is told rank by rank") {
+  MachineRun b("none", 3);
+  const Experiment& span = b.config.experiments.front();
+  const Experiment& alone = b.config.experiments.back();
+  const Family& family = *span.family;
+  Values values = family.defaults();
+  values.back() = std::int64_t{3};
+  MachineExecutor executor(b.machine);
+  const CountedLaunch first{&family, values, &family.variants[0], Mode::warm};
+  const CountedLaunch second{&family, values, &family.variants[1], Mode::warm};
+  const CountedLaunch other{alone.family, alone.family->defaults(), alone.variants[0], Mode::warm};
+  const auto counts = executor.count({first, second, other}, 7, {"a.sum"});
+  REQUIRE(counts.size() == 3);
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(counts[i].kernels.size() == 3);
+    for (int rank = 0; rank < 3; ++rank) {
+      CHECK(counts[i].kernels[rank].kernel == "rank " + std::to_string(rank));
+      CHECK(counts[i].kernels[rank].values == std::vector{100.0 + rank});
+    }
+  }
+  CHECK(counts[2].kernels.size() == 1);
+  CHECK(counts[2].kernels.front().kernel == "kernel");
 }
 
 TEST_CASE("cells that span more GPUs than the machine has are skipped") {
