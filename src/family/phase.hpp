@@ -37,6 +37,7 @@ struct Phase {
   int memory_loads = 0;     ///< for a load from its own, which L2 answers
   double memory_bytes = 0;  ///< read from and written to its own memory
   std::vector<Operations> operations = {};
+  TensorPath tensor_path = TensorPath::wgmma;  ///< of those on tensor cores
   double sm_share = 1;  ///< of the SMs, that it holds while it runs; copies hold none
   int stream = 0;       ///< Step::stream
   std::vector<std::size_t> after = {};  ///< places of earlier phases that it waits for

@@ -66,7 +66,7 @@ class PhaseCosts {
         in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
     if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
     for (const Operations& operations : phase.operations) {
-      const Figure rate = c_.ops_per_s[static_cast<std::size_t>(operations.pipe)];
+      const Figure rate = c_.ops(operations.pipe, phase.tensor_path);
       if (!rate) continue;
       const double us = operations.count / *rate * kMicrosPerSecond;
       a.pipes_us[std::string(name_of(operations.pipe))] += us;

@@ -15,14 +15,21 @@ from pathlib import Path
 
 SKIPPED = 4
 GPUEXP = None
+SIZES = [1, 3, 31, 129, 1001, 4096, 65537]
 FAMILIES = {
-    "peer_copy": {"pattern": ["one_way", "ring", "all_pairs"]},
+    "peer_copy": {"n": SIZES, "pattern": ["one_way", "ring", "all_pairs"]},
     "collectives": {
+        "n": SIZES,
         "operation": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "shift"],
         "dtype": ["fp32", "bf16"],
     },
+    "tensor_parallel": {
+        "m": [1, 24, 65, 264, 1024], "n": [3, 9, 130, 136, 1032], "k": [1, 40, 75, 72, 520],
+        "split": ["rows", "columns", "k", "grid"],
+        "result": ["everywhere", "parts"],
+    },
 }
-SIZES = [1, 3, 31, 129, 1001, 4096, 65537]
+ZIPPED = [["m", "n", "k"]]
 
 
 def gpus():
@@ -82,8 +89,8 @@ class SeveralGpusTest(unittest.TestCase):
     def test_every_variant_is_right_on_small_awkward_problems(self):
         counts = [count for count in (2, 3, 4, 8) if count <= gpus()]
         for family, choices in FAMILIES.items():
-            axes = {"n": SIZES, "gpus": counts, **choices}
-            config = self.config(family=family, axes=axes, modes=["warm", "cold"])
+            zipped = [axes for axes in ZIPPED if set(axes) <= set(choices)]
+            config = self.config(family=family, axes={"gpus": counts, **choices}, zip=zipped, modes=["warm", "cold"])
             result = subprocess.run([GPUEXP, "run", config, "--out", self.folder / family, "--quiet"], capture_output=True, text=True, check=False)
             self.assertEqual(result.returncode, 0, result.stderr)
             passed = [row for row in self.rows(family) if row["status"] == "passed"]

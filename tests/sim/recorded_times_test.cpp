@@ -252,6 +252,8 @@ const std::map<std::string, std::string>& without_time() {
       {"peer_copy/bulk_loads", links},
       {"peer_copy/bulk_stores", links},
       {"peer_copy/copy_engine", links},
+      {"tensor_parallel/product_then_stores", links},
+      {"tensor_parallel/one_kernel", links},
       {"host_transfer/mapped_in", bus},
       {"host_transfer/managed_in", bus},
       {"host_transfer/prefetched_in", bus},

@@ -1,0 +1,582 @@
+// tensor_parallel: C = A·B on several GPUs, each of which multiplies a part.
+//
+// The question: who multiplies what, and what do the others wait for? Of 2 GPUs each has
+//
+//   rows        half of A's rows:     half of C's rows        to be gathered:   M·N/2 in, M·N/2 out
+//   columns     half of B's columns:  half of C's columns     likewise, a piece of each row
+//   k           half of the products: a summand of all of C   to be summed:     twice that
+//   grid        of 4 GPUs: half of A's rows by half of B's columns, a quarter of C
+//
+// A product's operations grow with the third power of its size and the bytes of C with the second:
+// there is a size from which on the links have time enough. They use it where results leave while
+// others are still being multiplied.
+#include "gpu/nccl.hpp"
+#include "kernels/common/mma_pipeline.cuh"
+#include "kernels/common/tile_order.cuh"
+#include "kernels/tensor_parallel/phases.cuh"
+
+namespace gpuexp::tensor_parallel {
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+/// Where a product goes, by the first element: to all of these matrices or, in parts of rows, each
+/// to the one whose rows begin last.
+struct Targets {
+  Ranks<T> c;
+  int count;
+  std::int64_t pitch;
+  bool by_rows;
+  std::int64_t begins[kMostRanks + 1];
+};
+
+// Narrow copies need registers for addresses: their warps and blocks sum half as much.
+template <int kUnitBytes>
+using Tiles = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
+                                 Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
+
+template <int kColumns>
+__device__ void store_tile(const float* slab, const Corner& at, const Operands& x, const Targets&);
+
+// ---- the product: a tile of C per block, stored to one GPU's memory or to several
+
+template <int kUnitBytes>
+__global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
+    product_kernel(Operands x, Targets targets) {
+  using P = Tiles<kUnitBytes>;
+  extern __shared__ __align__(128) char shared[];
+  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of C about as wide as high
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  const auto window = [](const T* from, std::int64_t row, std::int64_t column, std::int64_t pitch,
+                         std::int64_t rows, std::int64_t columns) {
+    constexpr int kSize = static_cast<int>(sizeof(T));
+    const auto* const base = reinterpret_cast<const char*>(from);
+    return Window{base, base + (row * pitch + column) * kSize, static_cast<int>(pitch) * kSize,
+                  static_cast<int>(rows - row), static_cast<int>(columns - column) * kSize};
+  };
+  mma_pipeline<T, float, P, kUnitBytes>(
+      shared, window(x.a, corner.row, 0, x.a_pitch, x.rows, x.depth),
+      window(x.b, 0, corner.col, x.b_pitch, x.depth, x.columns), static_cast<int>(x.depth), corner,
+      [&](const float* slab, const Corner& at) { store_tile<P::kWarpN>(slab, at, x, targets); });
+}
+
+// A pack of sums is rounded once, and stored as often as there are GPUs that want it: posted
+// writes, for which no warp waits before it needs its registers again.
+template <int kColumns>
+__device__ void store_tile(const float* slab, const Corner& at, const Operands& x,
+                           const Targets& targets) {
+  using S = Slab<float, kColumns>;
+  constexpr int kPack = 16 / sizeof(T);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const bool has_packs = targets.pitch % kPack == 0;
+  const int step = has_packs ? kPack : 1;
+  for (int i = lane * step; i < S::kRows * kColumns; i += 32 * step) {
+    const std::int64_t row = at.row + i / kColumns;
+    const std::int64_t column = at.col + i % kColumns;
+    if (row >= x.rows || column >= x.columns) continue;
+    const float* const sums = slab + i / kColumns * S::kPitch + i % kColumns;
+    int first = 0;
+    while (targets.by_rows && row >= targets.begins[first + 1])
+      ++first;
+    const int end = targets.by_rows ? first + 1 : targets.count;
+    const std::int64_t place = row * targets.pitch + column;
+    Pack<T, kPack> pack;
+    if (has_packs) pack = rounded_sums<T, kPack>(sums);
+#pragma unroll
+    for (int r = 0; r < kMostRanks; ++r) {
+      if (r < first || r >= end) continue;
+      if (has_packs) {
+        store_pack(targets.c.of[r] + place, pack);
+      } else {
+        targets.c.of[r][place] = from_float<T>(*sums);
+      }
+    }
+  }
+}
+
+// ---- how the variants are launched
+
+template <int kUnitBytes>
+Steps own_product_of(const Problem& p, const Operands& x, const Targets& targets) {
+  using P = Tiles<kUnitBytes>;
+  Shape shape;
+  shape.block = {P::kThreads, 1, 1};
+  shape.grid = {std::max<std::int64_t>(1, ceil_div(x.rows, P::kBlockM)),
+                std::max<std::int64_t>(1, ceil_div(x.columns, P::kBlockN)), 1};
+  shape.tile = {ceil_div(p.m, shape.grid.x), ceil_div(p.n, shape.grid.y), 1};
+  shape.dynamic_shared_bytes = P::kSharedBytes;
+  return launch(product_kernel<kUnitBytes>, shape, x, targets);
+}
+
+/// By the kernel above.
+Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
+  return (p.n | p.k) % kUnit == 0 ? own_product_of<16>(p, x, targets)
+                                  : own_product_of<4>(p, x, targets);
+}
+
+Targets to_one(const Problem& p, T* c) {
+  Targets targets{};
+  targets.c.of[0] = c;
+  targets.count = 1;
+  targets.pitch = p.n;
+  return targets;
+}
+
+// ---- what is said of all variants
+
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kLarge = 4096;
+  return std::min({p.m, p.n, p.k}) >= kLarge && is_everywhere(p) && !is_split_k(p);
+}
+bool is_very_large(const Problem& p) {
+  constexpr std::int64_t kVeryLarge = 8192;
+  return is_large(p) && std::min({p.m, p.n, p.k}) >= kVeryLarge;
+}
+
+ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)(const Problem&)) {
+  return {{std::string(kTimeColumn), direction, factor, when}};
+}
+
+using Reason = std::optional<std::string>;
+
+Variant variant(std::string id, std::string compare_to) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.work = work;
+  return v;
+}
+
+/// Whose product is cuBLAS's.
+Variant with_cublas(std::string id, std::string compare_to) {
+  Variant v = variant(std::move(id), std::move(compare_to));
+  v.is_vendor = true;
+  v.unavailable = cublas::unavailable;
+  return v;
+}
+
+/// Room for one summand of C.
+void needs_summand(Variant& v) {
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return is_split_k(p) ? kBytes * p.m * p.n : std::int64_t{kUnit};
+  };
+}
+
+Reason nothing_to_gather(const Problem& p, const DeviceSpec&) {
+  if (is_everywhere(p) || is_split_k(p)) return std::nullopt;
+  return "each GPU keeps its part: there is nothing to gather";
+}
+
+// ---- one_gpu
+//
+// Each GPU multiplies everything by itself: no byte crosses a link, and no GPU helps another. It is
+// what the others have to beat.
+
+Variant one_gpu() {
+  Variant v = with_cublas("one_gpu", "");
+  v.work = whole_product;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
+    if (is_everywhere(p)) return std::nullopt;
+    return "it leaves all of C on each GPU, not a part";
+  };
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Phase>{product_phase(whole_product(p))};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return multiplied(p, resident(p, d, {{0, p.m}, {0, p.n}, {0, p.k}}), d.c.of[d.rank]);
+  };
+  return v;
+}
+
+// ---- copied_parts
+//
+// As tutorials do it: A and B lie on GPU 0, the others copy their parts of them from there,
+// multiply, and everybody copies his part of C to all others, one step after the other. Links wait
+// for tensor cores and tensor cores for links, and what leaves GPU 0 for all others shares its
+// links. Where k is split, each GPU reads the whole summands of all others and adds them up.
+
+Steps copied_parts_steps(const Problem& p, const Data& d, const LaunchContext& x) {
+  const Part part = part_of(p, d.rank);
+  Data of_first = d;
+  of_first.rank = 0;
+  Operands operands = resident(p, of_first, part);
+  Steps steps;
+  if (d.rank != 0) {
+    auto* const a = static_cast<T*>(x.workspace);
+    T* const b = a + copied_a(p);
+    steps += copied_operand(a, operands.a, operands.rows, operands.depth, p.k);
+    steps += copied_operand(b, operands.b, operands.depth, operands.columns, p.n);
+    operands.a = a;
+    operands.b = b;
+    operands.a_pitch = operands.depth;
+    operands.b_pitch = operands.columns;
+  }
+  if (!is_split_k(p)) {
+    return steps + multiplied(p, operands, d.c.of[d.rank] + place_of(p, part)) +
+           copied(to_peers(p, d, part));
+  }
+  steps += multiplied(p, operands, d.partial.of[d.rank]);
+  const Part wanted = is_everywhere(p) ? part : own_result(p, d.rank);
+  Summed sums{};
+  for (int r = 0; r < p.gpus; ++r)
+    sums.from.of[r] = d.partial.of[r] + place_of(p, wanted);
+  sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, wanted);
+  sums.count = wanted.results();
+  return steps + summed(p, d, x, sums, p.m * p.n);
+}
+
+Variant copied_parts() {
+  Variant v = with_cublas("copied_parts", "one_gpu");
+  const auto result = [](const Problem& p) {
+    return is_split_k(p) ? all_summands(p) : gathered(p);
+  };
+  v.work = [result](const Problem& p) { return work_with(p, copied_inputs(p) + result(p)); };
+  v.phases = [result](const Problem& p, const DeviceSpec&) {
+    Phase inputs = move_phase("inputs", LinkUse::copy_engine, copied_inputs(p));
+    inputs.both_ways = false;
+    std::vector<Phase> phases{inputs, product_phase(work(p))};
+    if (is_split_k(p)) {
+      phases.push_back(sum_phase(p, LinkUse::loads, result(p)));
+    } else if (is_everywhere(p)) {
+      phases.push_back(move_phase("copies", LinkUse::copy_engine, result(p)));
+    }
+    return phases;
+  };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return kBytes * (copied_a(p) + copied_b(p));
+  };
+  v.launch = copied_parts_steps;
+  return v;
+}
+
+// ---- product_then_copies
+//
+// A and B are there already, as weights and activations are that a layer before left. Each GPU
+// multiplies its part, in place in its C, and a copy engine then writes it into the others' C: one
+// copy of rows that follow each other, or of a piece of each row. The links idle during the product
+// and the tensor cores during the copies. A summand's rows go to whoever sums them, and the sums to
+// all. Where each GPU keeps its part, there is only the product.
+
+Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchContext& x) {
+  const Part part = part_of(p, d.rank);
+  if (!is_split_k(p)) {
+    return multiplied(p, resident(p, d, part), d.c.of[d.rank] + place_of(p, part)) +
+           copied(to_peers(p, d, part));
+  }
+  auto* const summand = static_cast<T*>(x.workspace);
+  Steps steps = multiplied(p, resident(p, d, part), summand);
+  for (const int owner : peers_from(p, d.rank))
+    steps += copied(to_inbox(p, d, summand, owner));
+  return steps + inbox_summed(p, d, x, false, summand) +
+         copied(to_peers(p, d, own_result(p, d.rank)));
+}
+
+Variant product_then_copies() {
+  Variant v = with_cublas("product_then_copies", "copied_parts");
+  needs_summand(v);
+  v.expected_changes = time(Direction::decreases, 1.2, is_very_large);
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    std::vector<Phase> phases{product_phase(work(p))};
+    if (is_split_k(p)) {
+      phases.push_back(move_phase("copies", LinkUse::copy_engine, scattered(p)));
+      phases.push_back(sum_phase(p, LinkUse::stores, {}));
+    }
+    if (is_everywhere(p)) phases.push_back(move_phase("copies", LinkUse::copy_engine, gathered(p)));
+    return phases;
+  };
+  v.launch = product_then_copies_steps;
+  return v;
+}
+
+// ---- product_then_nccl
+//
+// NCCL's all-gather in place of the copies or, where k is split, its all-reduce or reduce-scatter.
+// It gathers parts that are equal and lie in one piece each: rows, and no columns. Its sums are
+// rounded to bf16 at every step around a ring.
+
+Variant product_then_nccl() {
+  Variant v = with_cublas("product_then_nccl", "product_then_copies");
+  v.unavailable = []() -> Reason {
+    if (const Reason missing = cublas::unavailable()) return missing;
+    return nccl::unavailable();
+  };
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
+    if (const Reason nothing = nothing_to_gather(p, device)) return nothing;
+    if (p.split == Split::columns || p.split == Split::grid)
+      return "NCCL gathers parts that lie in one piece, not columns";
+    const bool has_parts = !(is_split_k(p) && is_everywhere(p));
+    if (has_parts && p.m % (kUnit * p.gpus) != 0)
+      return "parts of NCCL's are equal: m has to be a multiple of " +
+             std::to_string(kUnit * p.gpus);
+    return std::nullopt;
+  };
+  needs_summand(v);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Part part = part_of(p, d.rank);
+    T* const c = d.c.of[d.rank];
+    T* const product = is_split_k(p) ? static_cast<T*>(x.workspace) : c;
+    const auto operation = !is_split_k(p)     ? nccl::Operation::all_gather
+                           : is_everywhere(p) ? nccl::Operation::all_reduce
+                                              : nccl::Operation::reduce_scatter;
+    return multiplied(p, resident(p, d, part), product + place_of(p, part)) +
+           nccl::step_of({operation, nccl::Buffers::plain, DataType::bf16, p.m * p.n, product, c,
+                          d.rank, p.gpus});
+  };
+  return v;
+}
+
+// ---- partial_sums
+//
+// K split, and an all-reduce in two steps by a kernel of one's own: each GPU reads its rows of all
+// summands where they lie, adds them up in fp32, and stores the sums to all. A summand is rounded
+// to bf16 once more than a result; in fp32 it would be twice the bytes. Over the links of a GPU go
+// twice the bytes that gathering rows takes: a split of k is for products whose results are small,
+// or whose A and B lie so.
+
+Reason only_k(const Problem& p, const DeviceSpec&) {
+  if (is_split_k(p)) return std::nullopt;
+  return "there are no summands: k is not split";
+}
+
+Variant partial_sums() {
+  Variant v = with_cublas("partial_sums", "product_then_copies");
+  v.shown_at = {{"split", std::string("k")}};
+  v.unsupported = only_k;
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Phase>{product_phase(work(p)),
+                              sum_phase(p, LinkUse::loads, least_traffic(p))};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return multiplied(p, resident(p, d, part_of(p, d.rank)), d.partial.of[d.rank]) +
+           peers_summed(p, d, x);
+  };
+  return v;
+}
+
+// ---- chunks_copy_engine
+//
+// The part is multiplied in chunks of rows, one after the other, and each leaves as soon as it is
+// done, in another stream, while the next is multiplied: copies need no SM. One stream of copies
+// suffices, since one copy fills the links; GPUs begin with different peers. What is not hidden is
+// the last chunk's copies, which wants small chunks, and a chunk that does not fill the SMs costs
+// what they idle: it is as many rows of tiles as fill them once. Where k is split, a chunk is what
+// one GPU sums of the rows, one's own last: it need not leave.
+
+Steps carried(const Problem& p, Carrier by, const Move& move) {
+  return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
+}
+
+Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carrier by) {
+  constexpr int kOfCopies = 1;
+  const Part part = part_of(p, d.rank);
+  Steps steps;
+  const auto add = [&](const Part& chunk, T* c, const Move& move) {
+    steps += multiplied(p, resident(p, d, chunk), c + place_of(p, chunk));
+    if (steps.all().empty()) return;
+    const std::size_t product = steps.all().size() - 1;
+    if (move.rows > 0) append(steps, carried(p, by, move), kOfCopies, product);
+  };
+  if (!is_split_k(p)) {
+    for (const Part& chunk : chunks_of(part, x.device))
+      add(chunk, d.c.of[d.rank], to_peers(p, d, chunk));
+    return steps;
+  }
+  auto* const summand = static_cast<T*>(x.workspace);
+  std::vector<int> owners = peers_from(p, d.rank);
+  owners.push_back(d.rank);
+  for (const int owner : owners) {
+    Part chunk = part;
+    chunk.rows = part_of(p.m, p.gpus, owner);
+    add(chunk, summand, owner == d.rank ? Move{} : to_inbox(p, d, summand, owner));
+  }
+  const std::size_t last = steps.all().size();
+  Steps sums = inbox_summed(p, d, x, true, summand);
+  for (std::size_t i = last; i-- > 0;) {
+    if (steps.all()[i].stream != kOfCopies) continue;
+    sums.all().front().after = {i};
+    break;
+  }
+  return steps + sums;
+}
+
+Variant chunks(std::string id, std::string compare_to, Carrier by) {
+  Variant v = with_cublas(std::move(id), std::move(compare_to));
+  needs_summand(v);
+  v.unsupported = nothing_to_gather;
+  v.phases = [by](const Problem& p, const DeviceSpec& device) {
+    return chunks_phases(p, device, by);
+  };
+  v.launch = [by](const Problem& p, const Data& d, const LaunchContext& x) {
+    return chunks_steps(p, d, x, by);
+  };
+  return v;
+}
+
+Variant chunks_copy_engine() {
+  Variant v = chunks("chunks_copy_engine", "product_then_copies", Carrier::copy_engine);
+  v.expected_changes = time(Direction::decreases, 1.1, is_very_large);
+  return v;
+}
+
+// ---- chunks_stores
+//
+// The same chunks, carried by a kernel of few blocks: SMs read them and store them to all others,
+// each chunk read once. Its blocks need room beside those of the product, which holds as many SMs
+// as it can, and what they get it lacks.
+
+Variant chunks_stores() {
+  return chunks("chunks_stores", "chunks_copy_engine", Carrier::stores);
+}
+
+// ---- product_then_stores
+//
+// The kernel at the top of this file in place of the library's: a product that one can open. It
+// multiplies by mma.sync, which on Hopper reaches some two thirds of the tensor cores' peak. A
+// second kernel stores the part to the others or, where k is split, sums it up. Where each GPU
+// keeps its part, it is the product alone.
+
+Reason lacks_room(const Problem&, const DeviceSpec& device) {
+  return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
+}
+
+Variant with_own_product(std::string id, std::string compare_to) {
+  Variant v = variant(std::move(id), std::move(compare_to));
+  v.deterministic = true;
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.unsupported = lacks_room;
+  return v;
+}
+
+Phase own_product_phase(const Problem& p) {
+  Phase phase = product_phase(work(p));
+  phase.tensor_path = TensorPath::mma_sync;
+  return phase;
+}
+
+Variant product_then_stores() {
+  Variant v = with_own_product("product_then_stores", "product_then_copies");
+  v.expected_changes = time(Direction::increases, 1.1, is_very_large);
+  v.shown_at = {{"m", std::int64_t{8192}}, {"n", std::int64_t{8192}}, {"k", std::int64_t{8192}}};
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    std::vector<Phase> phases{own_product_phase(p)};
+    if (is_split_k(p)) {
+      phases.push_back(sum_phase(p, LinkUse::loads, least_traffic(p)));
+    } else if (is_everywhere(p)) {
+      phases.push_back(move_phase("stores", LinkUse::stores, gathered(p)));
+    }
+    return phases;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    constexpr std::int64_t kBlocksPerSm = 4;
+    const Part part = part_of(p, d.rank);
+    const Operands operands = resident(p, d, part);
+    if (is_split_k(p))
+      return own_product(p, operands, to_one(p, d.partial.of[d.rank])) + peers_summed(p, d, x);
+    return own_product(p, operands, to_one(p, d.c.of[d.rank] + place_of(p, part))) +
+           stored(p, to_peers(p, d, part), kBlocksPerSm * x.device.sm_count);
+  };
+  return v;
+}
+
+// ---- one_kernel
+//
+// The same kernel with the addresses of all GPUs' C: whoever has summed a tile stores it to all of
+// them. No second kernel reads it again, nobody waits for a whole part or chunk, and the links
+// carry what has been summed while other tiles are. What is not hidden is the last tiles' way.
+// Where k is split, a tile's rows go to the inbox of whoever sums them, and what remains is the
+// sum.
+
+Variant one_kernel() {
+  Variant v = with_own_product("one_kernel", "product_then_stores");
+  v.expected_changes = time(Direction::decreases, 1.1, is_large);
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    Phase product = own_product_phase(p);
+    const Traffic traffic = is_split_k(p) ? scattered(p) : gathered(p);
+    product.by = LinkUse::stores;
+    product.link_bytes = traffic.most();
+    product.both_ways = true;
+    product.memory_bytes += traffic.from;
+    std::vector<Phase> phases{product};
+    if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
+    return phases;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Part part = part_of(p, d.rank);
+    const Operands operands = resident(p, d, part);
+    if (!is_split_k(p)) {
+      Targets targets = to_one(p, d.c.of[d.rank] + place_of(p, part));
+      for (T* const to : to_peers(p, d, part).to)
+        targets.c.of[targets.count++] = to;
+      return own_product(p, operands, targets);
+    }
+    Targets targets = to_one(p, nullptr);
+    targets.by_rows = true;
+    targets.count = p.gpus;
+    for (int owner = 0; owner < p.gpus; ++owner) {
+      const Range rows = part_of(p.m, p.gpus, owner);
+      targets.begins[owner + 1] = rows.end;
+      targets.c.of[owner] = inbox(p, d, owner, d.rank) - rows.first * p.n;
+    }
+    return own_product(p, operands, targets) + inbox_summed(p, d, x, true, nullptr);
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("tensor_parallel", Topic::links,
+           "What do several GPUs gain on one product, and what do they wait for?");
+  f.physics =
+      "A product of N³ has 2N³ operations and N² results: shared by g GPUs each takes a g-th of "
+      "the "
+      "operations, while (g - 1) / g of the results have to come to each over its links. Split by "
+      "rows or by columns, results only move; split along k, each GPU has a summand of all of "
+      "them, and the sum takes twice the bytes. Links work beside tensor cores: what leaves while "
+      "other results are still being made costs no time, and what is left of the way is the last "
+      "piece's.";
+  declare_extents(f, 4096);
+  f.choice(
+       "split", &Problem::split,
+       {{"rows", Split::rows}, {"columns", Split::columns}, {"k", Split::k}, {"grid", Split::grid}},
+       "what the GPUs share: rows of A, columns of B, the sum over k, or rows and columns")
+      .choice("result", &Problem::result,
+              {{"everywhere", Result::everywhere}, {"parts", Result::parts}},
+              "what each GPU has at the end: all of C, or its part")
+      .spans(&Problem::gpus, &Data::rank);
+  f.input("a", &Data::a, elements_of_a<Problem>)
+      .input("b", &Data::b, elements_of_b<Problem>)
+      .in_out("c", &Data::c, elements_of_c<Problem>)
+      .state("partial", &Data::partial,
+             [](const Problem& p) {
+               return is_split_k(p) ? p.gpus * slot_rows(p) * p.n : std::int64_t{kUnit};
+             })
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+  f.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
+    constexpr int kGrid = 4;
+    if (p.split != Split::grid || p.gpus == kGrid) return std::nullopt;
+    return "a grid is of 2×2 GPUs: gpus has to be 4";
+  };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.m * p.n, [&](int) { return expected(p, d); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.m * p.n, [&](int) { return expected(p, d); });
+  };
+  f.reference_operations = [](const Problem& p) { return operation_count(whole_product(p)); };
+  f.tolerance_derivation = std::string(kTensorCoreBoundDerivation) + kSummandDerivation;
+  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
+  f.variant(one_gpu()).variant(copied_parts()).variant(product_then_copies());
+  f.variant(product_then_nccl()).variant(partial_sums());
+  f.variant(chunks_copy_engine()).variant(chunks_stores());
+  f.variant(product_then_stores()).variant(one_kernel());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::tensor_parallel

@@ -1,0 +1,98 @@
+// What a rank has to do at least, and the parts of a launch from which its time is predicted.
+#pragma once
+
+#include "kernels/tensor_parallel/steps.cuh"
+
+namespace gpuexp::tensor_parallel {
+
+inline Work work_with(const Problem& p, const Traffic& traffic) {
+  const auto size = [&](auto range) {
+    return most(p, [&](int r) { return range(part_of(p, r)).size(); });
+  };
+  const std::int64_t rows = size([](const Part& part) { return part.rows; });
+  const std::int64_t columns = size([](const Part& part) { return part.columns; });
+  const std::int64_t depth = size([](const Part& part) { return part.depth; });
+  Work w = gemm_work(rows, columns, depth, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
+  const std::int64_t kept =
+      is_everywhere(p) ? p.m * p.n : most(p, [&](int r) { return own_result(p, r).results(); });
+  w.bytes_written = static_cast<double>(kBytes * kept);
+  w.moved_written = sector_bytes<T>(kept);
+  w.to_peers = traffic.to;
+  w.from_peers = traffic.from;
+  return w;
+}
+
+inline Work work(const Problem& p) {
+  return work_with(p, least_traffic(p));
+}
+
+/// By one GPU.
+inline Work whole_product(const Problem& p) {
+  return gemm_work(p.m, p.n, p.k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
+}
+
+/// A share of this work.
+inline Phase product_phase(const Work& w, double share = 1) {
+  Phase phase;
+  phase.what = "product";
+  phase.operations = w.operations;
+  for (Operations& operations : phase.operations)
+    operations.count *= share;
+  phase.memory_bytes = (w.bytes_read + w.bytes_written) * share;
+  return phase;
+}
+
+inline Phase move_phase(const char* what, LinkUse by, const Traffic& traffic) {
+  Phase phase;
+  phase.what = what;
+  phase.by = by;
+  phase.link_bytes = traffic.most();
+  phase.both_ways = true;
+  phase.memory_bytes = traffic.to + traffic.from;
+  return phase;
+}
+
+/// A kernel that waits for the others, and then sums what lies in this GPU's memory or in theirs.
+inline Phase sum_phase(const Problem& p, LinkUse by, const Traffic& traffic) {
+  Phase phase = move_phase("sums", by, traffic);
+  phase.signals = 1;
+  phase.link_loads = by == LinkUse::loads ? 1 : 0;
+  phase.memory_loads = 1;                                       // of the epoch
+  const std::int64_t read = by == LinkUse::loads ? 0 : p.gpus;  // summands from its own memory
+  phase.memory_bytes += static_cast<double>(kBytes * (read + 1) * slot_rows(p) * p.n);
+  return phase;
+}
+
+inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& device, Carrier by) {
+  const LinkUse use = by == Carrier::copy_engine ? LinkUse::copy_engine : LinkUse::stores;
+  const Part part = part_of(p, 0);
+  const std::size_t chunks = is_split_k(p)
+                                 ? static_cast<std::size_t>(p.gpus)
+                                 : std::max<std::size_t>(1, chunks_of(part, device).size());
+  // A chunk of one's own rows of summands stays.
+  const std::size_t moved = is_split_k(p) ? chunks - 1 : chunks;
+  const Traffic all = is_split_k(p) ? scattered(p) : gathered(p);
+  std::vector<Phase> phases;
+  std::size_t last_copy = 0;
+  for (std::size_t i = 0; i < chunks; ++i) {
+    phases.push_back(product_phase(work(p), 1.0 / static_cast<double>(chunks)));
+    if (i >= moved) continue;
+    Phase copy =
+        move_phase("copies", use,
+                   {all.to / static_cast<double>(moved), all.from / static_cast<double>(moved)});
+    copy.stream = 1;
+    copy.after = {phases.size() - 1};
+    copy.sm_share = static_cast<double>(kStoringBlocks * kBlock) /
+                    static_cast<double>(device.sm_count * device.sm.max_threads);
+    last_copy = phases.size();
+    phases.push_back(copy);
+  }
+  if (is_split_k(p)) {
+    Phase sums = sum_phase(p, LinkUse::stores, gathered(p));
+    sums.after = {last_copy};
+    phases.push_back(sums);
+  }
+  return phases;
+}
+
+}  // namespace gpuexp::tensor_parallel

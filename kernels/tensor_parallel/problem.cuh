@@ -1,0 +1,255 @@
+// A product that several GPUs share: which part of A, of B and of C is whose, and what crosses the
+// links; its inputs and its reference.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/gemm.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp::tensor_parallel {
+
+using T = __nv_bfloat16;
+
+enum class Split {
+  rows,     // of A, and of C
+  columns,  // of B, and of C
+  k,        // columns of A and rows of B: each GPU has a summand of all of C
+  grid,     // rows of A and columns of B, 2×2
+};
+enum class Result {
+  everywhere,  // each GPU has all of C
+  parts,       // each has its part; of a sum over k its rows
+};
+
+// Row-major: A is M×K, B is K×N, C is M×N, no padding.
+struct Problem {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  Split split;
+  Result result;
+  int gpus;
+};
+
+struct Data {
+  int rank;
+  Ranks<const T> a;  // all of A on each GPU, of which a variant uses the rank's part
+  Ranks<const T> b;  // likewise
+  Ranks<T> c;        // what a result has no part of stays as it was
+  Ranks<T> partial;  // summands of C, where k is split
+  Ranks<unsigned> signals;
+};
+
+constexpr std::int64_t kBytes = sizeof(T);
+/// Parts begin at multiples of so many rows, columns and products: at 16 bytes.
+constexpr std::int64_t kUnit = 16 / kBytes;
+
+struct Range {
+  std::int64_t first;
+  std::int64_t end;
+  std::int64_t size() const { return end - first; }
+};
+
+inline Range part_of(std::int64_t extent, int parts, int i) {
+  const auto begin = [&](int of) {
+    return of == parts ? extent : extent / kUnit * of / parts * kUnit;
+  };
+  return {begin(i), begin(i + 1)};
+}
+
+/// What a rank multiplies: these rows of A by these columns of B, summed over this depth.
+struct Part {
+  Range rows;
+  Range columns;
+  Range depth;
+  bool is_empty() const { return rows.size() == 0 || columns.size() == 0; }
+  std::int64_t results() const { return rows.size() * columns.size(); }
+};
+
+inline Part part_of(const Problem& p, int rank) {
+  Part part{{0, p.m}, {0, p.n}, {0, p.k}};
+  constexpr int kGridColumns = 2;
+  switch (p.split) {
+    case Split::rows: part.rows = part_of(p.m, p.gpus, rank); break;
+    case Split::columns: part.columns = part_of(p.n, p.gpus, rank); break;
+    case Split::k: part.depth = part_of(p.k, p.gpus, rank); break;
+    case Split::grid:
+      part.rows = part_of(p.m, p.gpus / kGridColumns, rank / kGridColumns);
+      part.columns = part_of(p.n, kGridColumns, rank % kGridColumns);
+      break;
+  }
+  return part;
+}
+
+/// The part of C that a rank has first, before there is anything to gather.
+inline Part own_result(const Problem& p, int rank) {
+  Part part = part_of(p, rank);
+  if (p.split == Split::k) part.rows = part_of(p.m, p.gpus, rank);
+  return part;
+}
+
+/// The largest value of a figure of the ranks.
+template <class Figure>
+std::int64_t most(const Problem& p, Figure figure) {
+  std::int64_t largest = 0;
+  for (int r = 0; r < p.gpus; ++r)
+    largest = std::max<std::int64_t>(largest, figure(r));
+  return largest;
+}
+
+inline bool is_everywhere(const Problem& p) {
+  return p.result == Result::everywhere;
+}
+
+inline bool is_split_k(const Problem& p) {
+  return p.split == Split::k;
+}
+
+/// Rows of C that a summand's place in an inbox has room for.
+inline std::int64_t slot_rows(const Problem& p) {
+  return ceil_div(most(p, [&](int r) { return part_of(p.m, p.gpus, r).size(); }), kUnit) * kUnit;
+}
+
+/// The other ranks, the next one first: at no time do all send to one.
+inline std::vector<int> peers_from(const Problem& p, int rank) {
+  std::vector<int> peers;
+  for (int i = 1; i < p.gpus; ++i)
+    peers.push_back((rank + i) % p.gpus);
+  return peers;
+}
+
+// ---- what crosses the links
+
+/// Bytes out of the rank that sends most, and into the one that receives most.
+struct Traffic {
+  double to = 0;
+  double from = 0;
+  double most() const { return std::max(to, from); }
+  Traffic operator+(const Traffic& x) const { return {to + x.to, from + x.from}; }
+};
+
+/// Each rank's part of C to all others.
+inline Traffic gathered(const Problem& p) {
+  if (!is_everywhere(p)) return {};
+  const std::int64_t all = p.m * p.n;
+  const auto part = [&](int r) { return own_result(p, r).results(); };
+  return {static_cast<double>(kBytes * (p.gpus - 1) * most(p, part)),
+          static_cast<double>(kBytes * most(p, [&](int r) { return all - part(r); }))};
+}
+
+/// Of the summands of C each rank's part from all others.
+inline Traffic scattered(const Problem& p) {
+  const auto part = [&](int r) { return own_result(p, r).results(); };
+  return {static_cast<double>(kBytes * most(p, [&](int r) { return p.m * p.n - part(r); })),
+          static_cast<double>(kBytes * (p.gpus - 1) * most(p, part))};
+}
+
+/// What the split asks for at least, wherever A and B lie already.
+inline Traffic least_traffic(const Problem& p) {
+  return p.split == Split::k ? scattered(p) + gathered(p) : gathered(p);
+}
+
+/// The parts of A and B from GPU 0 to the others.
+inline Traffic copied_inputs(const Problem& p) {
+  Traffic traffic;
+  for (int r = 1; r < p.gpus; ++r) {
+    const Part part = part_of(p, r);
+    const auto bytes =
+        static_cast<double>(kBytes * part.depth.size() * (part.rows.size() + part.columns.size()));
+    traffic.to += bytes;
+    traffic.from = std::max(traffic.from, bytes);
+  }
+  return traffic;
+}
+
+/// All summands from all others, to each that wants all of C.
+inline Traffic all_summands(const Problem& p) {
+  if (!is_everywhere(p)) return scattered(p);
+  const auto bytes = static_cast<double>(kBytes * (p.gpus - 1) * p.m * p.n);
+  return {bytes, bytes};
+}
+
+// ---- inputs
+
+// Elements of C as a launch finds them.
+struct Untouched {
+  static constexpr float kValue = 1.5f;
+  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kValue); }
+};
+
+inline Steps reset(const Problem& p, const Data& d) {
+  return fill(d.c.of[d.rank], p.m * p.n, Untouched{});
+}
+
+// The same on every rank.
+inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill_uniform(const_cast<T*>(d.a.of[d.rank]), p.m * p.k, stream_seed(seed, 0)) +
+         fill_uniform(const_cast<T*>(d.b.of[d.rank]), p.k * p.n, stream_seed(seed, 1)) +
+         reset(p, d);
+}
+
+// ---- the plain reference and its tolerance
+
+inline NormBound error_bound(const Problem& p) {
+  NormBound bound = tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
+  if (p.split == Split::k) {
+    bound.rms_error =
+        std::hypot(tensor_core_sum_rms(p.k, DataType::fp32),
+                   std::hypot(rounding_rms(DataType::bf16), sum_rms(p.gpus, DataType::bf16)));
+  }
+  return bound;
+}
+
+/// C of one rank: products where it has a result, and what was there elsewhere.
+struct Expected {
+  GemmOperands<T> x;
+  NormBound bound;
+  Range rows;  // of the result
+  Range columns;
+  int summands;  // that are rounded by themselves, of the depths between these begins
+  std::int64_t begins[kMostRanks + 1];
+
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const std::int64_t row = i / x.n;
+    const std::int64_t column = i % x.n;
+    if (row < rows.first || row >= rows.end || column < columns.first || column >= columns.end)
+      return {Untouched::kValue, 0};
+    ProductSums sums;
+    double of_summands = 0;
+    for (int s = 0; s < summands; ++s) {
+      const double before = sums.value;
+      for (std::int64_t k = begins[s]; k < begins[s + 1]; ++k)
+        sums.add(to_double(x.a[row * x.lda + k]) * to_double(x.b[k * x.ldb + column]));
+      of_summands += fabs(sums.value - before);
+    }
+    return {sums.value,
+            bound.magnitude(sums) + (1 + bound.output_roundoff) * (summands - 1) * of_summands};
+  }
+};
+
+inline Expected expected(const Problem& p, const Data& d) {
+  const Part all{{0, p.m}, {0, p.n}, {0, p.k}};
+  const Part result = is_everywhere(p) ? all : own_result(p, d.rank);
+  Expected e{contiguous_operands(d.a.of[d.rank], d.b.of[d.rank], p.m, p.n, p.k),
+             error_bound(p),
+             result.rows,
+             result.columns,
+             p.split == Split::k ? p.gpus : 1,
+             {}};
+  for (int s = 0; s < e.summands; ++s)
+    e.begins[s + 1] = part_of(p.k, e.summands, s).end;
+  return e;
+}
+
+inline constexpr const char* kSummandDerivation =
+    " Where k is split, each GPU's summand s is rounded to bf16, and who passes partial sums on, "
+    "as NCCL's rings do, rounds them g - 2 times more on their way over g GPUs, none above Σ|s|: "
+    "(g - 1)·u·Σ|s| in all, u = 2^-8 (Higham, Accuracy and Stability of Numerical Algorithms, "
+    "section 4.2). Of the RMS error the summands' roundings add as much as one of the result, "
+    "since their squares add up to its square, and the partial sums' what a sum of g terms errs "
+    "by (sum_rms).";
+
+}  // namespace gpuexp::tensor_parallel

@@ -1,0 +1,227 @@
+// The steps of a launch: products of parts by cuBLAS, and what carries and sums their results.
+#pragma once
+
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/tensor_parallel/kernels.cuh"
+
+namespace gpuexp::tensor_parallel {
+
+/// Appends steps that run in a stream of their own, once one of those before is done.
+inline void append(Steps& steps, Steps more, int stream, std::optional<std::size_t> after = {}) {
+  for (Step& step : more.all()) {
+    step.stream = stream;
+    if (after && *after < steps.all().size()) step.after = {*after};
+  }
+  steps += std::move(more);
+}
+
+enum class Carrier { copy_engine, stores };
+
+/// Rows × columns from one place to others; of matrices of one pitch.
+struct Move {
+  const T* from;
+  std::vector<T*> to;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t pitch;
+};
+
+inline Steps copied(const Move& move) {
+  Steps steps;
+  if (move.rows == 0 || move.columns == 0) return steps;
+  const bool is_whole = move.columns == move.pitch;
+  for (T* const to : move.to) {
+    steps += CopyStep{to,
+                      move.from,
+                      kBytes * move.columns * (is_whole ? move.rows : 1),
+                      is_whole ? 1 : move.rows,
+                      kBytes * move.pitch,
+                      kBytes * move.pitch};
+  }
+  return steps;
+}
+
+inline Steps stored(const Problem& p, const Move& move, std::int64_t most_blocks) {
+  if (move.to.empty()) return {};
+  const std::int64_t unit = move.pitch % kUnit == 0 ? kUnit : 1;
+  const bool is_whole = move.columns == move.pitch;
+  Sent sent{move.from, {}, static_cast<int>(move.to.size()), 0, 0, move.pitch / unit};
+  sent.rows = is_whole ? 1 : move.rows;
+  sent.row_units = move.columns / unit * (is_whole ? move.rows : 1);
+  for (std::size_t i = 0; i < move.to.size(); ++i)
+    sent.to.of[i] = move.to[i];
+  Shape shape;
+  shape.block = {kBlock, 1, 1};
+  shape.grid = {
+      std::clamp<std::int64_t>(ceil_div(sent.rows * sent.row_units, kBlock), 1, most_blocks), 1, 1};
+  shape.tile = {ceil_div(p.m, shape.grid.x), p.n, 1};
+  return unit == kUnit ? launch(send_kernel<uint4>, shape, sent)
+                       : launch(send_kernel<std::uint16_t>, shape, sent);
+}
+
+/// Sums of which the longest has `most_count` elements: all ranks' grids are equal.
+inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed& sums,
+                    std::int64_t most_count) {
+  constexpr std::int64_t kBlocksPerSm = 2;
+  Shape shape;
+  shape.block = {kBlock, 1, 1};
+  shape.grid = {std::clamp<std::int64_t>(
+                    ceil_div(most_count, kUnit * kBlock), 1,
+                    std::min<std::int64_t>(kMostSignalBlocks, kBlocksPerSm * x.device.sm_count)),
+                1, 1};
+  shape.tile = {ceil_div(p.m, shape.grid.x), p.n, 1};
+  return launch(sum_kernel, shape, sums, RankPeers{d.signals, d.rank, p.gpus, x.report});
+}
+
+// ---- of a problem
+
+/// Operands of one rank's product, from their first elements on, and where it belongs in C.
+struct Operands {
+  const T* a;
+  const T* b;
+  std::int64_t a_pitch;
+  std::int64_t b_pitch;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t depth;
+};
+
+/// Of a part, where A and B lie whole.
+inline Operands resident(const Problem& p, const Data& d, const Part& part) {
+  return {d.a.of[d.rank] + part.rows.first * p.k + part.depth.first,
+          d.b.of[d.rank] + part.depth.first * p.n + part.columns.first,
+          p.k,
+          p.n,
+          part.rows.size(),
+          part.columns.size(),
+          part.depth.size()};
+}
+
+inline std::int64_t place_of(const Problem& p, const Part& part) {
+  return part.rows.first * p.n + part.columns.first;
+}
+
+/// By cuBLAS, into a matrix of N columns from `c` on.
+inline Steps multiplied(const Problem& p, const Operands& x, T* c) {
+  if (x.rows == 0 || x.columns == 0) return {};
+  // An empty sum is only some rank's whose part of K is empty: rows are whole.
+  if (x.depth == 0) return MemsetStep{c, 0, kBytes * x.rows * x.columns};
+  cublas::Gemm gemm{cublas::Compute::fp32,
+                    DataType::bf16,
+                    DataType::bf16,
+                    x.rows,
+                    x.columns,
+                    x.depth,
+                    x.a,
+                    x.b,
+                    c};
+  gemm.a_pitch = x.a_pitch;
+  gemm.b_pitch = x.b_pitch;
+  gemm.c_pitch = p.n;
+  return cublas::step_of(gemm);
+}
+
+/// The rank's part of its C, and the same place in those of the others.
+inline Move to_peers(const Problem& p, const Data& d, const Part& part) {
+  const std::int64_t place = place_of(p, part);
+  Move move{d.c.of[d.rank] + place, {}, part.rows.size(), part.columns.size(), p.n};
+  if (!is_everywhere(p)) return move;
+  for (const int peer : peers_from(p, d.rank))
+    move.to.push_back(d.c.of[peer] + place);
+  return move;
+}
+
+/// Where a rank keeps the summand that `source` has of its rows.
+inline T* inbox(const Problem& p, const Data& d, int owner, int source) {
+  return d.partial.of[owner] + source * slot_rows(p) * p.n;
+}
+
+/// Of a whole summand the rows of `owner`, to its inbox.
+inline Move to_inbox(const Problem& p, const Data& d, const T* summand, int owner) {
+  const Range rows = part_of(p.m, p.gpus, owner);
+  return {summand + rows.first * p.n, {inbox(p, d, owner, d.rank)}, rows.size(), p.n, p.n};
+}
+
+/// Sums of the rank's rows go to its own C or, `pushed`, to all that want them. from(r) is where
+/// the summand of rank r begins.
+template <class From>
+inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
+                         From from) {
+  const Part part = own_result(p, d.rank);
+  Summed sums{};
+  for (int r = 0; r < p.gpus; ++r)
+    sums.from.of[r] = from(r);
+  sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, part);
+  if (pushed) {
+    for (T* const to : to_peers(p, d, part).to)
+      sums.to.of[sums.copies++] = to;
+  }
+  sums.count = part.results();
+  return summed(p, d, x, sums, slot_rows(p) * p.n);
+}
+
+/// Of what lies in the rank's inbox; its own summand still lies where it was made.
+inline Steps inbox_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
+                          const T* own) {
+  return rows_summed(p, d, x, pushed, [&](int r) {
+    return r == d.rank && own ? own + part_of(p.m, p.gpus, r).first * p.n : inbox(p, d, d.rank, r);
+  });
+}
+
+/// Of summands that all ranks have whole.
+inline Steps peers_summed(const Problem& p, const Data& d, const LaunchContext& x) {
+  const std::int64_t first = part_of(p.m, p.gpus, d.rank).first * p.n;
+  return rows_summed(p, d, x, true, [&](int r) { return d.partial.of[r] + first; });
+}
+
+/// Elements of a part of A, whose place in the workspace a part of B follows.
+inline std::int64_t copied_a(const Problem& p) {
+  return most(p, [&](int r) {
+    const Part part = part_of(p, r);
+    return ceil_div(part.rows.size(), kUnit) * kUnit * part.depth.size();
+  });
+}
+
+inline std::int64_t copied_b(const Problem& p) {
+  return most(p, [&](int r) {
+    const Part part = part_of(p, r);
+    return part.depth.size() * part.columns.size();
+  });
+}
+
+inline Steps copied_operand(T* to, const T* from, std::int64_t rows, std::int64_t columns,
+                            std::int64_t pitch) {
+  if (rows == 0 || columns == 0) return {};
+  return CopyStep{to, from, kBytes * columns, rows, kBytes * columns, kBytes * pitch};
+}
+
+// ---- in chunks
+
+/// Rows of C that are multiplied at a time. Of tiles of 128×256, as the library's large ones are.
+inline std::int64_t chunk_rows(const Part& part, const DeviceSpec& device) {
+  constexpr std::int64_t kTileRows = 128;
+  constexpr std::int64_t kTileColumns = 256;
+  constexpr std::int64_t kMostChunks = 16;
+  const std::int64_t wide = std::max<std::int64_t>(1, ceil_div(part.columns.size(), kTileColumns));
+  const std::int64_t wave = kTileRows * std::max<std::int64_t>(1, device.sm_count / wide);
+  const std::int64_t rows = wave * ceil_div(ceil_div(part.rows.size(), wave), kMostChunks);
+  if (rows < part.rows.size()) return rows;
+  // Two at least: half of the results then leave while the others are made.
+  return std::max(kTileRows, ceil_div(ceil_div(part.rows.size(), 2), kTileRows) * kTileRows);
+}
+
+inline std::vector<Part> chunks_of(const Part& part, const DeviceSpec& device) {
+  std::vector<Part> chunks;
+  const std::int64_t rows = chunk_rows(part, device);
+  for (std::int64_t first = part.rows.first; first < part.rows.end; first += rows) {
+    chunks.push_back(part);
+    chunks.back().rows = {first, std::min(first + rows, part.rows.end)};
+  }
+  return chunks;
+}
+
+/// Blocks of the kernel that stores chunks: few, since it takes SMs from the product. Those of 4 of
+/// 132 SMs are free beside a wave of 128 tiles.
+constexpr std::int64_t kStoringBlocks = 16;
+
+}  // namespace gpuexp::tensor_parallel
