@@ -214,6 +214,9 @@ void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::
     end = std::min(end, begin + bytes);
     if (first < end) written.emplace_back(first - begin, end - begin);
   });
+  // Others may read the marks meanwhile that are there already.
+  if (written.size() == 1 && written.front() == std::pair(std::size_t{0}, bytes))
+    return set_written(address, bytes);
   set_poison(address, bytes);
   for (const auto& [first, end] : written)
     set_written(address + first, end - first);

@@ -204,7 +204,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   GridRun grid(launch, threads, stop);
   try {
     KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();
-    memory_.settle();
+    if (!is_shared) memory_.settle();
     return execution;
   } catch (Fault& fault) {
     fault.set_kernel(kernel_name(kernel_of(step.shape.kernel).resource.lowered_name));

@@ -64,6 +64,9 @@ class Simulator {
   FindCode find_code;
   /// Whether kernels that have a HostLoop are not executed, but computed by it.
   bool takes_host_loops = false;
+  /// Several threads call run() at once: whoever started them settles the memory when all have
+  /// ended.
+  bool is_shared = false;
 
  private:
   void copy_rows(const CopyStep& copy);
