@@ -203,11 +203,12 @@ std::vector<FixedColumn> limits() {
 std::vector<FixedColumn> predictions() {
   return {
       declared("predicted_time_us", "us", &R::predicted_time_us,
-               "time that the kernels' machine code is predicted to take on this GPU"),
+               "time that the launch is predicted to take on this GPU"),
       declared(
           "predicted_from", "", &R::predicted_from,
-          "what that time is made from: code; in older files declared, too, what a variant was "
-          "declared to move and execute"),
+          "what that time is made from: code, the kernels' machine code; phases, what a launch that "
+          "spans GPUs waits for and moves; in older files declared, what a variant was declared to "
+          "move and execute"),
       declared("bound_by", "", &R::bound_by,
                "what takes longest in that prediction: " + one_of(resource_names())),
       declared("prediction_error", "", &R::prediction_error,

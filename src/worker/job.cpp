@@ -30,9 +30,9 @@ constexpr std::array<Launcher, 4> kLaunchers{
      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_JOBID"},
      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr}}};
 
-class Environment {
+class LauncherVariables {
  public:
-  explicit Environment(const EnvironmentLookup& lookup) : lookup_(lookup) {}
+  explicit LauncherVariables(const EnvironmentLookup& lookup) : lookup_(lookup) {}
 
   std::string text(const char* name) const {
     const char* const value = name ? lookup_(name) : nullptr;
@@ -53,11 +53,11 @@ class Environment {
   const EnvironmentLookup& lookup_;
 };
 
-bool is_step_of_slurm(const Environment& environment) {
+bool is_step_of_slurm(const LauncherVariables& environment) {
   return environment.has("SLURM_STEP_ID") && environment.has("SLURM_STEP_NUM_TASKS");
 }
 
-const Launcher* launcher_of(const Environment& environment) {
+const Launcher* launcher_of(const LauncherVariables& environment) {
   for (const Launcher& launcher : kLaunchers) {
     if (!environment.has(launcher.rank)) continue;
     if (&launcher == &kLaunchers.back() && !is_step_of_slurm(environment)) continue;
@@ -77,7 +77,7 @@ const Launcher* launcher_of(const Environment& environment) {
   return nullptr;
 }
 
-std::string id_of(const Environment& environment, const Launcher& launcher) {
+std::string id_of(const LauncherVariables& environment, const Launcher& launcher) {
   std::string id = environment.text("GPUEXP_JOB_ID");
   if (id.empty()) id = environment.text(launcher.id);
   if (id.empty() && &launcher == &kLaunchers.back())
@@ -93,7 +93,7 @@ std::string id_of(const Environment& environment, const Launcher& launcher) {
 }  // namespace
 
 std::optional<JobPlace> launched_place(const EnvironmentLookup& lookup) {
-  const Environment environment(lookup);
+  const LauncherVariables environment(lookup);
   const Launcher* const launcher = launcher_of(environment);
   if (!launcher) return std::nullopt;
   JobPlace place;
