@@ -219,7 +219,7 @@ Steps copied_parts_steps(const Problem& p, const Data& d, const LaunchContext& x
   }
   steps += multiplied(p, operands, d.partial.of[d.rank]);
   const Part wanted = is_everywhere(p) ? part : own_result(p, d.rank);
-  Summed sums{};
+  Summed<T> sums{};
   for (int r = 0; r < p.gpus; ++r)
     sums.from.of[r] = d.partial.of[r] + place_of(p, wanted);
   sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, wanted);
@@ -267,7 +267,7 @@ Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchCon
   }
   auto* const summand = static_cast<T*>(x.workspace);
   Steps steps = multiplied(p, resident(p, d, part), summand);
-  for (const int owner : peers_from(p, d.rank))
+  for (const int owner : peers_from(d.rank, p.gpus))
     steps += copied(to_inbox(p, d, summand, owner));
   return steps + inbox_summed(p, d, x, false, summand) +
          copied(to_peers(p, d, own_result(p, d.rank)));
@@ -364,7 +364,7 @@ Variant partial_sums() {
 // what they idle: it is as many rows of tiles as fill them once. Where k is split, a chunk is what
 // one GPU sums of the rows, one's own last: it need not leave.
 
-Steps carried(const Problem& p, Carrier by, const Move& move) {
+Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
 }
 
@@ -372,7 +372,7 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
   constexpr int kOfCopies = 1;
   const Part part = part_of(p, d.rank);
   Steps steps;
-  const auto add = [&](const Part& chunk, T* c, const Move& move) {
+  const auto add = [&](const Part& chunk, T* c, const Move<T>& move) {
     steps += multiplied(p, resident(p, d, chunk), c + place_of(p, chunk));
     if (steps.all().empty()) return;
     const std::size_t product = steps.all().size() - 1;
@@ -384,12 +384,12 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
     return steps;
   }
   auto* const summand = static_cast<T*>(x.workspace);
-  std::vector<int> owners = peers_from(p, d.rank);
+  std::vector<int> owners = peers_from(d.rank, p.gpus);
   owners.push_back(d.rank);
   for (const int owner : owners) {
     Part chunk = part;
-    chunk.rows = part_of(p.m, p.gpus, owner);
-    add(chunk, summand, owner == d.rank ? Move{} : to_inbox(p, d, summand, owner));
+    chunk.rows = even_part(p.m, p.gpus, owner);
+    add(chunk, summand, owner == d.rank ? Move<T>{} : to_inbox(p, d, summand, owner));
   }
   const std::size_t last = steps.all().size();
   Steps sums = inbox_summed(p, d, x, true, summand);
@@ -515,7 +515,7 @@ Variant one_kernel() {
     targets.by_rows = true;
     targets.count = p.gpus;
     for (int owner = 0; owner < p.gpus; ++owner) {
-      const Range rows = part_of(p.m, p.gpus, owner);
+      const Range rows = even_part(p.m, p.gpus, owner);
       targets.begins[owner + 1] = rows.end;
       targets.c.of[owner] = inbox(p, d, owner, d.rank) - rows.first * p.n;
     }

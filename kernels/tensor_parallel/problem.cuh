@@ -7,6 +7,7 @@
 
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
+#include "kernels/common/rank_parts.cuh"
 #include "kernels/common/types.cuh"
 
 namespace gpuexp::tensor_parallel {
@@ -44,21 +45,7 @@ struct Data {
 };
 
 constexpr std::int64_t kBytes = sizeof(T);
-/// Parts begin at multiples of so many rows, columns and products: at 16 bytes.
-constexpr std::int64_t kUnit = 16 / kBytes;
-
-struct Range {
-  std::int64_t first;
-  std::int64_t end;
-  std::int64_t size() const { return end - first; }
-};
-
-inline Range part_of(std::int64_t extent, int parts, int i) {
-  const auto begin = [&](int of) {
-    return of == parts ? extent : extent / kUnit * of / parts * kUnit;
-  };
-  return {begin(i), begin(i + 1)};
-}
+constexpr std::int64_t kUnit = kPartUnit;
 
 /// What a rank multiplies: these rows of A by these columns of B, summed over this depth.
 struct Part {
@@ -73,12 +60,12 @@ inline Part part_of(const Problem& p, int rank) {
   Part part{{0, p.m}, {0, p.n}, {0, p.k}};
   constexpr int kGridColumns = 2;
   switch (p.split) {
-    case Split::rows: part.rows = part_of(p.m, p.gpus, rank); break;
-    case Split::columns: part.columns = part_of(p.n, p.gpus, rank); break;
-    case Split::k: part.depth = part_of(p.k, p.gpus, rank); break;
+    case Split::rows: part.rows = even_part(p.m, p.gpus, rank); break;
+    case Split::columns: part.columns = even_part(p.n, p.gpus, rank); break;
+    case Split::k: part.depth = even_part(p.k, p.gpus, rank); break;
     case Split::grid:
-      part.rows = part_of(p.m, p.gpus / kGridColumns, rank / kGridColumns);
-      part.columns = part_of(p.n, kGridColumns, rank % kGridColumns);
+      part.rows = even_part(p.m, p.gpus / kGridColumns, rank / kGridColumns);
+      part.columns = even_part(p.n, kGridColumns, rank % kGridColumns);
       break;
   }
   return part;
@@ -87,17 +74,13 @@ inline Part part_of(const Problem& p, int rank) {
 /// The part of C that a rank has first, before there is anything to gather.
 inline Part own_result(const Problem& p, int rank) {
   Part part = part_of(p, rank);
-  if (p.split == Split::k) part.rows = part_of(p.m, p.gpus, rank);
+  if (p.split == Split::k) part.rows = even_part(p.m, p.gpus, rank);
   return part;
 }
 
-/// The largest value of a figure of the ranks.
 template <class Figure>
 std::int64_t most(const Problem& p, Figure figure) {
-  std::int64_t largest = 0;
-  for (int r = 0; r < p.gpus; ++r)
-    largest = std::max<std::int64_t>(largest, figure(r));
-  return largest;
+  return most_of_ranks(p.gpus, figure);
 }
 
 inline bool is_everywhere(const Problem& p) {
@@ -110,15 +93,7 @@ inline bool is_split_k(const Problem& p) {
 
 /// Rows of C that a summand's place in an inbox has room for.
 inline std::int64_t slot_rows(const Problem& p) {
-  return ceil_div(most(p, [&](int r) { return part_of(p.m, p.gpus, r).size(); }), kUnit) * kUnit;
-}
-
-/// The other ranks, the next one first: at no time do all send to one.
-inline std::vector<int> peers_from(const Problem& p, int rank) {
-  std::vector<int> peers;
-  for (int i = 1; i < p.gpus; ++i)
-    peers.push_back((rank + i) % p.gpus);
-  return peers;
+  return ceil_div(most(p, [&](int r) { return even_part(p.m, p.gpus, r).size(); }), kUnit) * kUnit;
 }
 
 // ---- what crosses the links
@@ -240,7 +215,7 @@ inline Expected expected(const Problem& p, const Data& d) {
              p.split == Split::k ? p.gpus : 1,
              {}};
   for (int s = 0; s < e.summands; ++s)
-    e.begins[s + 1] = part_of(p.k, e.summands, s).end;
+    e.begins[s + 1] = even_part(p.k, e.summands, s).end;
   return e;
 }
 

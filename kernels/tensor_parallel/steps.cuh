@@ -2,49 +2,17 @@
 #pragma once
 
 #include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/rank_sums.cuh"
 #include "kernels/tensor_parallel/kernels.cuh"
 
 namespace gpuexp::tensor_parallel {
 
-/// Appends steps that run in a stream of their own, once one of those before is done.
-inline void append(Steps& steps, Steps more, int stream, std::optional<std::size_t> after = {}) {
-  for (Step& step : more.all()) {
-    step.stream = stream;
-    if (after && *after < steps.all().size()) step.after = {*after};
-  }
-  steps += std::move(more);
-}
-
 enum class Carrier { copy_engine, stores };
 
-/// Rows × columns from one place to others; of matrices of one pitch.
-struct Move {
-  const T* from;
-  std::vector<T*> to;
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t pitch;
-};
-
-inline Steps copied(const Move& move) {
-  Steps steps;
-  if (move.rows == 0 || move.columns == 0) return steps;
-  const bool is_whole = move.columns == move.pitch;
-  for (T* const to : move.to) {
-    steps += CopyStep{to,
-                      move.from,
-                      kBytes * move.columns * (is_whole ? move.rows : 1),
-                      is_whole ? 1 : move.rows,
-                      kBytes * move.pitch,
-                      kBytes * move.pitch};
-  }
-  return steps;
-}
-
-inline Steps stored(const Problem& p, const Move& move, std::int64_t most_blocks) {
+inline Steps stored(const Problem& p, const Move<T>& move, std::int64_t most_blocks) {
   if (move.to.empty()) return {};
   const std::int64_t unit = move.pitch % kUnit == 0 ? kUnit : 1;
-  const bool is_whole = move.columns == move.pitch;
+  const bool is_whole = move.is_whole();
   Sent sent{move.from, {}, static_cast<int>(move.to.size()), 0, 0, move.pitch / unit};
   sent.rows = is_whole ? 1 : move.rows;
   sent.row_units = move.columns / unit * (is_whole ? move.rows : 1);
@@ -59,18 +27,11 @@ inline Steps stored(const Problem& p, const Move& move, std::int64_t most_blocks
                        : launch(send_kernel<std::uint16_t>, shape, sent);
 }
 
-/// Sums of which the longest has `most_count` elements: all ranks' grids are equal.
-inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed& sums,
+inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed<T>& sums,
                     std::int64_t most_count) {
   constexpr std::int64_t kBlocksPerSm = 2;
-  Shape shape;
-  shape.block = {kBlock, 1, 1};
-  shape.grid = {std::clamp<std::int64_t>(
-                    ceil_div(most_count, kUnit * kBlock), 1,
-                    std::min<std::int64_t>(kMostSignalBlocks, kBlocksPerSm * x.device.sm_count)),
-                1, 1};
-  shape.tile = {ceil_div(p.m, shape.grid.x), p.n, 1};
-  return launch(sum_kernel, shape, sums, RankPeers{d.signals, d.rank, p.gpus, x.report});
+  return summed_by_ranks(sums, {d.signals, d.rank, p.gpus, x.report}, most_count,
+                         kBlocksPerSm * x.device.sm_count, {p.m, p.n, 1});
 }
 
 // ---- of a problem
@@ -122,11 +83,11 @@ inline Steps multiplied(const Problem& p, const Operands& x, T* c) {
 }
 
 /// The rank's part of its C, and the same place in those of the others.
-inline Move to_peers(const Problem& p, const Data& d, const Part& part) {
+inline Move<T> to_peers(const Problem& p, const Data& d, const Part& part) {
   const std::int64_t place = place_of(p, part);
-  Move move{d.c.of[d.rank] + place, {}, part.rows.size(), part.columns.size(), p.n};
+  Move<T> move{d.c.of[d.rank] + place, {}, part.rows.size(), part.columns.size(), p.n};
   if (!is_everywhere(p)) return move;
-  for (const int peer : peers_from(p, d.rank))
+  for (const int peer : peers_from(d.rank, p.gpus))
     move.to.push_back(d.c.of[peer] + place);
   return move;
 }
@@ -137,8 +98,8 @@ inline T* inbox(const Problem& p, const Data& d, int owner, int source) {
 }
 
 /// Of a whole summand the rows of `owner`, to its inbox.
-inline Move to_inbox(const Problem& p, const Data& d, const T* summand, int owner) {
-  const Range rows = part_of(p.m, p.gpus, owner);
+inline Move<T> to_inbox(const Problem& p, const Data& d, const T* summand, int owner) {
+  const Range rows = even_part(p.m, p.gpus, owner);
   return {summand + rows.first * p.n, {inbox(p, d, owner, d.rank)}, rows.size(), p.n, p.n};
 }
 
@@ -148,7 +109,7 @@ template <class From>
 inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
                          From from) {
   const Part part = own_result(p, d.rank);
-  Summed sums{};
+  Summed<T> sums{};
   for (int r = 0; r < p.gpus; ++r)
     sums.from.of[r] = from(r);
   sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, part);
@@ -164,13 +125,14 @@ inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x
 inline Steps inbox_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
                           const T* own) {
   return rows_summed(p, d, x, pushed, [&](int r) {
-    return r == d.rank && own ? own + part_of(p.m, p.gpus, r).first * p.n : inbox(p, d, d.rank, r);
+    return r == d.rank && own ? own + even_part(p.m, p.gpus, r).first * p.n
+                              : inbox(p, d, d.rank, r);
   });
 }
 
 /// Of summands that all ranks have whole.
 inline Steps peers_summed(const Problem& p, const Data& d, const LaunchContext& x) {
-  const std::int64_t first = part_of(p.m, p.gpus, d.rank).first * p.n;
+  const std::int64_t first = even_part(p.m, p.gpus, d.rank).first * p.n;
   return rows_summed(p, d, x, true, [&](int r) { return d.partial.of[r] + first; });
 }
 

@@ -172,7 +172,8 @@ class PhaseSchedule {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       State& s = states_[i];
       if (s.end_us < kNotYet || s.works_us > now_us) continue;
-      if (s.left <= kRounding || alone_[i].work_us() == 0) s.end_us = now_us;
+      // What is left may be too short to move the clock on.
+      if (s.left <= kRounding || s.left * alone_[i].work_us() <= kRounding) s.end_us = now_us;
     }
   }
 

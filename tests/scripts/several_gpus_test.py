@@ -28,8 +28,9 @@ FAMILIES = {
         "split": ["rows", "columns", "k", "grid"],
         "result": ["everywhere", "parts"],
     },
+    "mlp_parallel": {"tokens": [1, 24, 65, 136, 1024], "width": [3, 9, 30, 40, 520], "hidden": [1, 20, 75, 136, 1032]},
 }
-ZIPPED = [["m", "n", "k"]]
+ZIPPED = [["m", "n", "k"], ["tokens", "width", "hidden"]]
 
 
 def gpus():

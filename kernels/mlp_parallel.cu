@@ -1,0 +1,444 @@
+// mlp_parallel: Y = gelu(X·W1)·W2 on several GPUs, the two products of a transformer's MLP.
+//
+// The question: what has to be told between two products that several GPUs share? Each product by
+// itself can be split by columns, and its results gathered. As a pair, of 2 GPUs:
+//
+//   W1 by columns, W2 by columns    GPU 0: H = [h0 .]  gather H  [h0 h1]·W2's left columns   gather
+//   Y W1 by columns, W2 by rows       GPU 0: H = [h0 .]            h0·W2's upper rows          sum
+//   Y
+//
+// A hidden unit needs all of a token and one column of W1, and it is needed by the row of W2 that
+// has its number: who makes units can use them himself. What is left is one sum of Y, whose rows
+// are a fourth as long as those of H (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3).
+#include "gpu/nccl.hpp"
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/rank_sums.cuh"
+#include "kernels/mlp_parallel/problem.cuh"
+
+namespace gpuexp::mlp_parallel {
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- the activation: between the products, in place, of rows × columns of a matrix
+
+constexpr int kBlock = 256;
+
+template <int kPack>
+__global__ void __launch_bounds__(kBlock)
+    gelu_kernel(T* z, std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
+  const std::int64_t packs = columns / kPack;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+       i < rows * packs; i += stride) {
+    T* const at = z + i / packs * pitch + i % packs * kPack;
+    if constexpr (kPack == 1) {
+      *at = from_float<T>(gelu_tanh(static_cast<float>(*at)));
+    } else {
+      auto pack = load_pack<kPack>(at);
+#pragma unroll
+      for (auto& pair : pack.pairs) {
+        const float2 wide = widen(pair);
+        pair = narrow<T>({gelu_tanh(wide.x), gelu_tanh(wide.y)});
+      }
+      store_pack(at, pack);
+    }
+  }
+}
+
+/// Waits for all ranks: what they wrote for this one ahead of it is there.
+__global__ void __launch_bounds__(32) wait_kernel(RankPeers peers) {
+  const unsigned epoch = epoch_of(peers);
+  wait_for_ranks<Before::stores>(peers, epoch, 0);
+  end_epoch(peers, epoch);
+}
+
+// ---- how the variants are launched
+
+/// A (rows × depth) · B (depth × columns) by cuBLAS, all of them parts of matrices with these
+/// pitches.
+Steps multiplied(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a,
+                 std::int64_t a_pitch, const T* b, std::int64_t b_pitch, T* c,
+                 std::int64_t c_pitch) {
+  if (rows == 0 || columns == 0) return {};
+  // Only summands are empty, whose rows are whole.
+  if (depth == 0) return MemsetStep{c, 0, kBytes * rows * columns};
+  cublas::Gemm gemm{
+      cublas::Compute::fp32, DataType::bf16, DataType::bf16, rows, columns, depth, a, b, c};
+  gemm.a_pitch = a_pitch;
+  gemm.b_pitch = b_pitch;
+  gemm.c_pitch = c_pitch;
+  return cublas::step_of(gemm);
+}
+
+Steps activated(T* z, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+                const LaunchContext& x) {
+  constexpr std::int64_t kBlocksPerSm = 8;
+  if (rows == 0 || columns == 0) return {};
+  const bool has_packs = pitch % kPartUnit == 0 && columns % kPartUnit == 0;
+  const std::int64_t items = rows * columns / (has_packs ? kPartUnit : 1);
+  Shape shape;
+  shape.block = {kBlock, 1, 1};
+  shape.grid = {std::min(ceil_div(items, kBlock), kBlocksPerSm * x.device.sm_count), 1, 1};
+  shape.tile = {ceil_div(rows, shape.grid.x), columns, 1};
+  return has_packs ? launch(gelu_kernel<kPartUnit>, shape, z, rows, columns, pitch)
+                   : launch(gelu_kernel<1>, shape, z, rows, columns, pitch);
+}
+
+Range units_of(const Problem& p, int rank) {
+  return even_part(p.hidden, p.gpus, rank);
+}
+
+/// Units of some tokens: activations of X by columns of W1, to a matrix of this pitch.
+Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
+                   Range units, T* to, std::int64_t pitch) {
+  return multiplied(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
+                    p.width, d.w1.of[d.rank] + units.first, p.hidden, to, pitch) +
+         activated(to, tokens.size(), units.size(), pitch, x);
+}
+
+RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
+  return {d.signals, d.rank, p.gpus, x.report};
+}
+
+/// The rank's columns of a matrix, in place, to the same matrix of all others.
+Steps gathered(const Problem& p, int rank, const Ranks<T>& matrices, std::int64_t columns) {
+  const Range own = even_part(columns, p.gpus, rank);
+  Move<T> move{matrices.of[rank] + own.first, {}, p.tokens, own.size(), columns};
+  for (const int peer : peers_from(rank, p.gpus))
+    move.to.push_back(matrices.of[peer] + own.first);
+  return copied(move);
+}
+
+/// Y of some tokens from the summands of all ranks: each adds up its part, for all.
+Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
+             std::int64_t most_blocks) {
+  const auto part = [&](int r) { return even_part(tokens.size(), p.gpus, r); };
+  const std::int64_t first = (tokens.first + part(d.rank).first) * p.width;
+  Summed<T> sums{};
+  for (int r = 0; r < p.gpus; ++r)
+    sums.from.of[r] = d.partial.of[r] + first;
+  sums.to.of[sums.copies++] = d.y.of[d.rank] + first;
+  for (const int peer : peers_from(d.rank, p.gpus))
+    sums.to.of[sums.copies++] = d.y.of[peer] + first;
+  sums.count = part(d.rank).size() * p.width;
+  const std::int64_t most = p.width * most_of_ranks(p.gpus, [&](int r) { return part(r).size(); });
+  return summed_by_ranks(sums, peers_of(p, d, x), most, most_blocks, {p.tokens, p.width, 1});
+}
+
+/// The summand of Y that the rank's units make, of some tokens; in the workspace the units.
+Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to) {
+  const Range units = units_of(p, d.rank);
+  auto* const hidden = static_cast<T*>(x.workspace) + tokens.first * units.size();
+  return hidden_units(p, d, x, tokens, units, hidden, units.size()) +
+         multiplied(tokens.size(), p.width, units.size(), hidden, units.size(),
+                    d.w2.of[d.rank] + units.first * p.width, p.width, to + tokens.first * p.width,
+                    p.width);
+}
+
+// ---- what is said of all variants
+
+double bytes_of(std::int64_t elements) {
+  return static_cast<double>(kBytes * elements);
+}
+
+std::int64_t most_units(const Problem& p) {
+  return most_of_ranks(p.gpus, [&](int r) { return units_of(p, r).size(); });
+}
+
+/// Of the products of so many units with both matrices.
+double operations_of(const Problem& p, std::int64_t units) {
+  return 2.0 * 2.0 * static_cast<double>(p.tokens * p.width) * static_cast<double>(units);
+}
+
+Work work_of(const Problem& p, std::int64_t units, double link_bytes) {
+  Work w;
+  w.bytes_read = bytes_of(p.tokens * p.width + 2 * p.width * units);
+  w.bytes_written = bytes_of(elements_of_y(p));
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.to_peers = w.from_peers = link_bytes;
+  w.operations = {{Pipe::tensor_bf16_fp32, operations_of(p, units)}};
+  return w;
+}
+
+/// Bytes out of the rank that has most columns of a matrix of tokens.
+double gathered_bytes(const Problem& p, std::int64_t columns) {
+  return bytes_of((p.gpus - 1) * p.tokens * most_of_ranks(p.gpus, [&](int r) {
+                    return even_part(columns, p.gpus, r).size();
+                  }));
+}
+
+/// Out of a rank or into it: its summand of all others' parts, and then its sums for all.
+double summed_bytes(const Problem& p) {
+  const std::int64_t most =
+      most_of_ranks(p.gpus, [&](int r) { return even_part(p.tokens, p.gpus, r).size(); });
+  return bytes_of(2 * (p.gpus - 1) * most * p.width);
+}
+
+/// Both products of some units, or one, and the activation: three kernels in a row.
+Phase products_phase(const Problem& p, std::int64_t units, double share) {
+  Phase phase;
+  phase.what = "products";
+  phase.operations = {{Pipe::tensor_bf16_fp32, share * operations_of(p, units)}};
+  return phase;
+}
+
+/// Memory is read and written once.
+Phase gelu_phase(const Problem& p, std::int64_t units, double share) {
+  Phase phase;
+  phase.what = "gelu";
+  phase.memory_bytes = share * 2 * bytes_of(p.tokens * units);
+  return phase;
+}
+
+std::vector<Phase> units_phases(const Problem& p, std::int64_t units, double share = 1) {
+  return {products_phase(p, units, share / 2), gelu_phase(p, units, share),
+          products_phase(p, units, share / 2)};
+}
+
+Phase link_phase(const char* what, LinkUse by, double link_bytes) {
+  Phase phase;
+  phase.what = what;
+  phase.by = by;
+  phase.link_bytes = link_bytes;
+  phase.both_ways = true;
+  phase.memory_bytes = 2 * link_bytes;
+  return phase;
+}
+
+Phase sums_phase(double link_bytes) {
+  Phase phase = link_phase("sums", LinkUse::loads, link_bytes);
+  phase.signals = 1;
+  phase.link_loads = 1;
+  phase.memory_loads = 1;  // of the epoch
+  return phase;
+}
+
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kTokens = 4096;
+  constexpr std::int64_t kWidth = 4096;
+  return p.tokens >= kTokens && p.width >= kWidth && p.hidden >= 4 * kWidth;
+}
+
+ExpectedChangesOf<Problem> faster(double factor) {
+  return {{std::string(kTimeColumn), Direction::decreases, factor, is_large}};
+}
+
+Variant variant(std::string id, std::string compare_to) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.is_vendor = true;
+  v.unavailable = cublas::unavailable;
+  v.work = [](const Problem& p) { return work_of(p, most_units(p), summed_bytes(p)); };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return kBytes * p.tokens * most_units(p);
+  };
+  return v;
+}
+
+// ---- one_gpu
+//
+// Each GPU computes everything by itself, and no byte crosses a link.
+
+Variant one_gpu() {
+  Variant v = variant("one_gpu", "");
+  v.work = [](const Problem& p) { return work_of(p, p.hidden, 0); };
+  v.phases = [](const Problem& p, const DeviceSpec&) { return units_phases(p, p.hidden); };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return kBytes * elements_of_hidden(p);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const hidden = static_cast<T*>(x.workspace);
+    return hidden_units(p, d, x, {0, p.tokens}, {0, p.hidden}, hidden, p.hidden) +
+           multiplied(p.tokens, p.width, p.hidden, hidden, p.hidden, d.w2.of[d.rank], p.width,
+                      d.y.of[d.rank], p.width);
+  };
+  return v;
+}
+
+// ---- two_gathers
+//
+// Each product is split by columns, for itself. The second needs all hidden units of a token: each
+// GPU copies its own to all others, and waits until it has theirs. Then it makes its columns of Y,
+// and copies these. The hidden units are most of what crosses the links, and nothing is multiplied
+// meanwhile.
+
+Variant two_gathers() {
+  Variant v = variant("two_gathers", "one_gpu");
+  const auto link_bytes = [](const Problem& p) {
+    return gathered_bytes(p, p.hidden) + gathered_bytes(p, p.width);
+  };
+  v.work = [link_bytes](const Problem& p) { return work_of(p, most_units(p), link_bytes(p)); };
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    const std::int64_t units = most_units(p);
+    Phase wait;
+    wait.what = "wait";
+    wait.signals = 1;
+    wait.memory_loads = 1;
+    return std::vector<Phase>{
+        products_phase(p, units, 0.5),
+        gelu_phase(p, units, 1),
+        link_phase("copies", LinkUse::copy_engine, gathered_bytes(p, p.hidden)),
+        wait,
+        products_phase(p, units, 0.5),
+        link_phase("copies", LinkUse::copy_engine, gathered_bytes(p, p.width))};
+  };
+  v.workspace_bytes = {};
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Range units = units_of(p, d.rank);
+    const Range columns = even_part(p.width, p.gpus, d.rank);
+    T* const hidden = d.gathered.of[d.rank];
+    Shape one_warp;
+    one_warp.block = {32, 1, 1};
+    return hidden_units(p, d, x, {0, p.tokens}, units, hidden + units.first, p.hidden) +
+           gathered(p, d.rank, d.gathered, p.hidden) +
+           launch(wait_kernel, one_warp, peers_of(p, d, x)) +
+           multiplied(p.tokens, columns.size(), p.hidden, hidden, p.hidden,
+                      d.w2.of[d.rank] + columns.first, p.width, d.y.of[d.rank] + columns.first,
+                      p.width) +
+           gathered(p, d.rank, d.y, p.width);
+  };
+  return v;
+}
+
+// ---- columns_then_rows
+//
+// W1 by columns and W2 by rows: whoever makes a hidden unit also multiplies it by its row of W2,
+// and nothing crosses the links between the products. Each GPU then has a summand of all of Y. A
+// kernel reads the rank's tokens of all summands where they lie, adds them up in fp32, and stores
+// the sums to all: one all-reduce in place of two gathers.
+
+Variant columns_then_rows() {
+  constexpr std::int64_t kBlocksPerSm = 2;
+  Variant v = variant("columns_then_rows", "two_gathers");
+  v.expected_changes = faster(1.1);
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    std::vector<Phase> phases = units_phases(p, most_units(p));
+    phases.push_back(sums_phase(summed_bytes(p)));
+    return phases;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return summand(p, d, x, {0, p.tokens}, d.partial.of[d.rank]) +
+           summed(p, d, x, {0, p.tokens}, kBlocksPerSm * x.device.sm_count);
+  };
+  return v;
+}
+
+// ---- columns_then_rows_nccl
+//
+// The same with NCCL's all-reduce, as frameworks have it. Around a ring, sums are rounded to bf16
+// at every step.
+
+Variant columns_then_rows_nccl() {
+  Variant v = variant("columns_then_rows_nccl", "columns_then_rows");
+  v.unavailable = []() -> std::optional<std::string> {
+    if (const auto missing = cublas::unavailable()) return missing;
+    return nccl::unavailable();
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    T* const partial = d.partial.of[d.rank];
+    return summand(p, d, x, {0, p.tokens}, partial) +
+           nccl::step_of({nccl::Operation::all_reduce, nccl::Buffers::plain, DataType::bf16,
+                          elements_of_y(p), partial, d.y.of[d.rank], d.rank, p.gpus});
+  };
+  return v;
+}
+
+// ---- chunks_of_tokens
+//
+// Tokens do not need each other here: while the sums of some are made, by few blocks in a stream of
+// their own, the products of the next are. What is not hidden is the last chunk's sum; chunks that
+// are too short leave tensor cores idle at the end of each product, which here are two to a chunk.
+
+/// Chunks are of two waves' rows of 128×256 tiles of Y at least, and four where there are so many.
+std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
+  constexpr std::int64_t kTileRows = 128;
+  constexpr std::int64_t kTileColumns = 256;
+  constexpr std::int64_t kChunks = 4;
+  const std::int64_t wide = ceil_div(p.width, kTileColumns);
+  const std::int64_t wave = kTileRows * std::max<std::int64_t>(1, device.sm_count / wide);
+  return std::max(wave, ceil_div(ceil_div(p.tokens, kChunks), wave) * wave);
+}
+
+Variant chunks_of_tokens() {
+  constexpr std::int64_t kSummingBlocks = 16;
+  Variant v = variant("chunks_of_tokens", "columns_then_rows");
+  v.phases = [](const Problem& p, const DeviceSpec& device) {
+    std::vector<Phase> phases;
+    const std::int64_t size = chunk_tokens(p, device);
+    for (std::int64_t first = 0; first < p.tokens; first += size) {
+      const double share =
+          static_cast<double>(std::min(size, p.tokens - first)) / static_cast<double>(p.tokens);
+      for (const Phase& phase : units_phases(p, most_units(p), share))
+        phases.push_back(phase);
+      Phase sums = sums_phase(share * summed_bytes(p));
+      sums.stream = 1;
+      sums.after = {phases.size() - 1};
+      sums.sm_share = static_cast<double>(kSummingBlocks * kSumBlock) /
+                      static_cast<double>(device.sm_count * device.sm.max_threads);
+      phases.push_back(sums);
+    }
+    return phases;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    constexpr int kOfSums = 1;
+    Steps steps;
+    const std::int64_t size = chunk_tokens(p, x.device);
+    for (std::int64_t first = 0; first < p.tokens; first += size) {
+      const Range tokens{first, std::min(first + size, p.tokens)};
+      steps += summand(p, d, x, tokens, d.partial.of[d.rank]);
+      append(steps, summed(p, d, x, tokens, kSummingBlocks), kOfSums, steps.all().size() - 1);
+    }
+    return steps;
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("mlp_parallel", Topic::links,
+           "What has to be told between two products that several GPUs share?");
+  f.physics =
+      "Of a pair of products with a function of each element between them, the first split by "
+      "columns and the second by rows, what one GPU makes is what it needs: the links carry "
+      "nothing "
+      "until the end, and then sums of the shorter rows. Split one by one, the results of both "
+      "have "
+      "to come to all GPUs, the longer rows of the first between the two, where everybody waits.";
+  f.extent("tokens", &Problem::tokens, 4096, 1 << 16, "rows of X and Y")
+      .extent("width", &Problem::width, 4096, 1 << 15, "columns of X and Y")
+      .extent("hidden", &Problem::hidden, 16384, 1 << 16, "columns of W1, rows of W2")
+      .spans(&Problem::gpus, &Data::rank);
+  f.input("x", &Data::x, elements_of_y)
+      .input("w1", &Data::w1, [](const Problem& p) { return p.width * p.hidden; })
+      .input("w2", &Data::w2, [](const Problem& p) { return p.hidden * p.width; })
+      .input("exact_hidden", &Data::exact_hidden, elements_of_hidden)
+      .input("hidden_error", &Data::hidden_error, elements_of_hidden)
+      .in_out("y", &Data::y, elements_of_y)
+      .state("gathered", &Data::gathered, elements_of_hidden)
+      .state("partial", &Data::partial, elements_of_y)
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+  f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, elements_of_y(p), [&](int) { return expected(p, d); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, elements_of_y(p), [&](int) { return expected(p, d); });
+  };
+  // Of the hidden units' errors it sums products of their own.
+  f.reference_operations = [](const Problem& p) { return operations_of(p, p.hidden); };
+  f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
+  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
+  f.variant(one_gpu()).variant(two_gathers()).variant(columns_then_rows());
+  f.variant(columns_then_rows_nccl()).variant(chunks_of_tokens());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::mlp_parallel

@@ -1,0 +1,208 @@
+// The MLP of a transformer's layer on several GPUs: its problem, its inputs and its reference.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/common/gelu.cuh"
+#include "kernels/common/gemm.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/rank_parts.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp::mlp_parallel {
+
+using T = __nv_bfloat16;
+
+// Row-major, no padding: X is tokens × width, W1 width × hidden, W2 hidden × width.
+struct Problem {
+  std::int64_t tokens;
+  std::int64_t width;
+  std::int64_t hidden;
+  int gpus;
+};
+
+struct Data {
+  int rank;
+  Ranks<const T> x;   // all of it on each GPU, of which a variant uses the rank's part
+  Ranks<const T> w1;  // likewise
+  Ranks<const T> w2;  // likewise
+  // Of the reference alone: gelu(X·W1), and what it may be wrong by in bf16.
+  Ranks<const float> exact_hidden;
+  Ranks<const float> hidden_error;
+  Ranks<T> y;         // tokens × width
+  Ranks<T> gathered;  // tokens × hidden: of two_gathers
+  Ranks<T> partial;   // tokens × width: a summand of Y
+  Ranks<unsigned> signals;
+};
+
+constexpr std::int64_t kBytes = sizeof(T);
+
+inline std::int64_t elements_of_y(const Problem& p) {
+  return p.tokens * p.width;
+}
+inline std::int64_t elements_of_hidden(const Problem& p) {
+  return p.tokens * p.hidden;
+}
+
+// ---- inputs
+
+/// Uniform in ±limit. Products of so many numbers in ±1 by weights in ±3/√count have a variance of
+/// 1, as layers keep it.
+struct Weights {
+  std::uint64_t seed;
+  float limit;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(limit * random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+inline Weights weights(std::uint64_t seed, int n, std::int64_t count) {
+  constexpr float kLimit = 3.0f;
+  return {stream_seed(seed, static_cast<std::uint64_t>(n)),
+          kLimit / std::sqrt(static_cast<float>(count))};
+}
+
+/// What a tensor core's sum and its roundings to bf16, before gelu and behind it, differ by.
+struct HiddenBound {
+  double roundoff;   // of bf16
+  double sum_error;  // of a sum over the root of its squares
+
+  __host__ __device__ double of(const ProductSums& z) const {
+    constexpr double kSteepest = 1.13;      // of gelu, where it rises fastest
+    constexpr double kGeluError = 0x1p-12;  // of gelu_tanh, over |z|
+    const double before = roundoff * fabs(z.value) + sum_error * sqrt(z.squares);
+    return (1 + roundoff) * (kSteepest * before + kGeluError * fabs(z.value) +
+                             roundoff * fabs(exact_gelu_tanh(z.value)));
+  }
+};
+
+inline HiddenBound hidden_bound(const Problem& p) {
+  return {unit_roundoff(DataType::bf16),
+          tensor_core_bound(p.width, DataType::fp32, DataType::bf16).sum_error};
+}
+
+enum class HiddenPart { value, error };
+
+/// Made from the elements of X and W1, as inputs are, not from their buffers.
+template <HiddenPart kPart>
+struct Hidden {
+  SignedUniform<T> x;
+  Weights w1;
+  std::int64_t width;
+  std::int64_t hidden;
+  HiddenBound bound;
+
+  __device__ float operator()(std::int64_t i) const {
+    const std::int64_t token = i / hidden;
+    const std::int64_t unit = i % hidden;
+    ProductSums z;
+    for (std::int64_t c = 0; c < width; ++c)
+      z.add(to_double(x(token * width + c)) * to_double(w1(c * hidden + unit)));
+    return static_cast<float>(kPart == HiddenPart::value ? exact_gelu_tanh(z.value) : bound.of(z));
+  }
+};
+
+constexpr float kUntouched = 1.5f;
+struct Untouched {
+  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kUntouched); }
+};
+
+inline Steps reset(const Problem& p, const Data& d) {
+  return fill(d.y.of[d.rank], elements_of_y(p), Untouched{});
+}
+
+// The same on every rank.
+inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const SignedUniform<T> x{stream_seed(seed, 0)};
+  const Weights w1 = weights(seed, 1, p.width);
+  const Weights w2 = weights(seed, 2, p.hidden);
+  const auto hidden = [&](Ranks<const float> to, auto part) {
+    return fill_on_device(const_cast<float*>(to.of[d.rank]), elements_of_hidden(p),
+                          Hidden<part()>{x, w1, p.width, p.hidden, hidden_bound(p)});
+  };
+  using Value = std::integral_constant<HiddenPart, HiddenPart::value>;
+  using Error = std::integral_constant<HiddenPart, HiddenPart::error>;
+  return fill(const_cast<T*>(d.x.of[d.rank]), p.tokens * p.width, x) +
+         fill(const_cast<T*>(d.w1.of[d.rank]), p.width * p.hidden, w1) +
+         fill(const_cast<T*>(d.w2.of[d.rank]), p.hidden * p.width, w2) +
+         hidden(d.exact_hidden, Value{}) + hidden(d.hidden_error, Error{}) + reset(p, d);
+}
+
+// ---- the plain reference and its tolerance
+
+inline NormBound error_bound(const Problem& p) {
+  NormBound bound = tensor_core_bound(p.hidden, DataType::fp32, DataType::bf16);
+  // kToleranceDerivation has the factor.
+  constexpr double kHiddenRoundings = 2.0;
+  const double rounding = rounding_rms(DataType::bf16);
+  bound.rms_error = std::hypot(
+      std::hypot(tensor_core_sum_rms(p.hidden, DataType::fp32), kHiddenRoundings * rounding),
+      std::hypot(rounding, sum_rms(p.gpus, DataType::bf16)));
+  return bound;
+}
+
+/// Of Y, on every rank.
+struct Expected {
+  const float* hidden;
+  const float* error;
+  const T* w2;
+  std::int64_t width;
+  std::int64_t count;  // of hidden units
+  NormBound bound;
+  int summands;
+  std::int64_t begins[kMostRanks + 1];
+
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    constexpr double kLambda = 8.0;
+    const std::int64_t token = i / width;
+    const std::int64_t column = i % width;
+    ProductSums sums;
+    double errors = 0;  // squares of
+    double of_summands = 0;
+    for (int s = 0; s < summands; ++s) {
+      const double before = sums.value;
+      for (std::int64_t h = begins[s]; h < begins[s + 1]; ++h) {
+        const double weight = to_double(w2[h * width + column]);
+        const double off = weight * to_double(error[token * count + h]);
+        sums.add(weight * to_double(hidden[token * count + h]));
+        errors += off * off;
+      }
+      of_summands += fabs(sums.value - before);
+    }
+    const double u = bound.output_roundoff;
+    return {sums.value, bound.magnitude(sums) +
+                            (1 + u) * ((summands - 1) * of_summands + kLambda / u * sqrt(errors))};
+  }
+};
+
+inline Expected expected(const Problem& p, const Data& d) {
+  Expected e{d.exact_hidden.of[d.rank],
+             d.hidden_error.of[d.rank],
+             d.w2.of[d.rank],
+             p.width,
+             p.hidden,
+             error_bound(p),
+             p.gpus,
+             {}};
+  for (int s = 0; s < p.gpus; ++s)
+    e.begins[s + 1] = even_part(p.hidden, p.gpus, s).end;
+  return e;
+}
+
+inline constexpr const char* kToleranceDerivation =
+    "A hidden unit gelu(z) comes of a sum z on tensor cores (below), is rounded to bf16 before "
+    "gelu "
+    "and behind it, and gelu's tanh errs by 2^-12·|z|: by 1.13·(u·|z| + its sum's error) + "
+    "u·|gelu(z)| + 2^-12·|z| at most, u = 2^-8, since gelu rises by 1.13 at most. By Hoeffding's "
+    "inequality a sum over units, of errors of random sign below e each, weighted by w, exceeds "
+    "λ·√Σ(w·e)² with a probability of 2·exp(-λ²/2), 3e-14 at λ = 8. Where GPUs have summands s of "
+    "Y, each is rounded to bf16, and who passes partial sums on, as NCCL's rings do, rounds them g "
+    "- 2 times more on their way over g GPUs: (g - 1)·u·Σ|s| in all (Higham, Accuracy and "
+    "Stability "
+    "of Numerical Algorithms, section 4.2). RMS errors: of units, at most twice that of one "
+    "rounding, as z has a variance of 1, gelu(z) a mean square of 0.42, and z rounded an RMS error "
+    "that gelu scales by 1.13 at most, √(1 + 1.13²/0.42) = 2.0; of the summands' rounding that of "
+    "one, since their squares add up to the result's; of partial sums and of Y what a sum of g "
+    "terms errs by (sum_rms). ";
+
+}  // namespace gpuexp::mlp_parallel
