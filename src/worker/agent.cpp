@@ -156,7 +156,10 @@ std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std
   try {
     channel->send(to_line(hello_of(options)));
     const auto answer = channel->receive(timeout_s, options.interrupted);
-    if (!answer) return std::nullopt;
+    if (!answer) {
+      why = "it has not answered";
+      return std::nullopt;
+    }
     const Json json = Json::parse(*answer);
     if (json.contains("welcome")) return channel;
     throw JobLost(
@@ -170,10 +173,10 @@ std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std
 Channel meet_first(const JobOptions& options) {
   constexpr std::chrono::milliseconds kBetweenTries{20};
   const double end_s = steady_seconds() + options.patience_s;
-  std::string why = "it has not answered";
+  std::string why;
   for (;;) {
     const double left_s = end_s - steady_seconds();
-    if (left_s <= 0) {
+    if (left_s <= 0 || options.interrupted()) {
       throw JobLost(fmt::format("rank {}: rank 0 has not let this process in within {:g} s: {}",
                                 options.place.rank, options.patience_s, why));
     }

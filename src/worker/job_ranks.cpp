@@ -23,6 +23,8 @@ class AgentWorker final : public WorkerProcess {
   AgentWorker(AgentLink& link, const std::vector<std::string>& arguments) : link_(link) {
     link_.send(Json{{"start", arguments}}.dump());
   }
+  AgentWorker(const AgentWorker&) = delete;
+  AgentWorker& operator=(const AgentWorker&) = delete;
   ~AgentWorker() override {
     try {
       end();
@@ -125,11 +127,13 @@ JobRanks::JobRanks(const JobOptions& options)
   constexpr double kSliceS = 0.1;  // to look for an interrupt
   while (!missing().empty()) {
     const double left_s = end_s - steady_seconds();
-    if (left_s <= 0 || options.interrupted()) {
+    if (options.interrupted()) throw JobLost("interrupted while waiting for " + missing());
+    if (left_s <= 0) {
       const int strangers = rendezvous.turned_away();
       throw JobLost(fmt::format(
-          "{} of {} did not come within {:g} s{}", missing(), ranks(), options.patience_s,
-          strangers > 0 ? fmt::format("; {} connections had another secret", strangers) : ""));
+          "{} of {} did not come within {:g} s{}; --ranks here waits for none", missing(), ranks(),
+          options.patience_s,
+          strangers > 0 ? fmt::format(" ({} connections had another secret)", strangers) : ""));
     }
     if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
       admit(*std::move(channel), options);

@@ -215,7 +215,7 @@ class ProgramTest(LaunchedTest):
     def test_ranks_that_do_not_come_are_named(self):
         began = time.monotonic()
         rank_0 = self.start(self.command("--rank-timeout", "1"), GPUEXP_RANK="0", GPUEXP_RANKS="3", GPUEXP_JOB_ID=self.mark)
-        self.assertEqual(self.ended(rank_0), (RANK_LOST, "", "gpuexp: ranks 1, 2 of 3 did not come within 1 s\n"))
+        self.assertEqual(self.ended(rank_0), (RANK_LOST, "", "gpuexp: ranks 1, 2 of 3 did not come within 1 s; --ranks here waits for none\n"))
         rank_1 = self.start(self.command("--rank-timeout", "1"), GPUEXP_RANK="1", GPUEXP_RANKS="3", GPUEXP_JOB_ID=self.mark)
         code, _, err = self.ended(rank_1)
         self.assertEqual(code, RANK_LOST)

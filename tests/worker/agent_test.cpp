@@ -173,7 +173,7 @@ TEST_CASE("a rank that never comes is an error that names it, within the time th
   } catch (const JobLost& lost) {
     what = lost.what();
   }
-  CHECK(what == "rank 3 of 4 did not come within 1 s");
+  CHECK(what == "rank 3 of 4 did not come within 1 s; --ranks here waits for none");
   CHECK(steady_seconds() - start_s < 3);
   CHECK(left_behind(job).empty());
   CHECK(job.agent(1).end().how == "exit code 0");

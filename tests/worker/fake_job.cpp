@@ -1,5 +1,6 @@
 #include "fake_job.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -77,6 +78,9 @@ std::unique_ptr<WorkerProcess> FakeJob::worker(JobRanks& others, int rank) const
 }
 
 int work_as_agent(const std::vector<std::string>& words) {
+  // ChildProcess has its children ignore them; those of a launcher do not.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, SIG_DFL);
   JobOptions options;
   const int rank = std::atoi(words.at(0).c_str());
   options.place = {rank, std::atoi(words.at(1).c_str()), rank, words.at(2)};

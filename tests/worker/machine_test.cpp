@@ -1,9 +1,14 @@
 // Problems that span GPUs, without a GPU: ranks are processes that meet and wait for each other on
 // the host. What one rank suffers costs its cells, and nobody waits for ever.
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include "span_run.hpp"
 #include "support/catch.hpp"
+#include "worker/channel.hpp"
+#include "worker/job.hpp"
 #include "worker/process.hpp"
 
 namespace gpuexp::test {
@@ -137,6 +142,27 @@ TEST_CASE("cells that span more GPUs than the machine has are skipped") {
   }
   CHECK(rows[3].status == Status::passed);
   CHECK(b.started == std::vector<int>{0});
+}
+
+/// Rank 0 ends at once, and the agent of rank 1 is found to be gone a little later.
+struct LostWorker : WorkerProcess {
+  int rank;
+  bool has_greeted = false;
+  explicit LostWorker(int of) : rank(of) {}
+  void send(std::string_view) override {}
+  std::optional<std::string> receive(double, const std::function<bool()>&) override {
+    if (!std::exchange(has_greeted, true)) return "ready";
+    if (rank == 0) throw ChannelClosed("closed");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    throw JobLost("rank 1 is lost");
+  }
+  Ending end() override { return {"exit code 1", false}; }
+};
+
+TEST_CASE("what ends the run comes before the worker that ended first") {
+  SpanRun b(2);
+  b.machine.start = [](int rank) { return std::make_unique<LostWorker>(rank); };
+  CHECK_THROWS_AS(b.run(), JobLost);
 }
 
 }  // namespace
