@@ -1,5 +1,6 @@
 // One process for each rank, without a GPU: agents and their workers are processes of this program.
 // A worker that is lost costs its cell, an agent the run, and no process stays behind.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -177,6 +178,16 @@ TEST_CASE("a rank that never comes is an error that names it, within the time th
   CHECK(steady_seconds() - start_s < 3);
   CHECK(left_behind(job).empty());
   CHECK(job.agent(1).end().how == "exit code 0");
+}
+
+TEST_CASE("of two processes with one rank, one is turned away") {
+  FakeJob job("none", 3, 2);
+  ChildProcess twin({"agent", "1", "3", job.options.place.id, job.options.folder.string()});
+  job.options.patience_s = 1;
+  CHECK_THROWS_AS(job.meet(), JobLost);
+  std::vector<std::string> endings{job.agent(1).end().how, twin.end().how};
+  std::sort(endings.begin(), endings.end());
+  CHECK(endings == std::vector<std::string>{"exit code 0", "exit code 7"});
 }
 
 TEST_CASE("a rank with another command line is an error that names it") {
