@@ -133,7 +133,11 @@ const Registry& spanning_registry() {
 
 void work_as_rank(int rank, const std::string& fault) {
   Channel channel(ChildProcess::kChannelDescriptor);
-  channel.send("ready");
+  try {
+    channel.send("ready");
+  } catch (const ChannelClosed&) {
+    std::_Exit(0);  // whoever wanted it has ended since
+  }
   serve(channel, spanning_registry(), [&] { return std::make_unique<FakeRank>(rank, fault); });
   std::_Exit(0);
 }
