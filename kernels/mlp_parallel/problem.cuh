@@ -83,24 +83,37 @@ inline HiddenBound hidden_bound(const Problem& p) {
 
 enum class HiddenPart { value, error };
 
-/// Made from the elements of X and W1, as inputs are, not from their buffers.
 template <HiddenPart kPart>
 struct Hidden {
-  SignedUniform<T> x;
-  Weights w1;
+  const T* x;
+  const T* w1;
   std::int64_t width;
   std::int64_t hidden;
   HiddenBound bound;
 
-  __device__ float operator()(std::int64_t i) const {
+  __host__ __device__ float operator()(std::int64_t i) const {
     const std::int64_t token = i / hidden;
     const std::int64_t unit = i % hidden;
     ProductSums z;
     for (std::int64_t c = 0; c < width; ++c)
-      z.add(to_double(x(token * width + c)) * to_double(w1(c * hidden + unit)));
+      z.add(to_double(x[token * width + c]) * to_double(w1[c * hidden + unit]));
     return static_cast<float>(kPart == HiddenPart::value ? exact_gelu_tanh(z.value) : bound.of(z));
   }
 };
+
+template <HiddenPart kPart>
+Steps hidden_made(const Problem& p, const Data& d, Ranks<const float> of_ranks) {
+  auto* const to = const_cast<float*>(of_ranks.of[d.rank]);
+  const std::int64_t count = p.tokens * p.hidden;
+  const Hidden<kPart> made{d.x.of[d.rank], d.w1.of[d.rank], p.width, p.hidden, hidden_bound(p)};
+  return with_host_loop(fill_on_device(to, count, made),
+                        {count,
+                         [=](std::int64_t first, std::int64_t end) {
+                           for (std::int64_t i = first; i < end; ++i)
+                             to[i] = made(i);
+                         },
+                         to, sizeof(float)});
+}
 
 constexpr float kUntouched = 1.5f;
 struct Untouched {
@@ -113,19 +126,11 @@ inline Steps reset(const Problem& p, const Data& d) {
 
 // The same on every rank.
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  const SignedUniform<T> x{stream_seed(seed, 0)};
-  const Weights w1 = weights(seed, 1, p.width);
-  const Weights w2 = weights(seed, 2, p.hidden);
-  const auto hidden = [&](Ranks<const float> to, auto part) {
-    return fill_on_device(const_cast<float*>(to.of[d.rank]), elements_of_hidden(p),
-                          Hidden<part()>{x, w1, p.width, p.hidden, hidden_bound(p)});
-  };
-  using Value = std::integral_constant<HiddenPart, HiddenPart::value>;
-  using Error = std::integral_constant<HiddenPart, HiddenPart::error>;
-  return fill(const_cast<T*>(d.x.of[d.rank]), p.tokens * p.width, x) +
-         fill(const_cast<T*>(d.w1.of[d.rank]), p.width * p.hidden, w1) +
-         fill(const_cast<T*>(d.w2.of[d.rank]), p.hidden * p.width, w2) +
-         hidden(d.exact_hidden, Value{}) + hidden(d.hidden_error, Error{}) + reset(p, d);
+  return fill_uniform(const_cast<T*>(d.x.of[d.rank]), p.tokens * p.width, stream_seed(seed, 0)) +
+         fill(const_cast<T*>(d.w1.of[d.rank]), p.width * p.hidden, weights(seed, 1, p.width)) +
+         fill(const_cast<T*>(d.w2.of[d.rank]), p.hidden * p.width, weights(seed, 2, p.hidden)) +
+         hidden_made<HiddenPart::value>(p, d, d.exact_hidden) +
+         hidden_made<HiddenPart::error>(p, d, d.hidden_error) + reset(p, d);
 }
 
 // ---- the plain reference and its tolerance

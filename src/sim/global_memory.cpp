@@ -299,7 +299,7 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
 
 bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
   GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
-  if (!target || is_eager_) return false;
+  if (!target) return false;
   const void* const to = loop.to;
   const std::size_t bytes = bytes_of(loop);
   auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads));
@@ -309,20 +309,20 @@ bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
   return true;
 }
 
-void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes) {
+void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes, bool at_once) {
   const HostLoop loop = loop_over_bytes(to, bytes, [to, value](std::size_t at, std::size_t count) {
     std::memset(static_cast<std::byte*>(to) + at, value, count);
   });
-  if (bytes >= kLeastLate && fill_from({}, loop)) return;
+  if (!at_once && bytes >= kLeastLate && fill_from({}, loop)) return;
   prepare_to_write(range_of(to, bytes));
   std::memset(to, value, bytes);
   note_fill(to, bytes);
 }
 
-void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
+void GlobalMemory::copy(void* to, const void* from, std::size_t bytes, bool at_once) {
   const GlobalBuffer* const source = find(address_of(from), bytes);
   const GlobalBuffer* const target = find(address_of(to), bytes);
-  const bool may_wait = source && source != target && source->is_constant();
+  const bool may_wait = !at_once && source && source != target && source->is_constant();
   const HostLoop loop =
       loop_over_bytes(to, bytes, [this, to, from](std::size_t at, std::size_t count) {
         const std::byte* const first = static_cast<const std::byte*>(from) + at;

@@ -183,12 +183,10 @@ class GlobalMemory {
   /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
   /// writes outside of every buffer, or what it reads kernels may change before.
   bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {});
-  /// Fills and copies of bytes, likewise where they are large.
-  void set(void* to, unsigned char value, std::size_t bytes);
-  void copy(void* to, const void* from, std::size_t bytes);
-  /// From then on fills and copies are made at once: several threads execute steps, and need what
-  /// others have copied.
-  void set_eager(bool eager) { is_eager_ = eager; }
+  /// Fills and copies of bytes, likewise where they are large; or at once, where other threads
+  /// execute kernels in this memory.
+  void set(void* to, unsigned char value, std::size_t bytes, bool at_once = false);
+  void copy(void* to, const void* from, std::size_t bytes, bool at_once = false);
   /// So that the host may read a range, or all there is.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
@@ -211,7 +209,6 @@ class GlobalMemory {
   void prepare_to_write(const AddressRange& range);
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
-  bool is_eager_ = false;
 };
 
 }  // namespace gpuexp::sim

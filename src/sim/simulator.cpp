@@ -115,7 +115,7 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
         executions.push_back(run(*kernel, sampling));
       }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
-      memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
+      memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes), is_shared);
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
       copy_rows(*copy);
     }
@@ -127,7 +127,7 @@ void Simulator::copy_rows(const CopyStep& copy) {
   for (std::int64_t row = 0; row < copy.rows; ++row) {
     memory_.copy(static_cast<char*>(copy.to) + row * copy.to_pitch,
                  static_cast<const char*>(copy.from) + row * copy.from_pitch,
-                 static_cast<std::size_t>(copy.bytes));
+                 static_cast<std::size_t>(copy.bytes), is_shared);
   }
 }
 

@@ -180,7 +180,6 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
       throw std::runtime_error(why);
   }
   simulator_.memory().make_all(simulator_.threads);
-  simulator_.memory().set_eager(true);
   const unsigned threads = std::exchange(simulator_.threads, 1U);
   simulator_.is_shared = true;
   std::vector<std::vector<sim::KernelExecution>> executions(ranks_.size());
@@ -201,7 +200,6 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
     }
   }
   simulator_.threads = threads;
-  simulator_.memory().set_eager(false);
   simulator_.is_shared = false;
   simulator_.memory().settle();
   if (fault) std::rethrow_exception(fault);
