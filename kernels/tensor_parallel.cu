@@ -360,9 +360,9 @@ Variant partial_sums() {
 // The part is multiplied in chunks of rows, one after the other, and each leaves as soon as it is
 // done, in another stream, while the next is multiplied: copies need no SM. One stream of copies
 // suffices, since one copy fills the links; GPUs begin with different peers. What is not hidden is
-// the last chunk's copies, which wants small chunks, and a chunk that does not fill the SMs costs
-// what they idle: it is as many rows of tiles as fill them once. Where k is split, a chunk is what
-// one GPU sums of the rows, one's own last: it need not leave.
+// the last chunk's copies, and each end of a product leaves SMs idle. So the last chunk is as small
+// as fills them once, and the others are as large as can be copied while the next is multiplied.
+// Where k is split, a chunk is what one GPU sums of the rows, one's own last: it need not leave.
 
 Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
@@ -379,7 +379,7 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
     if (move.rows > 0) append(steps, carried(p, by, move), kOfCopies, product);
   };
   if (!is_split_k(p)) {
-    for (const Part& chunk : chunks_of(part, x.device))
+    for (const Part& chunk : chunks_of(p, part, x.device))
       add(chunk, d.c.of[d.rank], to_peers(p, d, chunk));
     return steps;
   }

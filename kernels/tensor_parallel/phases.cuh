@@ -65,33 +65,34 @@ inline Phase sum_phase(const Problem& p, LinkUse by, const Traffic& traffic) {
 
 inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& device, Carrier by) {
   const LinkUse use = by == Carrier::copy_engine ? LinkUse::copy_engine : LinkUse::stores;
-  const Part part = part_of(p, 0);
-  const std::size_t chunks = is_split_k(p)
-                                 ? static_cast<std::size_t>(p.gpus)
-                                 : std::max<std::size_t>(1, chunks_of(part, device).size());
-  // A chunk of one's own rows of summands stays.
-  const std::size_t moved = is_split_k(p) ? chunks - 1 : chunks;
+  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
   const Traffic all = is_split_k(p) ? scattered(p) : gathered(p);
   std::vector<Phase> phases;
   std::size_t last_copy = 0;
-  for (std::size_t i = 0; i < chunks; ++i) {
-    phases.push_back(product_phase(work(p), 1.0 / static_cast<double>(chunks)));
-    if (i >= moved) continue;
-    Phase copy =
-        move_phase("copies", use,
-                   {all.to / static_cast<double>(moved), all.from / static_cast<double>(moved)});
+  const auto chunk = [&](double of_product, double of_copies) {
+    phases.push_back(product_phase(work(p), of_product));
+    if (of_copies == 0) return;
+    Phase copy = move_phase("copies", use, {all.to * of_copies, all.from * of_copies});
     copy.stream = 1;
     copy.after = {phases.size() - 1};
     copy.sm_share = static_cast<double>(kStoringBlocks * kBlock) /
                     static_cast<double>(device.sm_count * device.sm.max_threads);
     last_copy = phases.size();
     phases.push_back(copy);
+  };
+  if (!is_split_k(p)) {
+    for (const Part& some : chunks_of(p, part, device)) {
+      const double share =
+          static_cast<double>(some.rows.size()) / static_cast<double>(part.rows.size());
+      chunk(share, share);
+    }
+    return phases;
   }
-  if (is_split_k(p)) {
-    Phase sums = sum_phase(p, LinkUse::stores, gathered(p));
-    sums.after = {last_copy};
-    phases.push_back(sums);
-  }
+  // A chunk of one's own rows of summands stays.
+  for (int i = 1; i <= p.gpus; ++i)
+    chunk(1.0 / p.gpus, i < p.gpus ? 1.0 / (p.gpus - 1) : 0.0);
+  phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
+  phases.back().after = {last_copy};
   return phases;
 }
 

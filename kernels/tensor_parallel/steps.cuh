@@ -159,26 +159,43 @@ inline Steps copied_operand(T* to, const T* from, std::int64_t rows, std::int64_
 
 // ---- in chunks
 
-/// Rows of C that are multiplied at a time. Of tiles of 128×256, as the library's large ones are.
-inline std::int64_t chunk_rows(const Part& part, const DeviceSpec& device) {
+/// What copying a row of results to all others takes, over what multiplying it takes; by the
+/// datasheet, which both fall short of alike. 1 where it is not known.
+inline double copy_ratio(const Problem& p, const DeviceSpec& device) {
+  const auto rate = device.peak(Pipe::tensor_bf16_fp32);
+  const double link = device.machine.link_bytes_per_s;
+  if (!rate || link <= 0) return 1;
+  constexpr double kOperations = 2;  // of a product and its addition
+  const double copied_s = static_cast<double>(kBytes * (p.gpus - 1)) / link;
+  return copied_s / (kOperations * static_cast<double>(p.k) / *rate);
+}
+
+/// Chunks of rows, whose last is of one wave of tiles of 128×256, as the library's large ones are.
+/// Before it stand as many waves as can be copied while it is multiplied, and so on.
+inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const DeviceSpec& device) {
   constexpr std::int64_t kTileRows = 128;
   constexpr std::int64_t kTileColumns = 256;
   constexpr std::int64_t kMostChunks = 16;
+  const std::int64_t rows = part.rows.size();
   const std::int64_t wide = std::max<std::int64_t>(1, ceil_div(part.columns.size(), kTileColumns));
   const std::int64_t wave = kTileRows * std::max<std::int64_t>(1, device.sm_count / wide);
-  const std::int64_t rows = wave * ceil_div(ceil_div(part.rows.size(), wave), kMostChunks);
-  if (rows < part.rows.size()) return rows;
+  std::int64_t least =
+      wave * std::max<std::int64_t>(1, ceil_div(ceil_div(rows, wave), kMostChunks));
   // Two at least: half of the results then leave while the others are made.
-  return std::max(kTileRows, ceil_div(ceil_div(part.rows.size(), 2), kTileRows) * kTileRows);
-}
-
-inline std::vector<Part> chunks_of(const Part& part, const DeviceSpec& device) {
+  if (least >= rows)
+    least = kTileRows * std::max<std::int64_t>(1, ceil_div(ceil_div(rows, 2), kTileRows));
   std::vector<Part> chunks;
-  const std::int64_t rows = chunk_rows(part, device);
-  for (std::int64_t first = part.rows.first; first < part.rows.end; first += rows) {
+  std::int64_t size = least;
+  for (std::int64_t end = part.rows.end; end > part.rows.first;) {
+    const std::int64_t first = std::max(part.rows.first, end - size);
     chunks.push_back(part);
-    chunks.back().rows = {first, std::min(first + rows, part.rows.end)};
+    chunks.back().rows = {first, end};
+    end = first;
+    const auto waves = static_cast<std::int64_t>(static_cast<double>(size) / copy_ratio(p, device) /
+                                                 static_cast<double>(least));
+    size = least * std::clamp<std::int64_t>(waves, 1, rows / least + 1);
   }
+  std::reverse(chunks.begin(), chunks.end());
   return chunks;
 }
 
