@@ -56,10 +56,10 @@ __global__ void __launch_bounds__(32) wait_kernel(RankPeers peers) {
 // ---- how the variants are launched
 
 /// A (rows × depth) · B (depth × columns) by cuBLAS, all of them parts of matrices with these
-/// pitches.
+/// pitches; on so many SMs, or on all.
 Steps multiplied(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a,
-                 std::int64_t a_pitch, const T* b, std::int64_t b_pitch, T* c,
-                 std::int64_t c_pitch) {
+                 std::int64_t a_pitch, const T* b, std::int64_t b_pitch, T* c, std::int64_t c_pitch,
+                 int sm_count = 0) {
   if (rows == 0 || columns == 0) return {};
   // Only summands are empty, whose rows are whole.
   if (depth == 0) return MemsetStep{c, 0, kBytes * rows * columns};
@@ -68,6 +68,7 @@ Steps multiplied(std::int64_t rows, std::int64_t columns, std::int64_t depth, co
   gemm.a_pitch = a_pitch;
   gemm.b_pitch = b_pitch;
   gemm.c_pitch = c_pitch;
+  gemm.sm_count = sm_count;
   return cublas::step_of(gemm);
 }
 
@@ -91,9 +92,9 @@ Range units_of(const Problem& p, int rank) {
 
 /// Units of some tokens: activations of X by columns of W1, to a matrix of this pitch.
 Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
-                   Range units, T* to, std::int64_t pitch) {
+                   Range units, T* to, std::int64_t pitch, int sm_count = 0) {
   return multiplied(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
-                    p.width, d.w1.of[d.rank] + units.first, p.hidden, to, pitch) +
+                    p.width, d.w1.of[d.rank] + units.first, p.hidden, to, pitch, sm_count) +
          activated(to, tokens.size(), units.size(), pitch, x);
 }
 
@@ -127,13 +128,14 @@ Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range toke
 }
 
 /// The summand of Y that the rank's units make, of some tokens; in the workspace the units.
-Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to) {
+Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to,
+              int sm_count = 0) {
   const Range units = units_of(p, d.rank);
   auto* const hidden = static_cast<T*>(x.workspace) + tokens.first * units.size();
-  return hidden_units(p, d, x, tokens, units, hidden, units.size()) +
+  return hidden_units(p, d, x, tokens, units, hidden, units.size(), sm_count) +
          multiplied(tokens.size(), p.width, units.size(), hidden, units.size(),
                     d.w2.of[d.rank] + units.first * p.width, p.width, to + tokens.first * p.width,
-                    p.width);
+                    p.width, sm_count);
 }
 
 // ---- what is said of all variants
@@ -349,8 +351,9 @@ Variant columns_then_rows_nccl() {
 // ---- chunks_of_tokens
 //
 // Tokens do not need each other here: while the sums of some are made, by few blocks in a stream of
-// their own, the products of the next are. What is not hidden is the last chunk's sum; chunks that
-// are too short leave tensor cores idle at the end of each product, which here are two to a chunk.
+// their own, on SMs that cuBLAS is told to leave, the products of the next are. What is not hidden
+// is the last chunk's sum; chunks that are too short leave tensor cores idle at the end of each
+// product, which here are two to a chunk.
 
 /// Chunks are of two waves' rows of 128×256 tiles of Y at least, and four where there are so many.
 std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
@@ -363,7 +366,9 @@ std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant chunks_of_tokens() {
-  constexpr std::int64_t kSummingBlocks = 16;
+  // Their registers let two blocks on an SM.
+  constexpr int kSummingSms = 8;
+  constexpr std::int64_t kSummingBlocks = 2 * kSummingSms;
   Variant v = variant("chunks_of_tokens", "columns_then_rows");
   v.phases = [](const Problem& p, const DeviceSpec& device) {
     std::vector<Phase> phases;
@@ -376,19 +381,19 @@ Variant chunks_of_tokens() {
       Phase sums = sums_phase(share * summed_bytes(p));
       sums.stream = 1;
       sums.after = {phases.size() - 1};
-      sums.sm_share = static_cast<double>(kSummingBlocks * kSumBlock) /
-                      static_cast<double>(device.sm_count * device.sm.max_threads);
+      sums.sm_share = static_cast<double>(kSummingSms) / device.sm_count;
       phases.push_back(sums);
     }
     return phases;
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     constexpr int kOfSums = 1;
+    const int sm_count = std::max(1, x.device.sm_count - kSummingSms);
     Steps steps;
     const std::int64_t size = chunk_tokens(p, x.device);
     for (std::int64_t first = 0; first < p.tokens; first += size) {
       const Range tokens{first, std::min(first + size, p.tokens)};
-      steps += summand(p, d, x, tokens, d.partial.of[d.rank]);
+      steps += summand(p, d, x, tokens, d.partial.of[d.rank], sm_count);
       append(steps, summed(p, d, x, tokens, kSummingBlocks), kOfSums, steps.all().size() - 1);
     }
     return steps;

@@ -370,10 +370,11 @@ Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
 
 Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carrier by) {
   constexpr int kOfCopies = 1;
+  const int sm_count = by == Carrier::stores ? std::max(1, x.device.sm_count - kStoringSms) : 0;
   const Part part = part_of(p, d.rank);
   Steps steps;
   const auto add = [&](const Part& chunk, T* c, const Move<T>& move) {
-    steps += multiplied(p, resident(p, d, chunk), c + place_of(p, chunk));
+    steps += multiplied(p, resident(p, d, chunk), c + place_of(p, chunk), sm_count);
     if (steps.all().empty()) return;
     const std::size_t product = steps.all().size() - 1;
     if (move.rows > 0) append(steps, carried(p, by, move), kOfCopies, product);
@@ -423,8 +424,8 @@ Variant chunks_copy_engine() {
 // ---- chunks_stores
 //
 // The same chunks, carried by a kernel of few blocks: SMs read them and store them to all others,
-// each chunk read once. Its blocks need room beside those of the product, which holds as many SMs
-// as it can, and what they get it lacks.
+// each chunk read once. A product that holds all SMs leaves it none before it ends, so cuBLAS is
+// told to take a few less (cublasSetSmCountTarget): what carries does not multiply.
 
 Variant chunks_stores() {
   return chunks("chunks_stores", "chunks_copy_engine", Carrier::stores);

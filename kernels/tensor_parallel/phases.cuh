@@ -75,8 +75,7 @@ inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& devi
     Phase copy = move_phase("copies", use, {all.to * of_copies, all.from * of_copies});
     copy.stream = 1;
     copy.after = {phases.size() - 1};
-    copy.sm_share = static_cast<double>(kStoringBlocks * kBlock) /
-                    static_cast<double>(device.sm_count * device.sm.max_threads);
+    copy.sm_share = static_cast<double>(kStoringSms) / device.sm_count;
     last_copy = phases.size();
     phases.push_back(copy);
   };

@@ -62,8 +62,8 @@ inline std::int64_t place_of(const Problem& p, const Part& part) {
   return part.rows.first * p.n + part.columns.first;
 }
 
-/// By cuBLAS, into a matrix of N columns from `c` on.
-inline Steps multiplied(const Problem& p, const Operands& x, T* c) {
+/// By cuBLAS, into a matrix of N columns from `c` on; on so many SMs, or on all.
+inline Steps multiplied(const Problem& p, const Operands& x, T* c, int sm_count = 0) {
   if (x.rows == 0 || x.columns == 0) return {};
   // An empty sum is only some rank's whose part of K is empty: rows are whole.
   if (x.depth == 0) return MemsetStep{c, 0, kBytes * x.rows * x.columns};
@@ -79,6 +79,7 @@ inline Steps multiplied(const Problem& p, const Operands& x, T* c) {
   gemm.a_pitch = x.a_pitch;
   gemm.b_pitch = x.b_pitch;
   gemm.c_pitch = p.n;
+  gemm.sm_count = sm_count;
   return cublas::step_of(gemm);
 }
 
@@ -199,8 +200,9 @@ inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const Dev
   return chunks;
 }
 
-/// Blocks of the kernel that stores chunks: few, since it takes SMs from the product. Those of 4 of
-/// 132 SMs are free beside a wave of 128 tiles.
-constexpr std::int64_t kStoringBlocks = 16;
+/// SMs that the kernel which stores chunks has to itself, and the blocks that they hold. A wave of
+/// 128 tiles leaves as many of 132.
+constexpr int kStoringSms = 4;
+constexpr std::int64_t kStoringBlocks = 4 * kStoringSms;
 
 }  // namespace gpuexp::tensor_parallel

@@ -30,6 +30,7 @@ struct Api {
   decltype(&cublasCreate_v2) create = nullptr;
   decltype(&cublasSetStream_v2) set_stream = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
+  decltype(&cublasSetSmCountTarget) set_sm_count = nullptr;
   decltype(&cublasGetStatusName) status_name = nullptr;
   decltype(&cublasGetStatusString) status_string = nullptr;
   GemmEx* gemm_ex = nullptr;
@@ -46,6 +47,7 @@ struct Library {
     loaded.resolve(api.create, "cublasCreate_v2");
     loaded.resolve(api.set_stream, "cublasSetStream_v2");
     loaded.resolve(api.set_math_mode, "cublasSetMathMode");
+    loaded.resolve(api.set_sm_count, "cublasSetSmCountTarget");
     loaded.resolve(api.status_name, "cublasGetStatusName");
     loaded.resolve(api.status_string, "cublasGetStatusString");
     loaded.resolve(api.gemm_ex, "cublasGemmEx");
@@ -166,6 +168,7 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
 
   with_handle(device, stream, [&](cublasHandle_t handle) {
+    check(library().api.set_sm_count(handle, g.sm_count), "cublasSetSmCountTarget");
     const auto of_b = g.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const auto of_a = g.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     check(

@@ -35,6 +35,7 @@ struct Gemm {
   std::int64_t a_pitch = 0;
   std::int64_t b_pitch = 0;
   std::int64_t c_pitch = 0;
+  int sm_count = 0;  ///< SMs that it should take, where others run beside it; 0: all
 };
 
 /// The transpose of an fp32 matrix, rows × columns, by cublasSgeam; both row-major and without
