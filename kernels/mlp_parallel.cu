@@ -355,7 +355,7 @@ Variant columns_then_rows_nccl() {
 // is the last chunk's sum; chunks that are too short leave tensor cores idle at the end of each
 // product, which here are two to a chunk.
 
-/// Chunks are of two waves' rows of 128×256 tiles of Y at least, and four where there are so many.
+/// Of whole waves of 128×256 tiles of Y, and four of them where there are so many.
 std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
   constexpr std::int64_t kTileRows = 128;
   constexpr std::int64_t kTileColumns = 256;

@@ -276,7 +276,7 @@ Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchCon
 Variant product_then_copies() {
   Variant v = with_cublas("product_then_copies", "copied_parts");
   needs_summand(v);
-  v.expected_changes = time(Direction::decreases, 1.2, is_very_large);
+  v.expected_changes = time(Direction::decreases, 1.2, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases{product_phase(work(p))};
     if (is_split_k(p)) {
@@ -342,7 +342,6 @@ Reason only_k(const Problem& p, const DeviceSpec&) {
 
 Variant partial_sums() {
   Variant v = with_cublas("partial_sums", "product_then_copies");
-  v.shown_at = {{"split", std::string("k")}};
   v.unsupported = only_k;
   v.phases = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Phase>{product_phase(work(p)),
@@ -417,7 +416,8 @@ Variant chunks(std::string id, std::string compare_to, Carrier by) {
 
 Variant chunks_copy_engine() {
   Variant v = chunks("chunks_copy_engine", "product_then_copies", Carrier::copy_engine);
-  v.expected_changes = time(Direction::decreases, 1.1, is_very_large);
+  v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.05, is_large},
+                        {std::string(kTimeColumn), Direction::decreases, 1.1, is_very_large}};
   return v;
 }
 
@@ -458,8 +458,7 @@ Phase own_product_phase(const Problem& p) {
 
 Variant product_then_stores() {
   Variant v = with_own_product("product_then_stores", "product_then_copies");
-  v.expected_changes = time(Direction::increases, 1.1, is_very_large);
-  v.shown_at = {{"m", std::int64_t{8192}}, {"n", std::int64_t{8192}}, {"k", std::int64_t{8192}}};
+  v.expected_changes = time(Direction::increases, 1.2, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases{own_product_phase(p)};
     if (is_split_k(p)) {
@@ -491,7 +490,7 @@ Variant product_then_stores() {
 
 Variant one_kernel() {
   Variant v = with_own_product("one_kernel", "product_then_stores");
-  v.expected_changes = time(Direction::decreases, 1.1, is_large);
+  v.expected_changes = time(Direction::decreases, 1.05, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
     Phase product = own_product_phase(p);
     const Traffic traffic = is_split_k(p) ? scattered(p) : gathered(p);
