@@ -42,6 +42,7 @@ struct Copies {
 };
 
 __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPeers peers) {
+  constexpr int kUnroll = 4;
   const unsigned epoch = epoch_of(peers);
   wait_for_ranks<Before::loads>(peers, epoch, 0);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -50,8 +51,18 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
     const auto* const from = reinterpret_cast<const uint4*>(copies.from[part]);
     auto* const to = reinterpret_cast<uint4*>(copies.to[part]);
     const std::int64_t units = copies.bytes[part] / 16;
-    for (std::int64_t i = thread; i < units; i += stride)
-      to[i] = from[i];
+    // Four at a time are on their way.
+    for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
+      uint4 v[kUnroll];
+#pragma unroll
+      for (int j = 0; j < kUnroll; ++j) {
+        if (i + j * stride < units) v[j] = from[i + j * stride];
+      }
+#pragma unroll
+      for (int j = 0; j < kUnroll; ++j) {
+        if (i + j * stride < units) to[i + j * stride] = v[j];
+      }
+    }
     const std::int64_t rest = units * 16 + thread;
     if (rest < copies.bytes[part]) copies.to[part][rest] = copies.from[part][rest];
   }
@@ -192,7 +203,9 @@ Variant two_shot() {
   Variant v = variant("two_shot", "one_shot");
   v.deterministic = true;
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Phase>{between_waits(p, work(p).from_peers)};
+    Phase phase = between_waits(p, work(p).from_peers);
+    phase.fences = 1;
+    return std::vector<Phase>{phase};
   };
   v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2,
                          [](const Problem& p) { return is_long(p) && p.gpus > 2; }},
@@ -233,6 +246,8 @@ Variant ring() {
     Phase phase = between_waits(p, work(p).from_peers);
     phase.by = LinkUse::stores;
     phase.signals = 1 + 2 * (p.gpus - 1);
+    phase.fences = 2 * (p.gpus - 1);
+    phase.memory_loads = 1 + 2 * (p.gpus - 1);
     phase.link_loads = 0;
     return std::vector<Phase>{phase};
   };
@@ -265,13 +280,16 @@ std::optional<std::string> too_long(const Problem& p, const DeviceSpec& device) 
   return std::nullopt;
 }
 
+std::int64_t low_latency_blocks(const Problem& p, const DeviceSpec& device) {
+  return std::min<std::int64_t>(ceil_div(p.n * element_bytes(p), 8 * kSmallBlock),
+                                2 * device.sm_count);
+}
+
 template <class T>
 Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   Shape shape;
   shape.block = {kSmallBlock, 1, 1};
-  shape.grid = {std::min<std::int64_t>(ceil_div(p.n * element_bytes(p), 8 * kSmallBlock),
-                                       2 * x.device.sm_count),
-                1, 1};
+  shape.grid = {low_latency_blocks(p, x.device), 1, 1};
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(low_latency_kernel<T>, shape, static_cast<const T*>(d.x.of[d.rank]),
                 static_cast<T*>(d.y.of[d.rank]), p.n, d.inbox, peers_of(p, d, x));
@@ -280,11 +298,14 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
 Variant low_latency() {
   Variant v = variant("low_latency", "one_shot");
   v.deterministic = true;
-  v.phases = [](const Problem& p, const DeviceSpec&) {
-    Phase phase =
-        between_waits(p, 2.0 * (p.gpus - 1) * static_cast<double>(p.n * element_bytes(p)));
+  v.phases = [](const Problem& p, const DeviceSpec& device) {
+    const std::int64_t bytes = p.n * element_bytes(p);
+    Phase phase = between_waits(p, 2.0 * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
-    phase.signals = 1;
+    // One pass of the grid after another waits for what it brought over.
+    phase.signals =
+        static_cast<int>(ceil_div(bytes, 8 * kSmallBlock * low_latency_blocks(p, device)));
+    phase.memory_loads = 2 * phase.signals;
     phase.link_loads = 0;
     return std::vector<Phase>{phase};
   };

@@ -182,6 +182,7 @@ double summed_bytes(const Problem& p) {
 Phase products_phase(const Problem& p, std::int64_t units, double share) {
   Phase phase;
   phase.what = "products";
+  phase.by_library = true;
   phase.operations = {{Pipe::tensor_bf16_fp32, share * operations_of(p, units)}};
   return phase;
 }
@@ -212,6 +213,7 @@ Phase link_phase(const char* what, LinkUse by, double link_bytes) {
 Phase sums_phase(double link_bytes) {
   Phase phase = link_phase("sums", LinkUse::loads, link_bytes);
   phase.signals = 1;
+  phase.fences = 1;
   phase.link_loads = 1;
   phase.memory_loads = 1;  // of the epoch
   return phase;

@@ -432,8 +432,7 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
   std::map<int, std::size_t> last;  // of each stream
   const auto add = [&](Step step, int stream) {
     step.stream = stream;
-    last[stream] = steps.all().size();
-    steps += Steps(step);
+    last[stream] = steps.add(std::move(step));
   };
   const auto add_turn = [&](Progress tells, std::int64_t now, Progress waits_for,
                             std::int64_t until, int stream) {
@@ -464,7 +463,8 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
   Step end = launch(end_kernel, Shape{}, turn.own).all().front();
   for (const auto& [stream, place] : last)
     end.after.push_back(place);
-  return steps + Steps(end);
+  steps.add(std::move(end));
+  return steps;
 }
 
 Variant through_host() {

@@ -176,6 +176,7 @@ Variant atomics() {
 struct Turns {
   std::uint32_t* own;
   std::uint32_t* other;
+  std::uint32_t* data;  // of the other GPU; null: there are none to store
   std::int64_t steps;
   RankPeers peers;
 };
@@ -189,21 +190,54 @@ __global__ void __launch_bounds__(32) turns_kernel(Turns turns) {
     for (unsigned looks = 0; told(turns.own) < before; ++looks) {
       if (looks > kMostLooks) give_up_waiting(turns.peers, 1 - turns.peers.rank, before);
     }
-    if (i <= turns.steps) tell(turns.other, static_cast<std::uint32_t>(i));
+    if (i > turns.steps) break;
+    if (turns.data) {
+      *turns.data = before;
+      tell_after_stores(turns.other, static_cast<std::uint32_t>(i));
+    } else {
+      tell(turns.other, static_cast<std::uint32_t>(i));
+    }
   }
 }
 
-Variant signals() {
-  Variant v = variant("signals", "loads", "mailbox");
-  v.expected_changes = time(Direction::decreases, 1.1);
-  v.phases = waits(&Phase::signals);
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) -> Steps {
+Variant turns(std::string id, std::string compare_to, bool stores_data) {
+  Variant v = variant(std::move(id), std::move(compare_to), "mailbox");
+  v.launch = [stores_data](const Problem& p, const Data& d, const LaunchContext& x) -> Steps {
     if (d.rank > 1) return {};
+    const int other = 1 - d.rank;
     Shape shape;
     shape.block = {32, 1, 1};
-    const RankPeers peers{{}, d.rank, 2, x.report};
     return launch(turns_kernel, shape,
-                  Turns{d.mailbox.of[d.rank], d.mailbox.of[1 - d.rank], p.steps, peers});
+                  Turns{d.mailbox.of[d.rank],
+                        d.mailbox.of[other],
+                        stores_data ? d.counter.of[other] : nullptr,
+                        p.steps,
+                        {{}, d.rank, 2, x.report}});
+  };
+  return v;
+}
+
+Variant signals() {
+  Variant v = turns("signals", "loads", false);
+  v.expected_changes = time(Direction::decreases, 1.1);
+  v.phases = waits(&Phase::signals);
+  return v;
+}
+
+// ---- stored_signals
+//
+// The same, and each turn stores a word of data before its number, as kernels do that have results
+// for each other. Who sees the number has to see the data: a store-release waits until they have
+// come to the other GPU, there and back, before the number leaves.
+
+Variant stored_signals() {
+  Variant v = turns("stored_signals", "signals", true);
+  v.expected_changes = time(Direction::increases, 1.5);
+  v.phases = [](const Problem& p, const DeviceSpec&) {
+    Phase phase;
+    phase.what = "chain";
+    phase.signals = phase.fences = static_cast<int>(p.steps);
+    return std::vector<Phase>{phase};
   };
   return v;
 }
@@ -284,7 +318,12 @@ Family declare() {
         .without_launch();
   };
   f.ceilings = {latency("link_load_latency", "loads"), latency("link_atomic_latency", "atomics"),
-                latency("link_signal_latency", "signals")};
+                latency("link_signal_latency", "signals"),
+                CeilingRows::latency("link_fence_latency", {"stored_signals"}, Mode::warm,
+                                     "metric.chain_steps")
+                    .without("signals", 1),
+                CeilingRows::latency("link_kernel", {"own_loads"}, Mode::warm, "param.steps")
+                    .where("steps", "1")};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.steps % kLines != 0) return std::nullopt;
     return "needs steps that are no multiple of " + std::to_string(kLines) +
@@ -308,6 +347,7 @@ Family declare() {
   f.tolerance_derivation = "Zero: places and numbers.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(own_loads()).variant(loads()).variant(atomics()).variant(signals());
+  f.variant(stored_signals());
   return f;
 }
 

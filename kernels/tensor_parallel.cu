@@ -391,14 +391,15 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
     chunk.rows = even_part(p.m, p.gpus, owner);
     add(chunk, summand, owner == d.rank ? Move<T>{} : to_inbox(p, d, summand, owner));
   }
-  const std::size_t last = steps.all().size();
   Steps sums = inbox_summed(p, d, x, true, summand);
-  for (std::size_t i = last; i-- > 0;) {
+  for (std::size_t i = steps.all().size(); i-- > 0;) {
     if (steps.all()[i].stream != kOfCopies) continue;
     sums.all().front().after = {i};
     break;
   }
-  return steps + sums;
+  for (Step& step : sums.all())
+    steps.add(std::move(step));
+  return steps;
 }
 
 Variant chunks(std::string id, std::string compare_to, Carrier by) {
@@ -453,6 +454,7 @@ Variant with_own_product(std::string id, std::string compare_to) {
 Phase own_product_phase(const Problem& p) {
   Phase phase = product_phase(work(p));
   phase.tensor_path = TensorPath::mma_sync;
+  phase.by_library = false;
   return phase;
 }
 

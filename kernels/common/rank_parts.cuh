@@ -76,8 +76,8 @@ inline void append(Steps& steps, Steps more, int stream, std::size_t after) {
   for (Step& step : more.all()) {
     step.stream = stream;
     step.after = {after};
+    steps.add(std::move(step));
   }
-  steps += std::move(more);
 }
 
 }  // namespace gpuexp

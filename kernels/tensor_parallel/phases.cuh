@@ -35,6 +35,7 @@ inline Work whole_product(const Problem& p) {
 inline Phase product_phase(const Work& w, double share = 1) {
   Phase phase;
   phase.what = "product";
+  phase.by_library = true;
   phase.operations = w.operations;
   for (Operations& operations : phase.operations)
     operations.count *= share;
@@ -56,6 +57,7 @@ inline Phase move_phase(const char* what, LinkUse by, const Traffic& traffic) {
 inline Phase sum_phase(const Problem& p, LinkUse by, const Traffic& traffic) {
   Phase phase = move_phase("sums", by, traffic);
   phase.signals = 1;
+  phase.fences = 1;
   phase.link_loads = by == LinkUse::loads ? 1 : 0;
   phase.memory_loads = 1;                                       // of the epoch
   const std::int64_t read = by == LinkUse::loads ? 0 : p.gpus;  // summands from its own memory

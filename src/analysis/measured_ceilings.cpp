@@ -173,6 +173,11 @@ MeasuredCeilings measured_ceilings(const RecordTable& rows,
   };
   for (const auto& [ceiling, sources] : sources_of(registry, Of::own))
     add(ceiling, reading.best_of(sources));
+  for (const auto& [ceiling, sources] : sources_of(registry, Of::vendor)) {
+    const std::string of_library = "library." + ceiling;
+    if (!find_ceiling_term(of_library)) continue;
+    add(of_library, reading.best_of(sources));
+  }
   for (const auto& [mode, samples_us] : floors_us)
     add(fmt::format("floor_{}", name_of(mode)), floor_of(mode, samples_us));
   return found;

@@ -117,6 +117,8 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::shared_bytes_per_s)};
     append_pipes(t, "", "", false, &Ceilings::ops_per_s);
     append_pipes(t, "mma_sync.", " by mma.sync", true, &Ceilings::mma_sync_ops_per_s);
+    append_pipes(t, "library.", " in a large product by the vendor's library", true,
+                 &Ceilings::library_ops_per_s);
     const std::vector<CeilingTerm> rest{
         term("sm_clock", "MHz", kMega, "SM clock under load", &Ceilings::sm_clock_hz),
         term("dram_latency", "ns", 1, "a load that DRAM answers", &Ceilings::dram_latency_ns),
@@ -171,6 +173,14 @@ const std::vector<CeilingTerm>& ceiling_terms() {
         term("link_signal_latency", "ns", 1,
              "from a store to another GPU's memory until a kernel there has seen it",
              &Ceilings::link_signal_ns),
+        term("link_fence_latency", "ns", 1,
+             "what a signal takes longer behind data that are stored to the same GPU before it",
+             &Ceilings::link_fence_ns),
+        term(
+            "link_kernel", "ns", 1,
+            "in a launch that spans GPUs, a kernel that makes one load from its own L2, from event "
+            "to event",
+            &Ceilings::link_kernel_ns),
         term("link_copy_latency", "ns", 1,
              "a copy of four bytes from another GPU, from event to event", &Ceilings::link_copy_ns),
         term("unit_change", "ns", 1,
@@ -279,6 +289,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
     c.ops_per_s[i] = reached ? reached : peak;
     // mma.sync alone is slower than the fastest way on a device with another way.
     const bool has_wgmma = to.cc_major == from.cc_major;
+    c.library_ops_per_s[i] = product(c.library_ops_per_s[i], by);
     c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;
   }
   return c;

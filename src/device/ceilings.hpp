@@ -44,6 +44,8 @@ struct Ceilings {
   std::array<std::optional<double>, kPipeCount> ops_per_s{};
   /// Tensor pipes driven by mma.sync.
   std::array<std::optional<double>, kPipeCount> mma_sync_ops_per_s{};
+  /// Of a large product by a vendor's library.
+  std::array<std::optional<double>, kPipeCount> library_ops_per_s{};
   // Of one step in a chain of dependent ones, on an otherwise idle device.
   std::optional<double> dram_latency_ns;
   std::optional<double> l2_latency_ns;
@@ -81,7 +83,12 @@ struct Ceilings {
   std::optional<double> link_atomic_ns;        ///< an atomic addition there
   /// From a store until a kernel on the GPU that has the memory has seen it.
   std::optional<double> link_signal_ns;
+  /// What a signal takes longer that has to come behind data which were stored before it.
+  std::optional<double> link_fence_ns;
   std::optional<double> link_copy_ns;  ///< a copy of some bytes, from event to event
+  /// Of a launch that spans GPUs, a kernel that makes one load, which its own L2 answers, from
+  /// event to event.
+  std::optional<double> link_kernel_ns;
   /// From the end of a step to the start of its stream's next on another unit (SMs, copy engines),
   /// or of a copy engine's next of another stream.
   std::optional<double> unit_change_ns;

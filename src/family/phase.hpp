@@ -34,10 +34,12 @@ struct Phase {
   // How often its longest chain waits, one time after the other:
   int signals = 0;          ///< for a word that another rank stores into this one's memory
   int link_loads = 0;       ///< for a load from another rank's memory
+  int fences = 0;           ///< before a signal, for its stores to another rank to be there
   int memory_loads = 0;     ///< for a load from its own, which L2 answers
   double memory_bytes = 0;  ///< read from and written to its own memory
   std::vector<Operations> operations = {};
   TensorPath tensor_path = TensorPath::wgmma;  ///< of those on tensor cores
+  bool by_library = false;                     ///< likewise: a vendor's library makes them
   double sm_share = 1;  ///< of the SMs, that it holds while it runs; copies hold none
   int stream = 0;       ///< Step::stream
   std::vector<std::size_t> after = {};  ///< places of earlier phases that it waits for

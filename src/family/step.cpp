@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace gpuexp {
 
@@ -78,9 +79,21 @@ Steps& Steps::operator+=(Steps next) {
   for (Step& step : next.steps_) {
     for (std::size_t& place : step.after)
       place += before;
-    steps_.push_back(std::move(step));
+    add(std::move(step));
   }
   return *this;
+}
+
+// Whoever launches would wait for nothing.
+std::size_t Steps::add(Step step) {
+  for (const std::size_t place : step.after) {
+    if (place >= steps_.size()) {
+      throw std::logic_error("step " + std::to_string(steps_.size()) + " waits for step " +
+                             std::to_string(place) + ", which is not before it");
+    }
+  }
+  steps_.push_back(std::move(step));
+  return steps_.size() - 1;
 }
 
 std::vector<Shape> Steps::shapes() const {

@@ -235,7 +235,11 @@ class Steps {
   Steps& operator=(Steps&&) noexcept;
   ~Steps();
 
+  /// Appends steps, whose `after` are places among themselves. Throws std::logic_error where one
+  /// waits for a step that is not before it.
   Steps& operator+=(Steps next);
+  /// Appends a step, whose `after` are places here, and returns its place. Throws likewise.
+  std::size_t add(Step step);
   friend Steps operator+(Steps first, Steps next) {
     first += std::move(next);
     return first;

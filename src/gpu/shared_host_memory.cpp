@@ -20,10 +20,21 @@ namespace {
                     DeviceFault::refused);
 }
 
+/// At a multiple of kAlignment: what is at a multiple of it in one process is in all of them.
 unsigned char* mapped(const OwnedDescriptor& descriptor, std::size_t bytes) {
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-  if (at == MAP_FAILED) refuse("mmap", bytes);
-  return static_cast<unsigned char*>(at);
+  constexpr std::size_t kAlignment = SharedHostMemory::kAlignment;
+  void* const reserved = mmap(nullptr, bytes + kAlignment, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) refuse("mmap", bytes);
+  auto* const begin = static_cast<unsigned char*>(reserved);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  unsigned char* const at = begin + (kAlignment - address % kAlignment) % kAlignment;
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor.get(), 0) ==
+      MAP_FAILED)
+    refuse("mmap", bytes);
+  if (at > begin) munmap(begin, static_cast<std::size_t>(at - begin));
+  munmap(at + bytes, static_cast<std::size_t>(begin + kAlignment - at));
+  return at;
 }
 
 }  // namespace

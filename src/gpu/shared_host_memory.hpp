@@ -18,7 +18,10 @@ class SharedHostMemory {
   SharedHostMemory(const SharedHostMemory&) = delete;
   SharedHostMemory& operator=(const SharedHostMemory&) = delete;
 
-  /// Where this process, and its GPU, find the memory of a rank; page aligned.
+  /// Of the memory's first byte, in every process: no less than buffers ask for.
+  static constexpr std::size_t kAlignment = std::size_t{2} << 20;
+
+  /// Where this process, and its GPU, find the memory of a rank.
   unsigned char* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
 
  private:

@@ -56,6 +56,7 @@ class PhaseCosts {
     Alone a;
     a.waits_us = (phase.signals * known(c_.link_signal_ns, phase.signals, "a signal takes") +
                   phase.link_loads * known(c_.link_load_ns, phase.link_loads, "a load takes") +
+                  phase.fences * known(c_.link_fence_ns, phase.fences, "a fence takes") +
                   phase.memory_loads * c_.l2_latency_ns.value_or(0)) /
                  kNanosInMicro;
     a.busy_us[kLinks] = seconds(phase.link_bytes, link_rate(phase, c_), "deliver");
@@ -66,7 +67,9 @@ class PhaseCosts {
         in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
     if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
     for (const Operations& operations : phase.operations) {
-      const Figure rate = c_.ops(operations.pipe, phase.tensor_path);
+      const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
+      const Figure rate =
+          phase.by_library && library ? library : c_.ops(operations.pipe, phase.tensor_path);
       if (!rate) continue;
       const double us = operations.count / *rate * kMicrosPerSecond;
       a.pipes_us[std::string(name_of(operations.pipe))] += us;
@@ -80,7 +83,7 @@ class PhaseCosts {
   double start_us(const Phase& phase, bool is_first) {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
-    if (is_first) return is_copy(phase) ? copy_us : floor_us;
+    if (is_first) return is_copy(phase) ? copy_us : floor_us + more_than_empty_us();
     if (is_copy(phase)) return std::max(0.0, copy_us - floor_us);
     return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
   }
@@ -97,6 +100,14 @@ class PhaseCosts {
     if (bytes <= 0) return 0;
     if (!rate) refusal_ = std::string("what links ") + what + " is not known of this device";
     return rate ? bytes / *rate * kMicrosPerSecond : 0;
+  }
+
+  /// What a kernel that does something takes longer than an empty one: to fetch its code and
+  /// parameters.
+  double more_than_empty_us() const {
+    if (!c_.link_kernel_ns || !c_.floor_warm_us || !c_.l2_latency_ns) return 0;
+    const double us = (*c_.link_kernel_ns - *c_.l2_latency_ns) / kNanosInMicro;
+    return std::max(0.0, us - *c_.floor_warm_us);
   }
 
   Mode mode_;

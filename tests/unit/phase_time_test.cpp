@@ -27,6 +27,8 @@ Ceilings ceilings() {
   c.link_load_ns = 1000;
   c.link_signal_ns = 500;
   c.link_copy_ns = 5000;
+  c.link_fence_ns = 1500;
+  c.library_ops_per_s[static_cast<std::size_t>(Pipe::tensor_bf16_fp32)] = 0.5e15;
   c.ops_per_s[static_cast<std::size_t>(Pipe::tensor_bf16_fp32)] = 1e15;
   return c;
 }
@@ -76,6 +78,31 @@ TEST_CASE("a launch that moves nothing takes its start alone", "[phase_time]") {
   CHECK(warm({phase}).total_us == Approx(3.0));
   CHECK(phase_time({phase}, Mode::cold, device(), ceilings()).total_us == Approx(4.0));
   CHECK(warm({}).total_us == 0);
+}
+
+TEST_CASE("a signal behind data waits for these, and a kernel is more than an empty one") {
+  Phase phase;
+  phase.signals = 2;
+  phase.fences = 2;
+  CHECK(warm({phase}).total_us == Approx(3.0 + 2 * (0.5 + 1.5)));
+  Ceilings c = ceilings();
+  c.link_kernel_ns = 4250;  // of which a load takes 250
+  CHECK(phase_time({phase}, Mode::warm, device(), c).total_us == Approx(4.0 + 2 * (0.5 + 1.5)));
+  CHECK(phase_time({phase}, Mode::cold, device(), c).total_us == Approx(5.0 + 2 * (0.5 + 1.5)));
+}
+
+TEST_CASE("a library's product goes at the library's rate") {
+  Phase by_library = product(10);
+  by_library.by_library = true;
+  CHECK(warm({product(10)}).total_us == Approx(3.0 + 10));
+  CHECK(warm({by_library}).total_us == Approx(3.0 + 20));
+}
+
+TEST_CASE("a phase too short to move the clock ends") {
+  Phase little = product(1e-18);
+  Phase more = product(1e-15);
+  more.stream = 1;
+  CHECK(warm({little, more, product(1)}).total_us < 10);
 }
 
 TEST_CASE("both ways at once links carry less", "[phase_time]") {

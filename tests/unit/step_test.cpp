@@ -89,6 +89,21 @@ TEST_CASE("steps that follow others keep what they wait for") {
   CHECK(both.shapes().empty());
 }
 
+TEST_CASE("a step that is added by itself waits for steps before it, and for no others") {
+  Steps steps = MemsetStep{};
+  Step copy = CopyStep{};
+  copy.after = {0};
+  CHECK(steps.add(copy) == 1);
+  CHECK(steps.all()[1].after == std::vector<std::size_t>{0});
+  copy.after = {2};
+  CHECK_THROWS_WITH(steps.add(copy), "step 2 waits for step 2, which is not before it");
+  // Of steps that are appended, places are among themselves.
+  copy.after = {0};
+  Steps alone = MemsetStep{};
+  alone.all()[0].after = {0};
+  CHECK_THROWS_AS(steps += alone, std::logic_error);
+}
+
 TEST_CASE("a launch over no items is an empty grid") {
   CHECK(grid_stride(0, 10).grid.count() == 0);
   CHECK(grid_stride(257, 10).grid.x == 2);
