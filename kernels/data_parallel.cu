@@ -191,6 +191,7 @@ class StepOf {
 /// How the exchange is made.
 struct Way {
   bool in_buckets;  ///< each bucket's behind its backward pass, in a stream of its own
+  bool is_urgent;   ///< whose blocks go first
   bool is_sharded;  ///< a rank has its part of sums alone, and updates that
   bool by_nccl;
 };
@@ -217,7 +218,7 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
   for (const Bucket& b : buckets(p, p.buckets)) {
     if (b.end == b.first) continue;
     const std::size_t backward = add(step.backward(b), 0);
-    if (way.in_buckets) last = add(exchange(b), 1, {backward});
+    if (way.in_buckets) last = add(exchange(b), way.is_urgent ? kFirstUrgentStream : 1, {backward});
   }
   if (!way.in_buckets) add(exchange(whole), 0);
   if (way.is_sharded) return steps;
@@ -263,7 +264,8 @@ std::vector<Phase> phases(const Problem& p, const Way& way) {
   exchange.link_loads = 1;
   exchange.fences = way.is_sharded ? 0 : 1;
   exchange.memory_bytes = 2 * n * gradient;
-  exchange.sm_share = 0;
+  // Without priority the two take turns. Half of an SM's places are enough for it.
+  exchange.sm_share = way.is_urgent ? 0.5 : 1;
   Phase update;
   update.what = "update";
   const double updated = way.is_sharded ? n / p.gpus : n;
@@ -321,17 +323,29 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
 }
 
 Variant after_backward() {
-  return variant("after_backward", "", {false, false, false});
+  return variant("after_backward", "", {false, false, false, false});
 }
 
 // ---- overlapped
 //
 // Each bucket is exchanged while the backward pass of the next ones runs, in a stream of its own,
-// and the update comes when all have come. The kernels that exchange need a few SMs, which the
-// backward pass then has less of, and get them as blocks of it end.
+// and the update comes when all have come. But the backward pass of the next bucket has begun by
+// then, and its blocks wait for places on the SMs before those of the exchange: these get theirs
+// when the last of the former have begun. The two take turns.
 
 Variant overlapped() {
-  Variant v = variant("overlapped", "after_backward", {true, false, false});
+  Variant v = variant("overlapped", "after_backward", {true, false, false, false});
+  v.expected_changes = time(Direction::unchanged, 1.25);
+  return v;
+}
+
+// ---- prioritized
+//
+// The stream of the exchange has a higher priority: its blocks are next whenever one of the
+// backward pass ends. Both then run at once, the exchange on the few warps that its links need.
+
+Variant prioritized() {
+  Variant v = variant("prioritized", "overlapped", {true, true, false, false});
   v.expected_changes = time(Direction::decreases, 1.1);
   return v;
 }
@@ -345,18 +359,18 @@ Variant overlapped() {
 // bytes cross the links than in an all-reduce.
 
 Variant sharded() {
-  Variant v = variant("sharded", "after_backward", {false, true, false});
+  Variant v = variant("sharded", "after_backward", {false, false, true, false});
   v.expected_changes = time(Direction::unchanged, 1.5);
   return v;
 }
 
-// ---- sharded_overlapped
+// ---- sharded_prioritized
 //
 // Both: each bucket's sum, update and gathering while the backward pass goes on. In a real step the
 // weights of a layer may change as soon as its own backward pass is done.
 
-Variant sharded_overlapped() {
-  Variant v = variant("sharded_overlapped", "sharded", {true, true, false});
+Variant sharded_prioritized() {
+  Variant v = variant("sharded_prioritized", "sharded", {true, true, true, false});
   v.expected_changes = time(Direction::decreases, 1.1);
   return v;
 }
@@ -366,15 +380,15 @@ Variant sharded_overlapped() {
 // after_backward with NCCL's all-reduce.
 
 Variant nccl_after_backward() {
-  return variant("nccl", "after_backward", {false, false, true});
+  return variant("nccl", "after_backward", {false, false, false, true});
 }
 
-// ---- nccl_overlapped
+// ---- nccl_prioritized
 //
-// overlapped with NCCL's, as frameworks do it (Li et al., PyTorch Distributed, VLDB 2020).
+// prioritized with NCCL's, as frameworks do it (Li et al., PyTorch Distributed, VLDB 2020).
 
-Variant nccl_overlapped() {
-  return variant("nccl_overlapped", "overlapped", {true, false, true});
+Variant nccl_prioritized() {
+  return variant("nccl_prioritized", "prioritized", {true, true, false, true});
 }
 
 // ---- inputs
@@ -479,9 +493,9 @@ Family declare() {
       return Tolerance{0x1p-8 * (p.gpus + 1), 0, kRmsSafety * sum_rms(p.gpus + 1, p.dtype), 0};
     return Tolerance{0x1p-24 * (p.gpus + 4), 0, kRmsSafety * sum_rms(p.gpus + 4, p.dtype), 0};
   };
-  f.variant(after_backward()).variant(overlapped());
-  f.variant(sharded()).variant(sharded_overlapped());
-  f.variant(nccl_after_backward()).variant(nccl_overlapped());
+  f.variant(after_backward()).variant(overlapped()).variant(prioritized());
+  f.variant(sharded()).variant(sharded_prioritized());
+  f.variant(nccl_after_backward()).variant(nccl_prioritized());
   return f;
 }
 

@@ -161,7 +161,7 @@ bool is_large(const Problem& p) {
   return p.n >= 1 << 22;
 }
 
-/// Of the rank that has most to do: a kernel, or the copies that it has one behind the other.
+/// Of the rank that has most to do: a kernel, or a copy in a stream for each part.
 std::vector<Phase> phases(const Problem& p, LinkUse by) {
   const Work w = work(p);
   Phase phase;
@@ -170,8 +170,14 @@ std::vector<Phase> phases(const Problem& p, LinkUse by) {
   phase.link_bytes = std::max(w.to_peers, w.from_peers);
   phase.both_ways = p.pattern != Pattern::one_way;
   phase.link_loads = by == LinkUse::copy_engine ? 0 : 1;  // a kernel's stores are answered, too
-  phase.memory_bytes = w.bytes_read + w.bytes_written;
-  return {phase};
+  std::vector<Phase> all{phase};
+  if (by != LinkUse::copy_engine || p.pattern != Pattern::all_pairs) return all;
+  all[0].link_bytes /= p.gpus;
+  for (int part = 1; part < p.gpus; ++part) {
+    all.push_back(all[0]);
+    all.back().stream = part;
+  }
+  return all;
 }
 
 template <class Launch>

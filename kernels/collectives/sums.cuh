@@ -52,8 +52,10 @@ __global__ void __launch_bounds__(kSumBlock) sum_kernel(Share<T> share, RankPeer
     for (int j = 0; j < kElements / 2; ++j)
       total.pairs[j] = narrow<T>(sum[j]);
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (kPushed ? r < peers.ranks : r == peers.rank) store_pack(share.y.of[r] + at, total);
+    // Each begins with itself: at no time do all store to one.
+    for (int j = 0; j < kMostRanks; ++j) {
+      if (j < (kPushed ? peers.ranks : 1))
+        store_pack(share.y.of[(peers.rank + j) % peers.ranks] + at, total);
     }
   }
   // What is left of a pack.

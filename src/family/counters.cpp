@@ -89,9 +89,7 @@ std::vector<SelectedCounter> select_counters(const std::vector<std::string>& nam
   const std::set<std::string_view> wanted(names.begin(), names.end());
   std::vector<SelectedCounter> counters;
   for (const Counter& counter : kCounters) {
-    const bool is_in_all = counter.group != kLinkCounters;
-    if ((is_in_all && wanted.count(kAllCounters)) || wanted.count(counter.group) ||
-        wanted.count(counter.id))
+    if (wanted.count(kAllCounters) || wanted.count(counter.group) || wanted.count(counter.id))
       counters.push_back(selected(counter));
   }
   std::set<std::string> seen;

@@ -44,9 +44,6 @@ struct Counter {
   double bytes_each = 0;  ///< of what sentences give in bytes although it is counted in pieces
 };
 
-/// The group that "all" leaves out.
-inline constexpr std::string_view kLinkCounters = "links";
-
 inline constexpr std::array kCounters{
     // Memory: which bytes and sectors moved between which levels.
     Counter{"dram_read_bytes", "memory", "B", "bytes read from device memory", "read from DRAM",
@@ -219,13 +216,6 @@ inline constexpr std::array kCounters{
             "warps waiting for an instruction", "smsp__warps_issue_stalled_no_instruction.sum",
             "smsp__issue_active.sum", 1,
             "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio"},
-    // Links: what crossed NVLink, headers not counted. By name alone, not among all: GPUs without
-    // NVLink have none.
-    Counter{"link_sent_bytes", kLinkCounters, "B", "bytes sent over NVLink, without headers",
-            "sent over NVLink", "nvltx__bytes_data_user.sum"},
-    Counter{"link_received_bytes", kLinkCounters, "B",
-            "bytes received over NVLink, without headers", "received over NVLink",
-            "nvlrx__bytes_data_user.sum"},
 };
 
 /// The groups of kCounters, in their order, each once.

@@ -194,6 +194,10 @@ inline constexpr int kDefaultStream = -1;
 /// Those from here downwards block with the legacy stream; those above it do not.
 inline constexpr int kFirstBlockingStream = -2;
 
+/// Blocks of kernels in these and those above start before blocks of others that wait for a place,
+/// too (CUDA C++ Programming Guide, "Stream Priorities").
+inline constexpr int kFirstUrgentStream = 1000;
+
 struct Step {
   std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep, PrefetchStep, AdviseStep, HostReadStep>
       action;

@@ -404,7 +404,9 @@ class CudaExecutor final : public Executor,
     constexpr double kEnoughUs = 1000;
     clear_state(problem, variant, mode);
     const double us = timed_launch_us(problem, false, variant, mode);
-    return std::clamp(static_cast<int>(kEnoughUs / us), 1, kMost);
+    const int launches = std::clamp(static_cast<int>(kEnoughUs / us), 1, kMost);
+    // Ranks that launch more often than others would wait for these.
+    return spans(problem) ? static_cast<int>(peers_->exchange().from_first(launches)) : launches;
   }
 
   HardwareCounters& counters() {

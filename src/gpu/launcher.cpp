@@ -100,9 +100,7 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     const Step& step = steps_.all()[i];
     if (step.stream != 0 && step.stream != kDefaultStream) {
-      other_streams_.try_emplace(step.stream, step.stream <= kFirstBlockingStream
-                                                  ? cudaStreamDefault
-                                                  : cudaStreamNonBlocking);
+      add_stream(step.stream);
     }
     for (const std::size_t place : step.after)
       done_.try_emplace(place);
@@ -120,6 +118,18 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
   if (!other_numbers_.empty()) start_ = std::make_unique<CudaEvent>();
   if (submission_ != Submission::one_by_one)
     graph_ = std::make_unique<CapturedLaunches>(stream, [&] { enqueue_each(); });
+}
+
+void PreparedSteps::add_stream(int number) {
+  if (number < kFirstUrgentStream) {
+    other_streams_.try_emplace(
+        number, number <= kFirstBlockingStream ? cudaStreamDefault : cudaStreamNonBlocking);
+    return;
+  }
+  int least = 0;
+  int greatest = 0;
+  GPUEXP_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  other_streams_.try_emplace(number, cudaStreamNonBlocking, greatest);
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {

@@ -53,6 +53,7 @@ class PreparedSteps {
     cudaLaunchConfig_t config{};
   };
 
+  void add_stream(int number);
   void prepare(const KernelStep& step, Kernel& kernel) const;
   void enqueue_step(std::size_t place) const;
   cudaStream_t stream_of(std::size_t place) const;

@@ -48,6 +48,9 @@ class CudaStream {
   // libraries may use that one.
   CudaStream() : CudaStream(cudaStreamNonBlocking) {}
   explicit CudaStream(unsigned flags) { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags)); }
+  CudaStream(unsigned flags, int priority) {
+    GPUEXP_CUDA(cudaStreamCreateWithPriority(&stream_, flags, priority));
+  }
   ~CudaStream() {
     if (stream_) GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
   }

@@ -84,9 +84,14 @@ class PhaseCosts {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
     if (is_first) return is_copy(phase) ? copy_us : floor_us + more_than_empty_us();
+    // Behind a step of another stream, which an event tells of.
+    if (!phase.after.empty()) return change_us();
     if (is_copy(phase)) return std::max(0.0, copy_us - floor_us);
     return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
   }
+
+  /// What it takes to go on in another stream, or on another unit.
+  double change_us() const { return c_.unit_change_ns.value_or(0) / kNanosInMicro; }
 
   const std::string& refusal() const { return refusal_; }
 
@@ -243,8 +248,10 @@ PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSp
   std::erase_if(by_resource, [](const auto& term) { return term.second == 0; });
   time.terms = longest_first(by_resource);
   time.timeline = PhaseSchedule(phases, std::move(alone), std::move(starts_us)).run();
+  // What is behind the launch waits for all of its streams.
   for (const StepTime& phase : time.timeline)
-    time.total_us = std::max(time.total_us, phase.end_us);
+    time.total_us =
+        std::max(time.total_us, phase.end_us + (phase.stream == 0 ? 0 : costs.change_us()));
   return time;
 }
 
