@@ -252,7 +252,6 @@ Variant ring() {
     return std::vector<Phase>{phase};
   };
   v.expected_changes = {{std::string(kTimeColumn), Direction::unchanged, 1.25, is_long}};
-  v.shown_at = {{"n", std::int64_t{1} << 26}};
   v.unsupported = only_all_reduce;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return p.dtype == DataType::bf16 ? ring_steps<__nv_bfloat16>(p, d, x)

@@ -169,10 +169,10 @@ class StepOf {
     constexpr std::int64_t kBlocksPerSm = 8;
     Shape shape;
     shape.block = {kBlock, 1, 1};
-    shape.grid = {std::min<std::int64_t>(ceil_div(update.end - update.first, kBlock),
-                                         kBlocksPerSm * x_.device.sm_count),
+    shape.grid = {std::clamp<std::int64_t>(ceil_div(update.end - update.first, kBlock), 1,
+                                           kBlocksPerSm * x_.device.sm_count),
                   1, 1};
-    shape.tile = {ceil_div(p_.n, std::max<std::int64_t>(shape.grid.x, 1)), 1, 1};
+    shape.tile = {ceil_div(p_.n, shape.grid.x), 1, 1};
     return launch(update_kernel<T>, shape, update, static_cast<const T*>(sum_of(d_.rank)));
   }
 

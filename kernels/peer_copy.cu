@@ -383,16 +383,15 @@ Variant copy_engine() {
 
 constexpr std::int64_t kSlots = 4;  // chunks that are under way
 
-/// Words of a chunk: few enough chunks that a stream holds all of a launch's steps, and copies long
-/// enough to hide what lies between them.
+/// Words of a chunk: long enough to hide what lies between copies, and no more chunks than a stream
+/// holds steps.
 std::int64_t chunk_words(const Problem& p) {
   constexpr std::int64_t kLeast = 1 << 18;
   constexpr std::int64_t kMostChunks = 96;
   return std::max(kLeast, ceil_div(p.n, kMostChunks));
 }
 
-/// What each GPU has in the host's memory to tell the other: launches that it has ended, and the
-/// chunks that it has sent and received, counted on over all launches.
+/// What each GPU tells the other in the host's memory, counted on over all launches.
 enum Progress { launches_ended, chunks_sent, chunks_received, kProgressWords };
 
 struct Turn {
@@ -434,6 +433,8 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
             0,
             static_cast<std::uint32_t>(chunks),
             {{}, d.rank, 2, x.report}};
+  Shape shape;
+  shape.tile = {p.n, 1, 1};
   Steps steps;
   std::map<int, std::size_t> last;  // of each stream
   const auto add = [&](Step step, int stream) {
@@ -446,7 +447,7 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
     turn.now = static_cast<std::uint32_t>(now);
     turn.waits_for = waits_for;
     turn.until = static_cast<std::uint32_t>(std::max<std::int64_t>(until, 0));
-    add(launch(turn_kernel, Shape{}, turn).all().front(), stream);
+    add(launch(turn_kernel, shape, turn).all().front(), stream);
   };
   const auto bytes = [&](std::int64_t chunk) { return 4 * std::min(words, p.n - chunk * words); };
   const auto slot = [&](std::int64_t chunk) { return chunk % kSlots * words; };
@@ -460,13 +461,12 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
     if (c == chunks) return;
     add(CopyStep{d.out.of[d.rank] + c * words, d.staging.of[other] + slot(c), bytes(c)}, 2);
   };
-  // A chunk is received behind the next one's sending: who executes steps one by one comes to an
-  // end, too.
+  // Received behind the next one's sending: who executes steps one by one comes to an end, too.
   for (std::int64_t c = 0; c <= chunks + 1; ++c) {
     if (sends && c <= chunks) send(c);
     if (receives && c > 0) receive(c - 1);
   }
-  Step end = launch(end_kernel, Shape{}, turn.own).all().front();
+  Step end = launch(end_kernel, shape, turn.own).all().front();
   for (const auto& [stream, place] : last)
     end.after.push_back(place);
   steps.add(std::move(end));

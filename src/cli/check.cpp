@@ -36,8 +36,6 @@ ExpectedBands bands_of(const DeviceSpecFile& listed, bool of_links) {
   std::erase_if(bands, [&](const auto& band) {
     return is_of_links(*find_ceiling_term(band.first)) != of_links;
   });
-  // A machine of two has no more pairs than that one.
-  if (!of_links) bands.erase("link_all");
   return bands;
 }
 

@@ -38,6 +38,9 @@ std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& dev
       if (!pair) continue;
       link.run = run_ceilings(context, *pair, "links");
       link.run.file.links_to = link.peer.uuid;
+      std::erase_if(link.run.file.measured, [](const auto& ceiling) {
+        return !is_of_links(*find_ceiling_term(ceiling.first));
+      });
       report_missing(link.run);
     }
     links.push_back(std::move(link));

@@ -149,7 +149,7 @@ TEST_CASE("who holds SMs takes them from others", "[phase_time]") {
   CHECK(together > alone + 5);
   CHECK(together < alone + 12);
   pushing.sm_share = 0;
-  CHECK(warm({product(30), pushing}).total_us == Approx(3 + 2 + 30.0));
+  CHECK(warm({product(30), pushing}).total_us == Approx(2 + 30.0 + 2));
 }
 
 TEST_CASE("two that use the links share them", "[phase_time]") {
