@@ -362,7 +362,7 @@ std::vector<LaunchCounts> MachineExecutor::count_on(int gpus,
     all[i].kernels.clear();
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
       for (KernelCounts kernel : of_ranks[rank].at(i).kernels) {
-        kernel.kernel = fmt::format("rank {}", rank);
+        kernel.kernel = fmt::format("rank_{}", rank);
         all[i].kernels.push_back(std::move(kernel));
       }
     }

@@ -91,7 +91,8 @@ class SeveralGpusTest(unittest.TestCase):
         counts = [count for count in (2, 3, 4, 8) if count <= gpus()]
         for family, choices in FAMILIES.items():
             zipped = [axes for axes in ZIPPED if set(axes) <= set(choices)]
-            config = self.config(family=family, axes={"gpus": counts, **choices}, zip=zipped, modes=["warm", "cold"])
+            zips = {"zip": zipped} if zipped else {}
+            config = self.config(family=family, axes={"gpus": counts, **choices}, modes=["warm", "cold"], **zips)
             result = subprocess.run([GPUEXP, "run", config, "--out", self.folder / family, "--quiet"], capture_output=True, text=True, check=False)
             self.assertEqual(result.returncode, 0, result.stderr)
             passed = [row for row in self.rows(family) if row["status"] == "passed"]

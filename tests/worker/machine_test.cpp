@@ -125,7 +125,7 @@ TEST_CASE("what ranks count in a launch is told rank by rank") {
   for (int i = 0; i < 2; ++i) {
     REQUIRE(counts[i].kernels.size() == 3);
     for (int rank = 0; rank < 3; ++rank) {
-      CHECK(counts[i].kernels[rank].kernel == "rank " + std::to_string(rank));
+      CHECK(counts[i].kernels[rank].kernel == "rank_" + std::to_string(rank));
       CHECK(counts[i].kernels[rank].values == std::vector{100.0 + rank});
     }
   }
