@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what each of several GPUs has and sends: in single steps between two, in all-reduces, and in shared products.
+"""Draws what each of several GPUs has and sends: in single steps between two, in all-reduces, in shared products and in training.
 
 usage: plot_ranks.py --out-dir FOLDER [--only NAME]
 
 Pictures for docs/lessons, made from the algorithms and from no measurement: timeline_peer_copy (who waits for whom),
-lanes_collectives (which summands each GPU has after each step) and lanes_tensor_parallel (which part of a product each GPU makes,
-and what it leaves).
+lanes_collectives (which summands each GPU has after each step), lanes_tensor_parallel (which part of a product each GPU makes,
+and what it leaves) and timeline_data_parallel (when gradients are exchanged).
 
 Needs pandas and matplotlib. Exit codes: 0 drawn; 2 what was given cannot be drawn.
 """
@@ -231,7 +231,74 @@ def lanes_tensor_parallel():
     return titled(figure, "One product on four GPUs: what each reads, and what it leaves")
 
 
-PICTURES = {picture.__name__: picture for picture in (timeline_peer_copy, lanes_collectives, lanes_tensor_parallel)}
+# ---- steps of training
+
+
+BUCKETS = 4
+# Units of time, as long as one can tell the parts apart: of a bucket's backward pass, its exchange, and of all updates.
+BACKWARD, EXCHANGE, UPDATE = 1.0, 0.8, 0.9
+UNITS = ["SMs: backward, update", "links: exchange"]
+
+
+def after_backward():
+    ends = BUCKETS * BACKWARD
+    last = ends + BUCKETS * EXCHANGE
+    return [(0, i * BACKWARD, BACKWARD, f"B{i}") for i in range(BUCKETS)] + [
+        (1, ends, last - ends, "all-reduce of all"),
+        (0, last, UPDATE, "update"),
+    ]
+
+
+def overlapped():
+    """Blocks of an exchange get places when those of the next bucket's backward pass have begun: the two take turns."""
+    parts, now = [(0, 0, BACKWARD, "B0")], BACKWARD
+    for i in range(1, BUCKETS):
+        parts += [(0, now, BACKWARD, f"B{i}"), (1, now + BACKWARD, EXCHANGE, f"{i - 1}")]
+        now += BACKWARD + EXCHANGE
+    return parts + [(1, now, EXCHANGE, f"{BUCKETS - 1}"), (0, now + EXCHANGE, UPDATE, "update")]
+
+
+def prioritized():
+    """Blocks of an exchange are next; the backward pass of other buckets goes on beside it, a little slower."""
+    slower = 1.1 * BACKWARD
+    begins = [0] + [BACKWARD + i * slower for i in range(BUCKETS - 1)]
+    ends = begins[1:] + [begins[-1] + slower]
+    parts = [(0, begin, end - begin, f"B{i}") for i, (begin, end) in enumerate(zip(begins, ends))]
+    parts += [(1, end, EXCHANGE, f"{i}") for i, end in enumerate(ends)]
+    return parts + [(0, ends[-1] + EXCHANGE, UPDATE, "update")]
+
+
+def sharded_prioritized():
+    """A bucket's sums stay in parts, each GPU updates its part, and the weights go to all."""
+    parts = [part for part in prioritized() if part[3].startswith("B")]
+    for i, (_, begin, length, _) in enumerate(list(parts)):
+        parts += [(1, begin + length, EXCHANGE / 2, f"{i}"), (1, begin + length + EXCHANGE / 2 + 0.06, EXCHANGE / 2, f"w{i}")]
+    return parts
+
+
+def timeline_data_parallel():
+    rows = [after_backward, overlapped, prioritized, sharded_prioritized]
+    figure, axes = plt.subplots(len(rows), 1, figsize=(10.5, 1.45 * len(rows) + 0.6), layout="constrained", sharex=True)
+    for ax, row in zip(axes, rows):
+        for unit, begin, length, text in row():
+            ax.add_patch(Rectangle((begin, unit + 0.1), length - 0.03, 0.8, facecolor=PALETTE[2 if text == "update" else unit],
+                                   alpha=0.8, edgecolor="none"))  # fmt: skip
+            ax.text(begin + length / 2, unit + 0.5, text, ha="center", va="center", fontsize=9, color="white")
+        ax.set_title(row.__name__)
+        ax.set_ylim(2, 0)
+        ax.set_xlim(0, BUCKETS * (BACKWARD + EXCHANGE) + UPDATE)
+        bare(ax)
+        ax.set_yticks([0.5, 1.5], UNITS, fontsize=9)
+        ax.tick_params(length=0)
+    says = "time, in no measured proportion; B: backward pass of a bucket, digits: its exchange, w: its weights"
+    axes[-1].set_xlabel(says, color=GREY)
+    return titled(figure, "A step of training on several GPUs: when gradients are exchanged")
+
+
+PICTURES = {
+    picture.__name__: picture
+    for picture in (timeline_peer_copy, lanes_collectives, lanes_tensor_parallel, timeline_data_parallel)
+}
 
 
 def main():
