@@ -23,6 +23,8 @@ FAMILIES = {
         "operation": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "shift"],
         "dtype": ["fp32", "bf16"],
     },
+    "peer_latency": {"steps": [1, 2, 33, 4097]},
+    "data_parallel": {"n": SIZES, "buckets": [1, 3], "cost": [0, 5], "dtype": ["fp32", "bf16"]},
     "tensor_parallel": {
         "m": [1, 24, 65, 264, 1024], "n": [3, 9, 130, 136, 1032], "k": [1, 40, 75, 72, 520],
         "split": ["rows", "columns", "k", "grid"],

@@ -161,7 +161,7 @@ struct LostWorker : WorkerProcess {
 
 TEST_CASE("what ends the run comes before the worker that ended first") {
   SpanRun b(2);
-  b.machine.start = [](int rank) { return std::make_unique<LostWorker>(rank); };
+  b.machine.start = [](int rank, const Environment&) { return std::make_unique<LostWorker>(rank); };
   CHECK_THROWS_AS(b.run(), JobLost);
 }
 
