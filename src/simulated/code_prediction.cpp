@@ -71,6 +71,9 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
   launch.steps = problem.steps(variant);
   launch.refusal = simulator.refusal(launch.steps);
   if (launch.refusal.empty()) launch.refusal = variant.without_time;
+  // Its kernels would wait for other ranks.
+  if (launch.refusal.empty() && variant.phases)
+    launch.refusal = "its time is predicted from phases";
   if (!launch.refusal.empty()) return launch;
   if (variant.timing == Timing::host_clock) {
     try {
