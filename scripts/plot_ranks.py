@@ -258,26 +258,27 @@ def overlapped():
     return parts + [(1, now, EXCHANGE, f"{BUCKETS - 1}"), (0, now + EXCHANGE, UPDATE, "update")]
 
 
-def prioritized():
-    """Blocks of an exchange are next; the backward pass of other buckets goes on beside it, a little slower."""
-    slower = 1.1 * BACKWARD
-    begins = [0] + [BACKWARD + i * slower for i in range(BUCKETS - 1)]
-    ends = begins[1:] + [begins[-1] + slower]
+def beside(slower, longer):
+    """Both run at once: backward passes beside an exchange take `slower` times as long, and an exchange `longer`."""
+    begins = [0] + [BACKWARD + i * slower * BACKWARD for i in range(BUCKETS - 1)]
+    ends = begins[1:] + [begins[-1] + slower * BACKWARD]
     parts = [(0, begin, end - begin, f"B{i}") for i, (begin, end) in enumerate(zip(begins, ends))]
-    parts += [(1, end, EXCHANGE, f"{i}") for i, end in enumerate(ends)]
-    return parts + [(0, ends[-1] + EXCHANGE, UPDATE, "update")]
+    parts += [(1, end, longer * EXCHANGE, f"{i}") for i, end in enumerate(ends[:-1])]
+    return parts + [(1, ends[-1], EXCHANGE, f"{BUCKETS - 1}"), (0, ends[-1] + EXCHANGE, UPDATE, "update")]
 
 
-def sharded_prioritized():
-    """A bucket's sums stay in parts, each GPU updates its part, and the weights go to all."""
-    parts = [part for part in prioritized() if part[3].startswith("B")]
-    for i, (_, begin, length, _) in enumerate(list(parts)):
-        parts += [(1, begin + length, EXCHANGE / 2, f"{i}"), (1, begin + length + EXCHANGE / 2 + 0.06, EXCHANGE / 2, f"w{i}")]
-    return parts
+def prioritized():
+    """The exchange's blocks are next, and hold half of the places on the SMs as long as it runs."""
+    return beside((BACKWARD + EXCHANGE) / BACKWARD, (BACKWARD + EXCHANGE) / EXCHANGE * 0.95)
+
+
+def nccl_prioritized():
+    """Its few blocks leave the SMs to the backward pass."""
+    return beside(1.1, 1)
 
 
 def timeline_data_parallel():
-    rows = [after_backward, overlapped, prioritized, sharded_prioritized]
+    rows = [after_backward, overlapped, prioritized, nccl_prioritized]
     figure, axes = plt.subplots(len(rows), 1, figsize=(10.5, 1.45 * len(rows) + 0.6), layout="constrained", sharex=True)
     for ax, row in zip(axes, rows):
         for unit, begin, length, text in row():
@@ -290,7 +291,7 @@ def timeline_data_parallel():
         bare(ax)
         ax.set_yticks([0.5, 1.5], UNITS, fontsize=9)
         ax.tick_params(length=0)
-    says = "time, in no measured proportion; B: backward pass of a bucket, digits: its exchange, w: its weights"
+    says = "time, in no measured proportion; B: backward pass of a bucket, digits: its exchange"
     axes[-1].set_xlabel(says, color=GREY)
     return titled(figure, "A step of training on several GPUs: when gradients are exchanged")
 
