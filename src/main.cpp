@@ -5,6 +5,9 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,7 +60,10 @@ ExitCode run(int argc, char** argv) {
 
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
-  Context context{registry, gpuexp::KernelResources(table, count), {argv, argv + argc}, {}};
+  // Results are passed on: where the program lay is nobody's business.
+  std::vector<std::string> command{"gpuexp"};
+  if (argc > 1) command.insert(command.end(), argv + 1, argv + argc);
+  Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
   gpuexp::cli::CommandLine line(
       "Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp",
       std::string(gpuexp::build_info::version));
