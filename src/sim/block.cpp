@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -138,6 +139,10 @@ void IdleRounds::add(const Round& round, std::uint64_t phases) {
                 "all warps wait for phases of mbarriers that never end, or sleep in loops");
 }
 
+void let_others_run(const Round& round, const GlobalMemory& memory) {
+  if (memory.is_shared() && round.any_ran && !round.any_goes_on) std::this_thread::yield();
+}
+
 void Block::run() {
   IdleRounds idle;
   for (;;) {
@@ -145,6 +150,7 @@ void Block::run() {
     if (!round.any_left) return;
     if (!round.any_ran && !release_barriers()) report_barrier();
     idle.add(round, phases_ended_);
+    let_others_run(round, *launch.global);
   }
 }
 
@@ -157,6 +163,7 @@ Round Block::run_round() {
     round.any_ran = true;
     run(*warp);
     round.any_works |= !warp->waits;
+    round.any_goes_on |= !warp->ends_turn;
   }
   return round;
 }

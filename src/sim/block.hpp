@@ -110,9 +110,10 @@ struct SharedPlace {
 
 /// What the warps of a block, or of several, did one after the other.
 struct Round {
-  bool any_left = false;   ///< that has not exited
-  bool any_ran = false;    ///< and did not wait for others
-  bool any_works = false;  ///< and did more than look whether what it waits for is there
+  bool any_left = false;     ///< that has not exited
+  bool any_ran = false;      ///< and did not wait for others
+  bool any_works = false;    ///< and did more than look whether what it waits for is there
+  bool any_goes_on = false;  ///< and did not end its turn with a look at what others may write
 };
 
 /// Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
@@ -126,6 +127,11 @@ class IdleRounds {
   std::uint64_t phases_ = 0;
   int count_ = 0;
 };
+
+/// After a round in which all warps looked at what other threads of the host may write, which
+/// execute kernels in the same memory, those go first. Two of one core would else look in vain for
+/// as long as the host lets a thread run, each time that they take turns.
+void let_others_run(const Round& round, const GlobalMemory& memory);
 
 /// From this bit on, an address of shared memory has the rank in the cluster of the block that it
 /// is of: LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.

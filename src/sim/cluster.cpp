@@ -45,6 +45,7 @@ void Cluster::run() {
     if (!round.any_left) return;
     if (!round.any_ran && !release_barrier()) report_barrier();
     idle.add(round, phases_ended());
+    let_others_run(round, *blocks_.front()->launch.global);
   }
 }
 
@@ -55,6 +56,7 @@ Round Cluster::run_round() {
     all.any_left |= round.any_left;
     all.any_ran |= round.any_ran;
     all.any_works |= round.any_works;
+    all.any_goes_on |= round.any_goes_on;
     if (round.any_left && block->has_exited()) block->check_end();
     // A block whose barrier is complete goes on, whatever the others do.
     if (round.any_left && !round.any_ran) all.any_ran |= block->release_barriers();

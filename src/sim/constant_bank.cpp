@@ -142,15 +142,6 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   }
 }
 
-std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability) {
-  return std::span(launch.constants).subspan(layout_of(compute_capability).parameters);
-}
-
-bool reads_parameter_address(const Program& program, int compute_capability) {
-  const Layout& layout = layout_of(compute_capability);
-  return layout.clusters && reads(program, layout.clusters->parameters_address);
-}
-
 bool has_fixed_clusters(const Program& program, int compute_capability) {
   const bool has_barrier =
       std::any_of(program.listed.begin(), program.listed.end(),

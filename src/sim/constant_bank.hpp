@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,12 +15,6 @@ namespace gpuexp::sim {
 /// addresses, and its arguments, at the offsets that ptxas gives them for this compute capability
 /// (80 for 8.0); and where tensor maps are among these.
 void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability);
-
-/// Its arguments among its constants.
-std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability);
-
-/// Whether code asks for the parameters' address, as it does of tensor maps.
-bool reads_parameter_address(const Program& program, int compute_capability);
 
 /// Whether code comes to the cluster's barrier without asking whether there is one, as that of
 /// kernels with __cluster_dims__.

@@ -188,10 +188,25 @@ void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
   if (stores_) stores_->mark(offset_of(address), bytes);
 }
 
-void GlobalBuffer::set_written(std::uint64_t address, std::size_t bytes) {
+void GlobalBuffer::mark_range(std::uint64_t address, std::size_t bytes) {
+  if (written_) written_->set(offset_of(address), bytes, true);
+}
+
+void GlobalBuffer::mark_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
+                           std::size_t bytes) {
   if (!written_) return;
+  std::size_t known = 0;
+  for (const auto& [first, end] : from.written_of(at, bytes)) {
+    written_->set(offset_of(address + known), first - known, false);
+    written_->set(offset_of(address + first), end - first, true);
+    known = end;
+  }
+  written_->set(offset_of(address + known), bytes - known, false);
+}
+
+void GlobalBuffer::set_written(std::uint64_t address, std::size_t bytes) {
   if (bytes == end_ - begin_) return written_.reset();
-  written_->set(offset_of(address), bytes, true);
+  mark_range(address, bytes);
 }
 
 void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
@@ -205,21 +220,25 @@ void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
 
 void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                           std::size_t bytes) {
-  if (from.is_written()) return set_written(address, bytes);
-  std::vector<std::pair<std::size_t, std::size_t>> written;  // before the range is poisoned, which
-                                                             // may be part of `from`
-  from.for_written([&](std::size_t first, std::size_t end) {
-    const std::size_t begin = at - from.begin_;
-    first = std::max(first, begin);
-    end = std::min(end, begin + bytes);
-    if (first < end) written.emplace_back(first - begin, end - begin);
-  });
-  // Others may read the marks meanwhile that are there already.
+  // Before the range is poisoned, which may be part of `from`.
+  const auto written = from.written_of(at, bytes);
   if (written.size() == 1 && written.front() == std::pair(std::size_t{0}, bytes))
     return set_written(address, bytes);
   set_poison(address, bytes);
   for (const auto& [first, end] : written)
     set_written(address + first, end - first);
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> GlobalBuffer::written_of(std::uint64_t address,
+                                                                          std::size_t bytes) const {
+  std::vector<std::pair<std::size_t, std::size_t>> written;
+  const std::size_t begin = address - begin_;
+  for_written([&](std::size_t first, std::size_t end) {
+    first = std::max(first, begin);
+    end = std::min(end, begin + bytes);
+    if (first < end) written.emplace_back(first - begin, end - begin);
+  });
+  return written;
 }
 
 void GlobalBuffer::settle() {
@@ -251,7 +270,11 @@ void GlobalMemory::poison(const void* begin, std::size_t bytes) {
 void GlobalMemory::note_fill(const void* to, std::size_t bytes) {
   for (GlobalBuffer& buffer : buffers_) {
     for_overlap(buffer, address_of(to), bytes, [&](std::uint64_t address, std::size_t part) {
-      buffer.set_written(address, part);
+      if (is_shared_) {
+        buffer.mark_range(address, part);
+      } else {
+        buffer.set_written(address, part);
+      }
       buffer.note_store();
     });
   }
@@ -261,8 +284,13 @@ void GlobalMemory::note_copy(const void* to, const void* from, std::size_t bytes
   GlobalBuffer* const target = find(address_of(to), bytes);
   const GlobalBuffer* const source = find(address_of(from), bytes);
   if (!target || !source) return note_fill(to, bytes);
+  if (bytes == 0) return;
   target->note_store();
-  target->set_as(address_of(to), *source, address_of(from), bytes);
+  if (is_shared_) {
+    target->mark_as(address_of(to), *source, address_of(from), bytes);
+  } else {
+    target->set_as(address_of(to), *source, address_of(from), bytes);
+  }
 }
 
 void GlobalMemory::set_constant(const void* begin) {
@@ -309,20 +337,20 @@ bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
   return true;
 }
 
-void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes, bool at_once) {
+void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes) {
   const HostLoop loop = loop_over_bytes(to, bytes, [to, value](std::size_t at, std::size_t count) {
     std::memset(static_cast<std::byte*>(to) + at, value, count);
   });
-  if (!at_once && bytes >= kLeastLate && fill_from({}, loop)) return;
+  if (!is_shared_ && bytes >= kLeastLate && fill_from({}, loop)) return;
   prepare_to_write(range_of(to, bytes));
   std::memset(to, value, bytes);
   note_fill(to, bytes);
 }
 
-void GlobalMemory::copy(void* to, const void* from, std::size_t bytes, bool at_once) {
+void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
   const GlobalBuffer* const source = find(address_of(from), bytes);
   const GlobalBuffer* const target = find(address_of(to), bytes);
-  const bool may_wait = !at_once && source && source != target && source->is_constant();
+  const bool may_wait = !is_shared_ && source && source != target && source->is_constant();
   const HostLoop loop =
       loop_over_bytes(to, bytes, [this, to, from](std::size_t at, std::size_t count) {
         const std::byte* const first = static_cast<const std::byte*>(from) + at;

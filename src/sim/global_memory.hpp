@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/fault.hpp"
@@ -86,10 +87,16 @@ class GlobalBuffer {
   void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
   /// A kernel stores. `bytes` is 1, 2, 4, 8 or 16, and divides the address.
   void mark(std::uint64_t address, std::size_t bytes);
+  /// Any range of it.
+  void mark_range(std::uint64_t address, std::size_t bytes);
+  /// Of the marks of `from`, as they are, where a copy took its bytes. A buffer that is written as
+  /// a whole stays so: others may read meanwhile that it has no marks.
+  void mark_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
+               std::size_t bytes);
   /// Any range of it, while no kernel runs.
   void set_written(std::uint64_t address, std::size_t bytes);
   void set_poison(std::uint64_t address, std::size_t bytes);
-  /// Of the marks of `from`, as they are, where a copy took its bytes. While no kernel runs.
+  /// As mark_as(), while no kernel runs.
   void set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at, std::size_t bytes);
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
@@ -146,6 +153,9 @@ class GlobalBuffer {
   void for_stored(const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
  private:
+  /// What of the range is written, from its begin on: first bytes and ends.
+  std::vector<std::pair<std::size_t, std::size_t>> written_of(std::uint64_t address,
+                                                              std::size_t bytes) const;
   /// Counted from origin_.
   std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
   void for_marked(const ByteMarks& marks,
@@ -175,6 +185,10 @@ class GlobalMemory {
   void note_copy(const void* to, const void* from, std::size_t bytes);
   /// To be called between kernels: later ones need not look bytes up in buffers that are full.
   void settle();
+  /// From now on, or no more: other threads execute kernels in this memory while one fills and
+  /// copies. All is made then at once, and no buffer comes or goes, nor its marks as a whole.
+  void set_shared(bool is_shared) { is_shared_ = is_shared; }
+  bool is_shared() const { return is_shared_; }
 
   /// Kernels do not store to the buffer that begins there.
   void set_constant(const void* begin);
@@ -183,10 +197,9 @@ class GlobalMemory {
   /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
   /// writes outside of every buffer, or what it reads kernels may change before.
   bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {});
-  /// Fills and copies of bytes, likewise where they are large; or at once, where other threads
-  /// execute kernels in this memory.
-  void set(void* to, unsigned char value, std::size_t bytes, bool at_once = false);
-  void copy(void* to, const void* from, std::size_t bytes, bool at_once = false);
+  /// Fills and copies of bytes, likewise where they are large.
+  void set(void* to, unsigned char value, std::size_t bytes);
+  void copy(void* to, const void* from, std::size_t bytes);
   /// So that the host may read a range, or all there is.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
@@ -209,6 +222,7 @@ class GlobalMemory {
   void prepare_to_write(const AddressRange& range);
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
+  bool is_shared_ = false;
 };
 
 }  // namespace gpuexp::sim

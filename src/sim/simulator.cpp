@@ -45,24 +45,6 @@ std::string map_refusal(const PackedArguments& arguments) {
   return "";
 }
 
-/// Parameters that a kernel may read by their address, while it runs.
-class ParameterBuffer {
- public:
-  ParameterBuffer(GlobalMemory& memory, std::span<std::byte> bytes)
-      : memory_(memory), bytes_(bytes) {
-    if (!bytes_.empty()) memory_.add(bytes_.data(), bytes_.size(), "parameters");
-  }
-  ~ParameterBuffer() {
-    if (!bytes_.empty()) memory_.remove(bytes_.data());
-  }
-  ParameterBuffer(const ParameterBuffer&) = delete;
-  ParameterBuffer& operator=(const ParameterBuffer&) = delete;
-
- private:
-  GlobalMemory& memory_;
-  std::span<std::byte> bytes_;
-};
-
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
@@ -115,7 +97,7 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
         executions.push_back(run(*kernel, sampling));
       }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
-      memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes), is_shared);
+      memory_.set(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
       copy_rows(*copy);
     }
@@ -127,7 +109,7 @@ void Simulator::copy_rows(const CopyStep& copy) {
   for (std::int64_t row = 0; row < copy.rows; ++row) {
     memory_.copy(static_cast<char*>(copy.to) + row * copy.to_pitch,
                  static_cast<const char*>(copy.from) + row * copy.from_pitch,
-                 static_cast<std::size_t>(copy.bytes), is_shared);
+                 static_cast<std::size_t>(copy.bytes));
   }
 }
 
@@ -165,9 +147,8 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   Program program = decode(code);
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
-  const bool by_address = reads_parameter_address(program, compute_capability_);
   const bool fixed = has_fixed_clusters(program, compute_capability_);
-  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), by_address, fixed});
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), fixed});
   return *kernel;
 }
 
@@ -186,9 +167,6 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   set_constants(launch, step, compute_capability_);
-  const ParameterBuffer parameters(memory_, kernel.reads_parameter_address
-                                                ? parameters_of(launch, compute_capability_)
-                                                : std::span<std::byte>{});
   if (kernel.program.has_constant_operands)
     launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;
@@ -204,7 +182,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   GridRun grid(launch, threads, stop);
   try {
     KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();
-    if (!is_shared) memory_.settle();
+    if (!memory_.is_shared()) memory_.settle();
     return execution;
   } catch (Fault& fault) {
     fault.set_kernel(kernel_name(kernel_of(step.shape.kernel).resource.lowered_name));

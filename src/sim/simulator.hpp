@@ -64,16 +64,12 @@ class Simulator {
   FindCode find_code;
   /// Whether kernels that have a HostLoop are not executed, but computed by it.
   bool takes_host_loops = false;
-  /// Several threads call run() at once: whoever started them settles the memory when all have
-  /// ended.
-  bool is_shared = false;
 
  private:
   void copy_rows(const CopyStep& copy);
   struct Kernel {
     KernelResource resource;
     Program program;
-    bool reads_parameter_address = false;
     bool has_fixed_clusters = false;  ///< it is compiled for clusters of one size
   };
   KernelResource resource_of(const void* stub) const;

@@ -181,7 +181,7 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
   }
   simulator_.memory().make_all(simulator_.threads);
   const unsigned threads = std::exchange(simulator_.threads, 1U);
-  simulator_.is_shared = true;
+  simulator_.memory().set_shared(true);
   std::vector<std::vector<sim::KernelExecution>> executions(ranks_.size());
   std::mutex mutex;
   std::exception_ptr fault;
@@ -200,7 +200,7 @@ std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& varia
     }
   }
   simulator_.threads = threads;
-  simulator_.is_shared = false;
+  simulator_.memory().set_shared(false);
   simulator_.memory().settle();
   if (fault) std::rethrow_exception(fault);
   return std::move(executions.front());

@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 #include "family/registry.hpp"
 #include "sim/execution.hpp"
 #include "simulated/host_problem.hpp"
@@ -27,11 +29,11 @@ void check_ranks(const Family& family, const Values& values, int late) {
     if (variant.is_vendor || !runs_on(device(), family, variant, problem.problem())) continue;
     for (int launch = 0; launch < 2; ++launch) {
       problem.poison(variant);
+      INFO(describe(family, values)
+           << ", " << variant.id << ", launch " << launch << ", rank " << late << " late");
       problem.launch(variant);
       const Verification verified = problem.check(variant);
-      const std::string wrong = verified.passed() ? "" : failure_of(verified);
-      INFO(family.id << "/" << variant.id << ", launch " << launch << ", rank " << late
-                     << " late: " << wrong);
+      INFO((verified.passed() ? "" : failure_of(verified)));
       CHECK(verified.passed());
       CHECK(verified.elements > 0);
     }
@@ -75,6 +77,28 @@ TEST_CASE("ranks that wait for each other come to the right results, whoever is 
     }
   }
   CHECK(families > 0);
+}
+
+// Each turn of a ping-pong ends with the other's: on one core of the host they must not look for as
+// long as the host lets a thread run.
+TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const Family& family = *Registry::global().find("peer_latency");
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  HostProblem problem(family, values_with(family, {{"steps", std::int64_t{8195}}}), 7, device(),
+                      simulator);
+  const Variant& variant = *family.find("signals");
+  problem.poison(variant);
+  CHECK_NOTHROW(problem.launch(variant));
+  CHECK(problem.check(variant).passed());
+  sched_setaffinity(0, sizeof before, &before);
 }
 
 TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
