@@ -61,8 +61,8 @@ ExitCode run(int argc, char** argv) {
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
   // Results are passed on: where the program lay is nobody's business.
-  std::vector<std::string> command{"gpuexp"};
-  if (argc > 1) command.insert(command.end(), argv + 1, argv + argc);
+  std::vector<std::string> command(argv, argv + argc);
+  if (!command.empty()) command.front() = "gpuexp";
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
   gpuexp::cli::CommandLine line(
       "Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp",

@@ -261,9 +261,9 @@ struct Target {
 /// would become NaN, which no reference equals. The first target makes the first row of gradients
 /// 2^13 or so, hundreds of times the others. Some weights of V are large, of columns that γ and β
 /// leave at zero, so that forward does not see them: in the gradient by their LayerNorm's result,
-/// which only that of γ and β is made of, the first row is beyond fp16, and no other: not the first
-/// rows of other sequences either, which all tokens behind them add to (at weights of 32 they were,
-/// in 3 sequences of 129 tokens).
+/// which only that of γ and β is made of, the first row is beyond fp16, and no other. The first
+/// rows of other sequences are the next largest, since all tokens behind them add to theirs: two of
+/// different signs beyond fp16 would make NaN.
 inline constexpr int kPlantedColumns = 16;
 inline constexpr float kPlantedWeight = 12.0f;
 inline constexpr float kPlantedGradient = 8192.0f;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kWidestAccess = 16;
 constexpr std::byte kMark{1};
+constexpr std::uint64_t kMarks = 0x0101010101010101;
 
 std::uint64_t address_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
@@ -57,6 +58,21 @@ void store(std::byte* at, T value) {
   std::atomic_ref<T>(*reinterpret_cast<T*>(at)).store(value, std::memory_order_relaxed);
 }
 
+/// So many bytes, each that of the word.
+void store_all(std::byte* at, std::size_t count, std::uint64_t word) {
+  const std::byte* const end = at + count;
+  while (at != end) {
+    const bool is_whole =
+        address_of(at) % sizeof word == 0 && static_cast<std::size_t>(end - at) >= sizeof word;
+    if (is_whole) {
+      store(at, word);
+    } else {
+      store(at, static_cast<std::uint8_t>(word));
+    }
+    at += is_whole ? sizeof word : 1;
+  }
+}
+
 }  // namespace
 
 ByteMarks::ByteMarks(std::size_t bytes) : pages_((bytes + kPageBytes - 1) / kPageBytes) {}
@@ -95,7 +111,6 @@ bool ByteMarks::is_marked(std::size_t offset, std::size_t bytes) const {
 }
 
 void ByteMarks::mark(std::size_t offset, std::size_t bytes) {
-  constexpr std::uint64_t kMarks = 0x0101010101010101;
   std::byte* const marks = page_at(offset) + offset % kPageBytes;
   switch (bytes) {
     case 1: return store(marks, static_cast<std::uint8_t>(kMarks));
@@ -111,7 +126,7 @@ void ByteMarks::set(std::size_t offset, std::size_t bytes, bool is_marked) {
     const std::size_t in_page = offset % kPageBytes;
     const std::size_t count = std::min(kPageBytes - in_page, end - offset);
     if (is_marked || pages_[offset / kPageBytes].load())
-      std::memset(page_at(offset) + in_page, is_marked ? 1 : 0, count);
+      store_all(page_at(offset) + in_page, count, is_marked ? kMarks : 0);
     offset += count;
   }
 }

@@ -40,7 +40,7 @@ class ByteMarks {
   bool is_marked(std::size_t offset, std::size_t bytes) const;
   /// `bytes` is 1, 2, 4, 8 or 16, and divides the offset.
   void mark(std::size_t offset, std::size_t bytes);
-  /// Any range, while no kernel runs.
+  /// Any range.
   void set(std::size_t offset, std::size_t bytes, bool is_marked);
   /// Calls range(first, end) for each longest range of marked bytes in [begin, end).
   void for_marked(std::size_t begin, std::size_t end,

@@ -5,7 +5,7 @@
 /// for those with AVX2 and FMA, and the one that suits the processor is taken as the program
 /// starts.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_ADDRESS__)
 #define GPUEXP_VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define GPUEXP_VECTORIZED

@@ -6,6 +6,7 @@ Arguments: cmake, and the folder of the build.
 """
 
 import csv
+import json
 import os
 import shutil
 import subprocess
@@ -59,6 +60,8 @@ class Installed(unittest.TestCase):
 
     def simulated(self, gpu, out, **variables):
         self.run_there(self.program, "run", "quickstart", "--simulate", gpu, *CELLS, "--out", out, **variables)
+        results = json.loads((self.elsewhere / out / "results.json").read_text(encoding="utf-8"))
+        self.assertEqual(results["provenance"]["argv"][:3], ["gpuexp", "run", "quickstart"])
         with (self.elsewhere / out / "results.csv").open(encoding="utf-8") as file:
             return list(csv.DictReader(file))
 

@@ -79,17 +79,30 @@ TEST_CASE("ranks that wait for each other come to the right results, whoever is 
   CHECK(families > 0);
 }
 
+/// This thread, and those that it starts meanwhile.
+class OnOneCore {
+ public:
+  OnOneCore() {
+    REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  ~OnOneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  OnOneCore(const OnOneCore&) = delete;
+  OnOneCore& operator=(const OnOneCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
 // Each turn of a ping-pong ends with the other's: on one core of the host they must not look for as
 // long as the host lets a thread run.
 TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  cpu_set_t before;
-  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
-  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const OnOneCore here;
   const Family& family = *Registry::global().find("peer_latency");
   sim::Simulator simulator(kernels(), device().compute_capability());
   HostProblem problem(family, values_with(family, {{"steps", std::int64_t{8195}}}), 7, device(),
@@ -98,7 +111,6 @@ TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
   problem.poison(variant);
   CHECK_NOTHROW(problem.launch(variant));
   CHECK(problem.check(variant).passed());
-  sched_setaffinity(0, sizeof before, &before);
 }
 
 TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
