@@ -1,8 +1,11 @@
 // Every variant of every family on small awkward problems: its own machine code, executed on the
 // CPU, against the host's loops. Run one family with `-c <family>`.
 #include <array>
+#include <cstddef>
 #include <map>
 #include <numeric>
+
+#include <sys/resource.h>
 
 #include "family/registry.hpp"
 #include "sim/execution.hpp"
@@ -47,6 +50,39 @@ constexpr double kMostOperations = 2e8;
 /// How many problems each variant was executed on, or refused.
 using Executed = std::map<std::string, std::size_t>;
 
+/// Of this process and of those that it waited for, ptxas among them.
+double processor_seconds() {
+  double seconds = 0;
+  for (const int whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    getrusage(whose, &used);
+    for (const timeval& time : {used.ru_utime, used.ru_stime})
+      seconds += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  }
+  return seconds;
+}
+
+/// What all families may take together, in processor time, is shared by them: however many there
+/// are, their tests end in bounded time. A family whose problems cost more than its share leaves
+/// some out, but none is without this many of each variant.
+class Share {
+ public:
+  static constexpr std::size_t kLeast = 2;
+
+  /// Each variant has at most `most` problems.
+  Share(double seconds_of_all, std::size_t most)
+      : most_(most),
+        end_(processor_seconds() +
+             seconds_of_all / static_cast<double>(Registry::global().families().size())) {}
+  bool is_used() const { return processor_seconds() > end_; }
+  /// How many problems each variant may have by now.
+  std::size_t most() const { return is_used() ? kLeast : most_; }
+
+ private:
+  std::size_t most_;
+  double end_;
+};
+
 /// The family's variants that this problem is for and that had fewer than `most`.
 std::vector<const Variant*> due_variants(const Family& family, const void* problem,
                                          const DeviceSpec& device, std::size_t most,
@@ -62,11 +98,11 @@ std::vector<const Variant*> due_variants(const Family& family, const void* probl
 }
 
 void test_problem(const Family& family, const Values& values, const DeviceSpec& device,
-                  Executor& executor, std::size_t most, Executed& executed) {
+                  Executor& executor, const Share& share, Executed& executed) {
   constexpr std::uint64_t kInputSeed = 7;
   INFO(describe(family, values));
   const auto problem = family.make_problem(values);
-  const auto due = due_variants(family, problem.get(), device, most, executed);
+  const auto due = due_variants(family, problem.get(), device, share.most(), executed);
   if (due.empty()) return;
   executor.set_up(family, values, kInputSeed);
   for (const Variant* variant : due) {
@@ -102,16 +138,15 @@ std::vector<Values> spread_problems(const Family& family, std::size_t part) {
   return spread;
 }
 
-/// Each variant has to be executed whose instructions code of this compute capability may have, on
-/// `most` of the problems that it is for, or on all.
+/// Each variant has to be executed whose instructions code of this compute capability may have.
 void test_on(const Family& family, const DeviceSpec& device, int capability_of_code,
-             std::size_t most, std::size_t part = 0) {
+             const Share& share, std::size_t part = 0) {
   SimulatedOptions options;
   options.launch_timeout_s = 300;  // the machine may do something else, too
   const auto executor = make_simulated_executor(device, kernels(), options);
   Executed executed;
   for (const Values& values : spread_problems(family, part))
-    test_problem(family, with_short_loops(family, values), device, *executor, most, executed);
+    test_problem(family, with_short_loops(family, values), device, *executor, share, executed);
   for (const Variant& variant : family.variants) {
     const std::string name = family.id + "/" + variant.id;
     INFO(name);
@@ -136,11 +171,12 @@ TEST_CASE("what is left out is there", "[names]") {
 TEST_CASE("every family's machine code computes what its reference does", "[families]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  constexpr double kSecondsOfAll = 500;
+  // Families with very many combinations of choices leave some out.
+  constexpr std::size_t kMost = 200;
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
-      // Families with very many combinations of choices leave some out.
-      constexpr std::size_t kMost = 200;
-      test_on(family, device(), device().compute_capability(), kMost);
+      test_on(family, device(), device().compute_capability(), Share(kSecondsOfAll, kMost));
     }
   }
 }
@@ -150,16 +186,21 @@ TEST_CASE("every family's PTX, compiled for another GPU, computes what its refer
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr int kCapabilityOfPtx = 80;
+  constexpr double kSecondsOfAll = 400;
   // Code for them differs in its instructions; extents of every kind are among those of the test
   // above.
   constexpr std::size_t kMost = 4;
   const std::array<const char*, kParts> gpus{"a100_sxm4_80gb", "b200", "rtx_5090"};
+  std::size_t first = 0;
   for (const Family& family : Registry::global().families()) {
+    ++first;  // a family whose code takes its share to compile has one GPU, and the next another
     DYNAMIC_SECTION(family.id) {
-      for (std::size_t i = 0; i < gpus.size(); ++i) {
-        DYNAMIC_SECTION(gpus[i]) {
-          test_on(family, device_of(gpus[i]), kCapabilityOfPtx, kMost, i);
-        }
+      const Share share(kSecondsOfAll, kMost);
+      for (std::size_t i = 0; i < kParts; ++i) {
+        if (i > 0 && share.is_used()) break;
+        const std::size_t part = (first + i) % kParts;
+        INFO(gpus.at(part));
+        test_on(family, device_of(gpus.at(part)), kCapabilityOfPtx, share, part);
       }
     }
   }
