@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <link.h>
-#include <unistd.h>
 
+#include "base/host_name.hpp"
 #include "build_info.hpp"
 #include "device/numa.hpp"
 #include "gpu/nvml_state.hpp"
@@ -17,11 +17,6 @@
 namespace gpuexp::cli {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 template <class To, class From>
 std::optional<To> converted(const std::optional<From>& value) {

@@ -59,6 +59,11 @@ void Recorder::group_started(const Group&, const std::vector<const Row*>& rows) 
     log_->cell_started(row->cell->index, fields_of(*row));
 }
 
+void Recorder::rank_joined(const RankProvenance& rank) {
+  keep_rank(ranks_, rank);
+  if (log_) log_->rank(rank);
+}
+
 void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
   progress_.tick();
   if (log_) log_->sample(cell.index, round, sample.time_us, sample.sm_clock_mhz);
@@ -131,6 +136,8 @@ void Recorder::run_ended(const RunTimes& times) {
 
 Report Recorder::finish(Provenance provenance, bool complete) {
   if (log_) log_->event(complete ? "complete" : "interrupted");
+  for (const RankProvenance& rank : ranks_)
+    keep_rank(provenance.ranks, rank);
   Report report = blank_report(provenance);
   for (auto& [cell, result] : results_) {
     report.table.rows.push_back(std::move(result.record));

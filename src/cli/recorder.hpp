@@ -42,6 +42,9 @@ class Recorder final : public RunObserver {
   void keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
             std::vector<std::vector<Field>> kernels);
 
+  /// A rank of problems that span GPUs has its place.
+  void rank_joined(const RankProvenance& rank);
+
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
   void group_started(const Group& group, const std::vector<const Row*>& rows) override;
   void sample_taken(const Cell& cell, int round, const Sample& sample) override;
@@ -78,6 +81,7 @@ class Recorder final : public RunObserver {
   int mismatch_files_ = 0;
   std::map<std::string, int> uncounted_;
   std::map<Mode, std::vector<double>> floors_us_;
+  std::vector<RankProvenance> ranks_;
   Progress progress_;
 };
 

@@ -72,15 +72,6 @@ fs::path results_dir(const RunArguments& options, const Config& config, std::tim
   return results_folder(options.out, config.name, started);
 }
 
-DeviceOptions device_options(const RunArguments& options, JobRanks* others) {
-  DeviceOptions device = options.device;
-  device.others = others;
-  device.isolated = !options.no_isolate && !options.profile;
-  device.gated = device.isolated && !options.no_gate;
-  make_room_for_watcher(device, options.quiet);
-  return device;
-}
-
 class Run {
  public:
   Run(const Context& context, const RunArguments& options, JobRanks* others)
@@ -115,7 +106,7 @@ class Run {
   ExitCode run() {
     std::string no_device;
     auto opened = options_.simulate.empty()
-                      ? open_device(device_options(options_, others_), no_device)
+                      ? open_device(device_options(), no_device)
                       : open_simulated(options_.simulate, context_.resources,
                                        options_.device.launch_timeout_s, blocks_);
     if (!opened) {
@@ -146,6 +137,27 @@ class Run {
   }
 
  private:
+  DeviceOptions device_options() {
+    DeviceOptions device = options_.device;
+    device.others = others_;
+    device.isolated = !options_.no_isolate && !options_.profile;
+    device.gated = device.isolated && !options_.no_gate;
+    device.joined = [this](const RankProvenance& rank) { join(rank); };
+    make_room_for_watcher(device, options_.quiet);
+    return device;
+  }
+
+  /// The first is there before anything is recorded, and named with the second: of a run whose
+  /// problems take one GPU each, that is said already.
+  void join(const RankProvenance& rank) {
+    if (rank.rank == 0) {
+      first_rank_ = rank;
+      return;
+    }
+    if (rank.rank == 1) recorder_->rank_joined(first_rank_);
+    recorder_->rank_joined(rank);
+  }
+
   bool is_profile() const { return options_.profile || (resumed_ && resumed_->log.origin.profile); }
 
   /// What --csv and --json name must be open to writing before anything is measured.
@@ -218,6 +230,7 @@ class Run {
     RunOptions run_options;
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
     Recorder recorder(plan, context_.resources, run_options.kind, options_.quiet);
+    recorder_ = &recorder;
     if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     run_options.seed = plan.config->seed;
     run_options.interrupted = [this] {
@@ -348,6 +361,8 @@ class Run {
   std::vector<ShardedCell> whole_plan_;  ///< before the shard's cells were taken out
   Plan plan_;                            ///< of config_, what this run has of it
   ExecutedBlocks blocks_;
+  RankProvenance first_rank_;
+  Recorder* recorder_ = nullptr;  ///< while it measures
 };
 
 void add_device_options(Command& command, RunArguments& options) {

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/host_name.hpp"
 #include "base/json.hpp"
 #include "cli/interrupts.hpp"
+#include "device/numa.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "worker/gpu_owners.hpp"
 #include "worker/machine_executor.hpp"
@@ -97,8 +99,8 @@ DeviceInfo device_from(const Json& json) {
 }
 
 /// Of the GPU `first`, or the one so many after it: where this process sees a single GPU, that has
-/// been chosen for it already. {"device": {…}}, {"no_device": why} or {"usage": what is wrong with
-/// the request}.
+/// been chosen for it already. {"device": {…}, "host": its name, "processors": those that this
+/// process then uses}, {"no_device": why} or {"usage": what is wrong with the request}.
 Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
   const int index = device_count() == 1 ? first : first + further;
@@ -109,7 +111,8 @@ Json greeting_of(int first, int further) try {
   const DeviceInfo info = query_device(index, device_specs());
   Json device;
   visit_device(info, [&](const char* name, const auto& member) { put(device, name, member); });
-  return {{"device", device}};
+  stay_near(info.pci_bus_id);
+  return {{"device", device}, {"host", host_name()}, {"processors", processors_of_thread()}};
 } catch (const DeviceError& error) {
   return {{"no_device", error.what()}};
 }
@@ -155,11 +158,21 @@ std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int 
   return rank == 0 ? child_worker(arguments) : others->start(rank, arguments);
 }
 
-/// The UUID of a rank's GPU. Throws DeviceError for a greeting without one.
-std::string gpu_of(const std::string& greeting) {
+/// What a rank's greeting says of it. Throws DeviceError for one without a GPU.
+RankProvenance rank_of(int rank, const std::string& text) {
   std::string no_gpu;
   try {
-    if (const auto device = device_of(Json::parse(greeting), no_gpu)) return device->info.uuid;
+    const Json greeting = Json::parse(text);
+    if (const auto device = device_of(greeting, no_gpu)) {
+      const DeviceInfo& gpu = device->info;
+      return {rank,
+              greeting.at("host").get<std::string>(),
+              gpu.spec.name,
+              gpu.uuid,
+              gpu.pci_bus_id,
+              numa_node_of(gpu.pci_bus_id),
+              greeting.at("processors").get<std::string>()};
+    }
   } catch (const ConfigError& error) {
     no_gpu = error.what();
   }
@@ -172,8 +185,10 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   machine.start = [options](int rank, const Environment& variables) {
     return worker_of_rank(options, rank, variables);
   };
-  machine.greeted = [owners](int rank, const std::string& greeting) {
-    owners->take(rank, gpu_of(greeting));
+  machine.greeted = [owners, options](int rank, const std::string& greeting) {
+    const RankProvenance place = rank_of(rank, greeting);
+    owners->take(rank, *place.gpu_uuid);
+    options.joined(place);
   };
   machine.launch_timeout_s = options.launch_timeout_s;
   machine.interrupted = [options] {
@@ -183,7 +198,7 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   auto executor = std::make_unique<MachineExecutor>(machine);
   auto device = device_of(Json::parse(executor->greeting()), no_device);
   if (!device) return device;
-  owners->take(0, device->info.uuid);
+  machine.greeted(0, executor->greeting());
   int& gpus = device->info.spec.machine.gpus;
   constexpr int kPair = 2;
   if (options.peer) gpus = std::min(kPair, gpus);

@@ -1,12 +1,14 @@
 // The process that owns the GPU during a run, and what decides whether there is one.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/app.hpp"
 #include "gpu/device_query.hpp"
+#include "results/report.hpp"
 #include "run/executor.hpp"
 #include "worker/job_ranks.hpp"
 
@@ -15,10 +17,13 @@ namespace gpuexp::cli {
 struct DeviceOptions {
   int device = 0;
   std::optional<int> peer = {};  ///< the second rank's GPU; none: the machine's others in order
-  bool isolated = true;  ///< the GPU's owner is a process of its own
+  bool isolated = true;          ///< the GPU's owner is a process of its own
   bool gated = true;
   double launch_timeout_s = 30.0;
   JobRanks* others = nullptr;  ///< processes that a launcher started; null: this one starts workers
+  /// Told of each rank whose worker has begun: of the first when the device is opened, of others
+  /// when a problem first spans as many GPUs.
+  std::function<void(const RankProvenance&)> joined = [](const RankProvenance&) {};
 };
 
 /// A device and the executor that runs on it.

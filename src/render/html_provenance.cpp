@@ -99,6 +99,24 @@ std::string parts_table(const std::vector<PartProvenance>& parts) {
   return "<h3>Runs that were merged</h3>\n" + html_table(table);
 }
 
+std::string ranks_table(const std::vector<RankProvenance>& ranks) {
+  if (ranks.empty()) return "";
+  HtmlTable table;
+  table.caption = "Ranks";
+  table.columns = {{"rank", true},       {"host", false},       {"GPU", false},
+                   {"UUID", false},      {"PCI bus id", false}, {"NUMA node", true},
+                   {"processors", false}};
+  const auto number = [](const std::optional<std::int64_t>& n) {
+    return n ? fmt::format("{}", *n) : "";
+  };
+  for (const RankProvenance& rank : ranks) {
+    table.rows.push_back({number(rank.rank), rank.host.value_or(""), rank.gpu.value_or(""),
+                          rank.gpu_uuid.value_or(""), rank.pci_bus_id.value_or(""),
+                          number(rank.numa_node), rank.processors.value_or("")});
+  }
+  return "<h3>Ranks of problems that span GPUs</h3>\n" + html_table(table);
+}
+
 std::string number_or_none(const std::optional<double>& number) {
   constexpr int kDigits = 5;
   return number ? significant(*number, kDigits) : "";
@@ -142,7 +160,7 @@ std::string config_text(const ConfigProvenance& config) {
 std::string html_provenance(const Report& report) {
   const Provenance& p = report.provenance;
   return "<section id=\"provenance\"><h2>Provenance</h2>\n<h3>Run</h3>\n" + run_facts(p) +
-         parts_table(p.parts) + "<h3>GPU</h3>\n" + device_facts(p.device) +
+         parts_table(p.parts) + "<h3>GPU</h3>\n" + device_facts(p.device) + ranks_table(p.ranks) +
          ceilings_table(p.ceilings) + settings_table(p) + config_text(p.config) + "</section>\n";
 }
 

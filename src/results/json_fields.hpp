@@ -17,6 +17,8 @@ inline constexpr std::string_view kSamplesMember = "samples_us";
 inline constexpr const char* kCeilingsMember = "ceilings";
 /// Likewise, of merged results alone.
 inline constexpr const char* kPartsMember = "parts";
+/// Likewise, where problems spanned GPUs.
+inline constexpr const char* kRanksMember = "ranks";
 /// Likewise, of it and of its device: absent where they are not known.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
@@ -99,6 +101,19 @@ void visit_part(Part& part, Visit&& visit) {
   visit("gpu_uuid", part.gpu_uuid, "of its GPU; null where it was simulated");
   visit("gpu", part.gpu, "the GPU's name");
   visit("rows", part.rows, "how many of the rows are its");
+}
+
+template <class Rank, class Visit>
+void visit_rank(Rank& rank, Visit&& visit) {
+  visit("rank", rank.rank, "from 0");
+  visit("host", rank.host, "name of its machine");
+  visit("gpu", rank.gpu, "the GPU's name");
+  visit("gpu_uuid", rank.gpu_uuid, "of its GPU");
+  visit("pci_bus_id", rank.pci_bus_id, "the GPU's place in the machine");
+  visit("numa_node", rank.numa_node, "of the host, that its GPU is next to");
+  visit("processors", rank.processors,
+        "of the host, that its process could use: those next to the GPU, of the ones that it was "
+        "given");
 }
 
 template <class Source, class Visit>

@@ -19,6 +19,19 @@ namespace {
 
 using Kind = JsonScanner::Kind;
 
+/// Reads a member that a visit of `members` knows; passes over another.
+template <class Members, class Visit>
+void read_known_member(JsonValues& values, const std::string& name, const Place& place,
+                       Members& members, const Visit& visit) {
+  bool is_known = false;
+  visit(members, [&](const char* known, auto& member, const char*) {
+    if (name != known) return;
+    is_known = true;
+    values.read(place, member);
+  });
+  if (!is_known) values.scanner().skip();
+}
+
 // Reads a report front to back, so that its rows are in memory once. The members of the report may
 // come in any order: a first pass over the text checks its syntax and notes where each begins.
 class Reader {
@@ -44,17 +57,10 @@ class Reader {
   }
 
  private:
-  /// Reads a member that a visit of `members` knows; passes over another.
   template <class Members, class Visit>
   void known_member(const std::string& name, const Place& place, Members& members,
                     const Visit& visit) {
-    bool is_known = false;
-    visit(members, [&](const char* known, auto& member, const char*) {
-      if (name != known) return;
-      is_known = true;
-      values_.read(place, member);
-    });
-    if (!is_known) scanner_.skip();
+    read_known_member(values_, name, place, members, visit);
   }
 
   // ---- the report
@@ -125,6 +131,9 @@ class Reader {
             known_member(key, in, part, [](auto& m, const auto& v) { visit_part(m, v); });
           });
         });
+      } else if (name == kRanksMember) {
+        values_.array(at, "an array of ranks",
+                      [&](const Place& item) { p.ranks.push_back(read_rank(values_, item)); });
       } else {
         known_member(name, at, p, [](auto& m, const auto& v) { visit_run(m, v); });
       }
@@ -291,6 +300,14 @@ class Reader {
 };
 
 }  // namespace
+
+RankProvenance read_rank(JsonValues& values, const Place& place) {
+  RankProvenance rank;
+  values.object(place, [&](const std::string& name, const Place& at) {
+    read_known_member(values, name, at, rank, [](auto& m, const auto& v) { visit_rank(m, v); });
+  });
+  return rank;
+}
 
 Report parse_report(std::string_view text, const std::string& file) {
   try {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "results/json_values.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp {
@@ -14,5 +15,8 @@ Report parse_report(std::string_view text, const std::string& file);
 
 /// The same from a file, which may also be a pipe.
 Report read_report(const std::string& path);
+
+/// A rank of a provenance, which stands in logs, too.
+RankProvenance read_rank(JsonValues& values, const Place& place);
 
 }  // namespace gpuexp

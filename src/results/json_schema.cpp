@@ -81,6 +81,12 @@ Json provenance() {
   properties[kPartsMember] =
       described("The runs that merged results are of, which have in common what else stands here.",
                 list_of(object(part, {})));
+  Json rank = Json::object();
+  const RankProvenance rank_example;
+  visit_rank(rank_example, describe_into(rank));
+  properties[kRanksMember] =
+      described("Where the ranks of problems ran that span GPUs; absent where none did.",
+                list_of(object(rank, {})));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 

@@ -33,6 +33,16 @@ Json json_of_ceilings(const CeilingsProvenance& ceilings) {
   return {{"source", ceilings.source}, {"values", values}};
 }
 
+// Absent where there are none.
+template <class Members, class Visit>
+void add_list(Json& json, const char* name, const std::vector<Members>& list, const Visit& visit) {
+  for (const Members& members : list) {
+    Json object = Json::object();
+    visit(members, writer_into(object));
+    json[name].push_back(std::move(object));
+  }
+}
+
 Json json_of_provenance(const Provenance& provenance) {
   Json json = Json::object();
   visit_run(provenance, writer_into(json));
@@ -45,13 +55,10 @@ Json json_of_provenance(const Provenance& provenance) {
   Json& device = json["device"] = Json::object();
   visit_device(provenance.device, writer_into(device));
   if (provenance.ceilings) json[kCeilingsMember] = json_of_ceilings(*provenance.ceilings);
-  if (provenance.parts.empty()) return json;
-  Json& parts = json[kPartsMember] = Json::array();
-  for (const PartProvenance& part : provenance.parts) {
-    Json members = Json::object();
-    visit_part(part, writer_into(members));
-    parts.push_back(std::move(members));
-  }
+  add_list(json, kPartsMember, provenance.parts,
+           [](const auto& m, const auto& v) { visit_part(m, v); });
+  add_list(json, kRanksMember, provenance.ranks,
+           [](const auto& m, const auto& v) { visit_rank(m, v); });
   return json;
 }
 
@@ -181,6 +188,12 @@ std::string head_of(const Report& report) {
 }
 
 }  // namespace
+
+std::string to_json(const RankProvenance& rank) {
+  Json json = Json::object();
+  visit_rank(rank, writer_into(json));
+  return text_of(json, -1);
+}
 
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options) {
   Parts parts(write);

@@ -29,6 +29,9 @@ struct JsonOptions {
 
 std::string to_json(const Report& report, const JsonOptions& options = {});
 
+/// A rank of a provenance, in one line.
+std::string to_json(const RankProvenance& rank);
+
 /// The same in parts: a report of many rows would be in memory twice.
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options = {});
 

@@ -87,6 +87,22 @@ struct PartProvenance {
   bool operator==(const PartProvenance&) const = default;
 };
 
+/// A rank of problems that span GPUs: where it ran.
+struct RankProvenance {
+  std::optional<std::int64_t> rank;
+  std::optional<std::string> host;
+  std::optional<std::string> gpu;
+  std::optional<std::string> gpu_uuid;
+  std::optional<std::string> pci_bus_id;
+  std::optional<std::int64_t> numa_node;  ///< of the host, that its GPU is next to
+  std::optional<std::string> processors;  ///< of the host, that its process may use: "0-15,32"
+
+  bool operator==(const RankProvenance&) const = default;
+};
+
+/// Takes it in, in order; in the place of an earlier one of its number.
+void keep_rank(std::vector<RankProvenance>& ranks, const RankProvenance& rank);
+
 struct Provenance {
   std::optional<std::string> gpuexp_version;
   std::optional<std::string> git_commit;
@@ -103,6 +119,7 @@ struct Provenance {
   DeviceProvenance device;
   std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions rest on
   std::vector<PartProvenance> parts = {};      ///< of merged results, which have what they share
+  std::vector<RankProvenance> ranks = {};      ///< in order; none where no problem spanned GPUs
 
   bool operator==(const Provenance&) const = default;
 };

@@ -14,6 +14,8 @@
 //                                            come to; they are not its row's
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
 //   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
+//   {"rank": {…}}                            a rank of problems that span GPUs, as the provenance's
+//                                            "ranks" have it; a later one replaces it
 //   {"times_s": {NAME: F, …}}                where the time of the run went
 //   {"event": TEXT, "utc": TIME}             resumed, recovered, interrupted, complete
 // Fields stand in the order of the report's columns.

@@ -176,6 +176,7 @@ class RunLogReader {
     std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;
     std::vector<std::int64_t> rounds;
+    std::optional<RankProvenance> rank;
     std::string what;
     std::string utc;
   };
@@ -201,6 +202,8 @@ class RunLogReader {
       } else if (is_discard && name == "rounds") {
         values.array(at, "an array of rounds",
                      [&](const Place& item) { values.read(item, event.rounds.emplace_back()); });
+      } else if (event.kind == "rank" && name == event.kind) {
+        event.rank = read_rank(values, at);
       } else if (event.kind == "event" && name == event.kind) {
         values.read(at, event.what);
       } else if (event.kind == "event" && name == "utc") {
@@ -227,6 +230,8 @@ class RunLogReader {
     } else if (event.kind == "discard") {
       for (const std::size_t cell : event.cells)
         discard(cells_[cell], event.rounds[0], event.rounds[1]);
+    } else if (event.kind == "rank") {
+      keep_rank(log_.report.provenance.ranks, *event.rank);
     } else if (event.kind == "event") {
       log_.report.complete = event.what == "complete";
       log_.ended_utc = std::move(event.utc);

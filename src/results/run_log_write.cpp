@@ -144,6 +144,10 @@ void RunLogWriter::event(const std::string& what) {
   append(line_of(Json{{"event", what}, {"utc", utc_now()}}));
 }
 
+void RunLogWriter::rank(const RankProvenance& rank) {
+  append(fmt::format("{{\"rank\":{}}}", to_json(rank)));
+}
+
 void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
   Json times = Json::object();
   for (const auto& [name, value] : seconds)

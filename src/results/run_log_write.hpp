@@ -35,6 +35,7 @@ class RunLogWriter {
   void sustained(std::size_t cell, const std::vector<double>& samples_us);
   void row(std::size_t cell, const std::vector<Field>& fields);
   void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
+  void rank(const RankProvenance& rank);
   void event(const std::string& what);
   void times(const std::vector<std::pair<std::string, double>>& seconds);
 

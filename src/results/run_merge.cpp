@@ -261,6 +261,7 @@ Provenance common_provenance(const std::vector<Taken>& parts) {
     keep_common(common.config, p.config, [](auto& m, const auto& v) { visit_config(m, v); });
     keep_common(common.device, p.device, [](auto& m, const auto& v) { visit_device(m, v); });
     if (common.ceilings != p.ceilings) common.ceilings.reset();
+    if (common.ranks != p.ranks) common.ranks.clear();
     const auto rows = static_cast<std::int64_t>(t.rows.size());
     common.parts.push_back({p.shard, p.utc, p.host, p.device.uuid, p.device.name, rows});
   }

@@ -1,20 +1,13 @@
 #include "worker/job_wire.hpp"
 
-#include <array>
 #include <fstream>
 
-#include <unistd.h>
-
+#include "base/host_name.hpp"
 #include "base/json.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
-}
 
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include <sched.h>
 
@@ -43,6 +45,53 @@ TEST_CASE("the nodes of a process are those of the processors that it may use") 
   write(nodes / "node1" / "cpulist", "0-1022");
   CHECK(numa_nodes_of_process(sys.path()) == "0,1");
   CHECK(numa_nodes_of_process(sys.path() / "nowhere") == std::nullopt);
+}
+
+/// Gives this thread its processors back.
+class OwnProcessors {
+ public:
+  OwnProcessors() { REQUIRE(sched_getaffinity(0, sizeof all_, &all_) == 0); }
+  OwnProcessors(const OwnProcessors&) = delete;
+  OwnProcessors& operator=(const OwnProcessors&) = delete;
+  ~OwnProcessors() { sched_setaffinity(0, sizeof all_, &all_); }
+  std::vector<int> numbers() const {
+    std::vector<int> numbers;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(static_cast<std::size_t>(i), &all_)) numbers.push_back(i);
+    }
+    return numbers;
+  }
+
+ private:
+  cpu_set_t all_{};
+};
+
+TEST_CASE("a thread stays near a device that its processors have some next to, and only then") {
+  const OwnProcessors own;
+  const std::string all = processors_of_thread();
+  const std::string last = std::to_string(own.numbers().back());
+  const ScratchFolder sys;
+  const auto devices = sys.path() / "bus" / "pci" / "devices";
+  write(devices / "0000:1a:00.0" / "local_cpulist", last + ",1000-1022");
+  write(devices / "0000:1b:00.0" / "local_cpulist", "1022");
+  stay_near("00000000:1B:00.0", sys.path());  // none of ours
+  CHECK(processors_of_thread() == all);
+  stay_near("00000000:1C:00.0", sys.path());  // no such device
+  CHECK(processors_of_thread() == all);
+  stay_near("00000000:1A:00.0", sys.path());
+  CHECK(processors_of_thread() == last);
+}
+
+TEST_CASE("processors are written as Linux does") {
+  const OwnProcessors own;
+  const std::vector<int> numbers = own.numbers();
+  if (numbers.size() < 2 || numbers[1] != numbers[0] + 1) return;
+  cpu_set_t two;
+  CPU_ZERO(&two);
+  for (int i = 0; i < 2; ++i)
+    CPU_SET(static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)]), &two);
+  REQUIRE(sched_setaffinity(0, sizeof two, &two) == 0);
+  CHECK(processors_of_thread() == std::to_string(numbers[0]) + "-" + std::to_string(numbers[1]));
 }
 
 }  // namespace

@@ -76,6 +76,23 @@ TEST_CASE("what a log was told is what is read from it") {
   CHECK(log.report.provenance == original.provenance);
 }
 
+TEST_CASE("a log names the ranks that joined, and the last of each number") {
+  const RankProvenance first{0, "host", "GPU", "GPU-1", "00000000:1A:00.0", 1, "0-3,8"};
+  const RankProvenance second{1, "host", "GPU", "GPU-2", "00000000:1B:00.0", {}, "4-7"};
+  RankProvenance other = second;
+  other.gpu_uuid = "GPU-3";
+  const Folder folder;
+  {
+    RunLogWriter log(folder.log(), blank(), 1, {"abc", {}, {}, "", false});
+    CHECK(read_run_log(folder.log()).report.provenance.ranks.empty());
+    for (const RankProvenance& rank : {second, first, other})
+      log.rank(rank);
+  }
+  const Report report = read_run_log(folder.log()).report;
+  CHECK(report.provenance.ranks == std::vector<RankProvenance>{first, other});
+  CHECK(parse_report(to_json(report), "x").provenance.ranks == report.provenance.ranks);
+}
+
 TEST_CASE("a log says which part of which plan it is of") {
   const Folder folder;
   const std::vector<ShardedCell> plan{{"e/a", 1}, {"e/b", 2}, {"e/c", 2}};
