@@ -227,7 +227,7 @@ TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_conf
       "all",           "ceilings",        "links",        "predicted",
       "quickstart",    "repeat",          "unmeasured",   "unseen",
       "unseen_copies", "peer_copy",       "peer_latency", "collectives",
-      "data_parallel", "tensor_parallel", "mlp_parallel"};  // these span GPUs
+      "data_parallel", "tensor_parallel", "mlp_parallel", "pipeline_parallel"};  // these span GPUs
   std::set<fs::path> lessons;
   for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
     const fs::path& path = entry.path();

@@ -31,6 +31,7 @@ FAMILIES = {
         "result": ["everywhere", "parts"],
     },
     "mlp_parallel": {"tokens": [1, 24, 65, 136, 1024], "width": [3, 9, 30, 40, 520], "hidden": [1, 20, 75, 136, 1032]},
+    "pipeline_parallel": {"tokens": [1, 65, 264, 1024], "width": [9, 40, 136], "layers": [1, 2], "batches": [1, 3, 8]},
 }
 ZIPPED = [["m", "n", "k"], ["tokens", "width", "hidden"]]
 

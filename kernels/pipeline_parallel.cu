@@ -1,0 +1,505 @@
+// pipeline_parallel: the layers of a model on several GPUs, one after the other.
+//
+// The question: who waits for whom, and for how long? Each GPU has some of the layers, a stage, and
+// hands what its last one makes to the next GPU. Of 4 GPUs and the batch in 4 micro-batches:
+//
+//   whole batch             micro-batches    two stages on each GPU, of half the length
+//
+//   GPU 0  0000............  GPU 0  0123...   GPU 0  01230123...
+//   GPU 1  ....0000........  GPU 1  .0123..   GPU 1  .01230123..
+//   GPU 2  ........0000....  GPU 2  ..0123.   GPU 2  ..01230123.
+//   GPU 3  ............0000  GPU 3  ...0123   GPU 3  ...01230123
+//
+// Where nobody works, at the beginning and at the end, is the bubble. With m micro-batches, s
+// stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time (Huang et al., "GPipe",
+// arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
+// Clusters", arXiv:2104.04473). The more micro-batches, the smaller: but their products get
+// smaller, too, until they no longer fill the SMs.
+#include <algorithm>
+
+#include "kernels/common/mma_pipeline.cuh"
+#include "kernels/common/tile_order.cuh"
+#include "kernels/pipeline_parallel/problem.cuh"
+
+namespace gpuexp::pipeline_parallel {
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- a layer: gelu(A·W), a tile of it per block, stored to this GPU's memory or to the next one's
+
+struct Operands {
+  const T* a;
+  const T* w;
+  T* to;
+  std::int64_t rows;
+  std::int64_t width;
+};
+
+// Narrow copies need registers for addresses: their warps and blocks sum half as much.
+template <int kUnitBytes>
+using Tiles = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
+                                 Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
+
+template <int kColumns>
+__device__ void store_activations(const float* slab, const Corner& at, const Operands& x);
+
+template <int kUnitBytes>
+__global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1) layer_kernel(Operands x) {
+  using P = Tiles<kUnitBytes>;
+  extern __shared__ __align__(128) char shared[];
+  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  const Matrix<const T> a{x.a, x.rows, x.width};
+  const Matrix<const T> w{x.w, x.width, x.width};
+  mma_pipeline<T, float, P, kUnitBytes>(
+      shared, a.window(corner.row, 0), w.window(0, corner.col), static_cast<int>(x.width), corner,
+      [&](const float* slab, const Corner& at) { store_activations<P::kWarpN>(slab, at, x); });
+}
+
+template <int kCount>
+__device__ Pack<T, kCount> activations(const float* sums) {
+  constexpr int kPart = 16 / sizeof(float);
+  Pack<T, kCount> out;
+#pragma unroll
+  for (int first = 0; first < kCount; first += kPart) {
+    const auto part = load_pack<kPart>(sums + first);
+#pragma unroll
+    for (int pair = 0; pair < part.kPairs; ++pair) {
+      const float2 z = widen(part.pairs[pair]);
+      out.pairs[first / 2 + pair] = narrow<T>({gelu_tanh(z.x), gelu_tanh(z.y)});
+    }
+  }
+  return out;
+}
+
+template <int kColumns>
+__device__ void store_activations(const float* slab, const Corner& at, const Operands& x) {
+  using S = Slab<float, kColumns>;
+  constexpr int kPack = 16 / sizeof(T);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const bool has_packs = x.width % kPack == 0;
+  const int step = has_packs ? kPack : 1;
+  for (int i = lane * step; i < S::kRows * kColumns; i += 32 * step) {
+    const std::int64_t row = at.row + i / kColumns;
+    const std::int64_t column = at.col + i % kColumns;
+    if (row >= x.rows || column >= x.width) continue;
+    const float* const sums = slab + i / kColumns * S::kPitch + i % kColumns;
+    T* const to = x.to + row * x.width + column;
+    if (has_packs) {
+      store_pack(to, activations<kPack>(sums));
+    } else {
+      *to = from_float<T>(gelu_tanh(*sums));
+    }
+  }
+}
+
+// ---- how a stage knows that its input is there
+
+/// Signals have a place for each stage of a rank and each micro-batch. The first step of a launch
+/// is that of all ranks: none stores into another's inbox before that one has done with the last
+/// launch.
+constexpr int kFirstStep = 0;
+
+__global__ void __launch_bounds__(32) begin_kernel(RankPeers peers) {
+  const unsigned epoch = epoch_of(peers);
+  wait_for_ranks<Before::loads>(peers, epoch, kFirstStep);
+  end_epoch(peers, epoch);
+}
+
+/// Of a stage that a rank has, and a micro-batch.
+struct Place {
+  int stage;
+  int batch;
+};
+
+__device__ inline unsigned* signal_of(const RankPeers& peers, int to, int from,
+                                      const Place& place) {
+  return &signals_of(peers, to).told[kFirstStep + 1 + place.stage][place.batch][from];
+}
+
+// What was stored and copied in this stream before is there for the other.
+__global__ void __launch_bounds__(32) tell_kernel(RankPeers peers, int to, Place place) {
+  if (threadIdx.x != 0) return;
+  tell_after_stores(signal_of(peers, to, peers.rank, place),
+                    signals_of(peers, peers.rank).epoch[0]);
+}
+
+__global__ void __launch_bounds__(32) receive_kernel(RankPeers peers, int from, Place place) {
+  if (threadIdx.x != 0) return;
+  const unsigned* const word = signal_of(peers, peers.rank, from, place);
+  const unsigned epoch = signals_of(peers, peers.rank).epoch[0];
+  for (unsigned looks = 0; static_cast<int>(told(word) - epoch) < 0; ++looks) {
+    if (looks > kMostLooks)
+      give_up_waiting(peers, from, static_cast<unsigned>(kFirstStep + 1 + place.stage));
+  }
+}
+
+// ---- how the variants are launched
+
+template <int kUnitBytes>
+Steps layer_of(const Problem& p, const Operands& x) {
+  using P = Tiles<kUnitBytes>;
+  Shape shape;
+  shape.block = {P::kThreads, 1, 1};
+  shape.grid = {ceil_div(x.rows, P::kBlockM), ceil_div(x.width, P::kBlockN), 1};
+  shape.tile = {ceil_div(p.tokens, shape.grid.x), ceil_div(p.width, shape.grid.y), 1};
+  shape.dynamic_shared_bytes = P::kSharedBytes;
+  return launch(layer_kernel<kUnitBytes>, shape, x);
+}
+
+Steps layer(const Problem& p, const Operands& x) {
+  return p.width % kPartUnit == 0 ? layer_of<16>(p, x) : layer_of<4>(p, x);
+}
+
+/// One warp that tells or waits.
+template <class... Parameters, class... Arguments>
+Steps by_one_warp(const Problem& p, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  Shape shape;
+  shape.block = {32, 1, 1};
+  shape.tile = {p.tokens, p.width, 1};
+  return launch(kernel, shape, arguments...);
+}
+
+/// How the layers are shared.
+struct Way {
+  int stages = 1;          ///< of each GPU
+  bool in_batches = true;  ///< or the whole batch at once
+  bool is_stored = false;  ///< the next GPU's input by the layer's kernel, or copied behind it
+};
+
+int batches_of(const Problem& p, const Way& way) {
+  return way.in_batches ? p.batches : 1;
+}
+
+/// The steps of one rank's launch.
+class Schedule {
+ public:
+  Schedule(const Problem& p, const Data& d, const LaunchContext& x, const Way& way)
+      : p_(p), d_(d), way_(way), workspace_(static_cast<T*>(x.workspace)) {
+    p_.batches = batches_of(p, way);
+    peers_ = {d.signals, d.rank, p.gpus, x.report};
+  }
+
+  /// Micro-batches go through a stage in groups, as many as there are GPUs, and then through the
+  /// GPU's next one: what the first of them needs there has come around by then.
+  Steps steps() {
+    steps_ += by_one_warp(p_, begin_kernel, peers_);
+    const int group = way_.stages > 1 ? p_.gpus : p_.batches;
+    for (int first = 0; first < p_.batches; first += group) {
+      for (int stage = 0; stage < way_.stages; ++stage) {
+        for (int batch = first; batch < std::min(first + group, p_.batches); ++batch)
+          add({stage, batch});
+      }
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  static constexpr int kOfCopies = 1;
+
+  void add(const Place& place) {
+    const Range tokens = batch_of(p_, place.batch);
+    if (tokens.size() == 0) return;
+    const bool is_first = place.stage == 0 && d_.rank == 0;
+    if (!is_first) steps_ += by_one_warp(p_, receive_kernel, peers_, previous(), place);
+    const int count = p_.layers / way_.stages;
+    const int first_layer = (place.stage * p_.gpus + d_.rank) * count;
+    const T* from = is_first ? d_.x.of[d_.rank] + tokens.first * p_.width : inbox(d_.rank, place);
+    for (int i = 0; i < count; ++i) {
+      T* const to = i == count - 1 ? target(place) : between(i);
+      steps_ += layer(p_, {from, d_.weights.of[d_.rank] + (first_layer + i) * layer_weights(p_), to,
+                           tokens.size(), p_.width});
+      from = to;
+    }
+    if (is_last(place)) return;
+    const std::size_t made = steps_.all().size() - 1;
+    Steps leaving;
+    if (!way_.is_stored) {
+      const std::int64_t bytes = kBytes * tokens.size() * p_.width;
+      leaving += CopyStep{inbox(next(), place_behind(place)), from, bytes, 1, bytes, bytes};
+    }
+    leaving += by_one_warp(p_, tell_kernel, peers_, next(), place_behind(place));
+    append(steps_, leaving, kOfCopies, made);
+  }
+
+  int next() const { return (d_.rank + 1) % p_.gpus; }
+  int previous() const { return (d_.rank + p_.gpus - 1) % p_.gpus; }
+  bool is_last(const Place& place) const {
+    return place.stage == way_.stages - 1 && d_.rank == p_.gpus - 1;
+  }
+  /// Behind the last GPU's stage comes the first one's next.
+  Place place_behind(const Place& place) const {
+    return {place.stage + (d_.rank == p_.gpus - 1 ? 1 : 0), place.batch};
+  }
+  std::int64_t first_of(const Place& place) const {
+    return place.stage * room(elements(p_)) + batch_of(p_, place.batch).first * p_.width;
+  }
+  T* inbox(int rank, const Place& place) const { return d_.inbox.of[rank] + first_of(place); }
+  /// Where a stage's last layer stores. What is copied stays there until it has been.
+  T* target(const Place& place) const {
+    if (is_last(place)) return d_.y.of[d_.rank] + batch_of(p_, place.batch).first * p_.width;
+    return way_.is_stored ? inbox(next(), place_behind(place)) : workspace_ + first_of(place);
+  }
+  /// Of the layers before it, in turns.
+  T* between(int i) const {
+    return workspace_ + kMostStages * room(elements(p_)) +
+           i % 2 * room(most_batch_tokens(p_) * p_.width);
+  }
+
+  Problem p_;
+  const Data& d_;
+  Way way_;
+  T* workspace_;
+  RankPeers peers_;
+  Steps steps_;
+};
+
+// ---- what is said of all variants
+
+double operations_of(const Problem& p, std::int64_t tokens, int layers) {
+  const auto width = static_cast<double>(p.width);
+  return 2.0 * layers * static_cast<double>(tokens) * width * width;
+}
+
+double bytes_of(const Problem& p, std::int64_t tokens) {
+  return static_cast<double>(kBytes * tokens * p.width);
+}
+
+Work work_of(const Problem& p, int layers, int sent) {
+  Work w;
+  w.bytes_read = bytes_of(p, p.tokens) + bytes_of(p, p.width) * layers;
+  w.bytes_written = bytes_of(p, p.tokens);
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.to_peers = w.from_peers = sent * bytes_of(p, p.tokens);
+  w.operations = {{Pipe::tensor_bf16_fp32, operations_of(p, p.tokens, layers)}};
+  return w;
+}
+
+/// A layer of so many tokens: SMs that have no tile wait for those that have one more.
+Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& device) {
+  using P = Tiles<16>;
+  const std::int64_t tiles = ceil_div(tokens, P::kBlockM) * ceil_div(p.width, P::kBlockN);
+  const std::int64_t waves = ceil_div(tiles, device.sm_count);
+  const double of_tile = operations_of(p, 1, 1) / static_cast<double>(p.width) *
+                         static_cast<double>(P::kBlockM) * P::kBlockN;
+  Phase phase;
+  phase.what = "layer";
+  phase.tensor_path = TensorPath::mma_sync;
+  phase.operations = {
+      {Pipe::tensor_bf16_fp32, of_tile * static_cast<double>(waves * device.sm_count)}};
+  phase.memory_bytes = 2 * bytes_of(p, tokens) + bytes_of(p, p.width);
+  return phase;
+}
+
+/// What one stage of the last GPU waits for and does: it is the last to begin, and then never
+/// waits. Before its first micro-batch comes that one's way through the other GPUs.
+std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const Way& way) {
+  Problem p = given;
+  p.batches = batches_of(p, way);
+  const std::int64_t tokens = most_batch_tokens(p);
+  std::vector<Phase> all;
+  Phase begin;
+  begin.what = "begin";
+  begin.signals = 1;
+  begin.memory_loads = 1;
+  all.push_back(begin);
+  const auto stage = [&](int layers) {
+    for (int i = 0; i < layers; ++i)
+      all.push_back(layer_phase(p, tokens, device));
+  };
+  const auto receive = [&](bool is_awaited) {
+    Phase wait;
+    wait.what = "receive";
+    wait.memory_loads = 2;
+    wait.signals = is_awaited ? 1 : 0;
+    all.push_back(wait);
+  };
+  const int layers = p.layers / way.stages;
+  for (int rank = 0; rank + 1 < p.gpus; ++rank) {
+    stage(layers);
+    if (!way.is_stored) {
+      Phase copy;
+      copy.what = "copy";
+      copy.by = LinkUse::copy_engine;
+      copy.link_bytes = bytes_of(p, tokens);
+      copy.memory_bytes = 2 * copy.link_bytes;
+      all.push_back(copy);
+    }
+    receive(true);
+  }
+  for (int i = 0; i < p.batches * way.stages; ++i) {
+    if (i > 0) receive(false);
+    stage(layers);
+  }
+  return all;
+}
+
+Variant variant(std::string id, std::string compare_to, Way way) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.deterministic = true;
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.unsupported = [way](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.layers % way.stages != 0)
+      return "a GPU has " + std::to_string(way.stages) + " stages: layers has to be a multiple";
+    return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
+  };
+  v.work = [way](const Problem& p) { return work_of(p, p.layers, way.stages); };
+  v.metrics = [way](const Problem& p, const DeviceSpec&) {
+    const double bubble = p.gpus - 1.0;
+    return MetricValues{{"bubble_share", bubble / (way.stages * batches_of(p, way) + bubble)}};
+  };
+  v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    constexpr int kBetween = 2;
+    return kBytes * (kMostStages + kBetween) * room(elements(p));
+  };
+  v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
+    return Schedule(p, d, x, way).steps();
+  };
+  return v;
+}
+
+bool has_bubble(const Problem& p) {
+  constexpr std::int64_t kTokens = 8192;
+  constexpr std::int64_t kWidth = 4096;
+  return p.tokens >= kTokens && p.width >= kWidth && p.batches == 8 && p.layers >= 2;
+}
+
+void expects(Variant& v, Direction direction, double factor) {
+  v.expected_changes = {{std::string(kTimeColumn), direction, factor, has_bubble}};
+}
+
+// ---- one_gpu
+//
+// The last GPU has all layers. A model that is shared is one that does not fit here; this is what
+// it would take if it did, times the number of GPUs.
+
+Variant one_gpu() {
+  Variant v = variant("one_gpu", "", {});
+  v.work = [](const Problem& p) { return work_of(p, all_layers(p), 0); };
+  v.metrics = {};
+  v.phases = [](const Problem& p, const DeviceSpec& device) {
+    return std::vector<Phase>(static_cast<std::size_t>(all_layers(p)),
+                              layer_phase(p, p.tokens, device));
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) -> Steps {
+    if (d.rank != p.gpus - 1) return {};
+    auto* const workspace = static_cast<T*>(x.workspace);
+    const T* from = d.x.of[d.rank];
+    Steps steps;
+    for (int l = 0; l < all_layers(p); ++l) {
+      const bool is_last = l == all_layers(p) - 1;
+      T* const to = is_last ? d.y.of[d.rank] : workspace + l % 2 * room(elements(p));
+      steps += layer(p, {from, d.weights.of[d.rank] + l * layer_weights(p), to, p.tokens, p.width});
+      from = to;
+    }
+    return steps;
+  };
+  return v;
+}
+
+// ---- whole_batch
+//
+// The layers are shared, and the batch goes through them as a whole: at any time one GPU works and
+// the others wait. It takes as long as on one GPU, and the copies between.
+
+Variant whole_batch() {
+  Variant v = variant("whole_batch", "one_gpu", {1, false, false});
+  expects(v, Direction::unchanged, 1.15);
+  return v;
+}
+
+// ---- micro_batches
+//
+// A GPU hands on each micro-batch when it has done with it, and begins with the next. A copy engine
+// carries it in a stream of its own, and a kernel behind the copy tells the next GPU that it is
+// there, which looks for that before it begins. Only the first micro-batch's way is waited for.
+
+Variant micro_batches() {
+  Variant v = variant("micro_batches", "whole_batch", {});
+  expects(v, Direction::decreases, 1.2);
+  return v;
+}
+
+// ---- stored_batches
+//
+// The last layer of a stage stores what it makes straight into the next GPU's memory: no copy, and
+// tiles are on their way while others are made.
+
+Variant stored_batches() {
+  Variant v = variant("stored_batches", "micro_batches", {1, true, true});
+  expects(v, Direction::unchanged, 1.15);
+  return v;
+}
+
+// ---- two_stages
+//
+// Each GPU has two stages of half as many layers, and batches go around twice. The bubble is of
+// stages' times, and these are half as long. What crosses the links is twice as much, and comes in
+// half of the time.
+
+Variant two_stages() {
+  Variant v = variant("two_stages", "micro_batches", {kMostStages, true, false});
+  expects(v, Direction::decreases, 1.02);
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("pipeline_parallel", Topic::links,
+           "Who waits for whom where GPUs have layers that follow each other?");
+  f.physics =
+      "Layers that follow each other need each other's results: of GPUs that have some of them "
+      "each, only one can work on one input. Several inputs, or parts of one, can be at several "
+      "of them at once. The first comes to the last GPU after it has gone through all others, and "
+      "when the last one leaves the first GPU, that one has nothing left to do: each GPU waits "
+      "for as long as the g - 1 others take for one micro-batch. More and smaller ones make that "
+      "shorter, until a product is too small for an SM each and reads its weights too often.";
+  f.extent("tokens", &Problem::tokens, 8192, 1 << 16, "rows of the activations")
+      .extent("width", &Problem::width, 4096, 1 << 14,
+              "columns of the activations, rows of weights")
+      .integer("layers", &Problem::layers, 2, 1, 64, "", "of each GPU")
+      .integer("batches", &Problem::batches, 8, 1, kMostSignalBlocks, "",
+               "micro-batches that the tokens come in")
+      .spans(&Problem::gpus, &Data::rank);
+  f.metric(
+      "bubble_share", "",
+      "of the time that a GPU waits for the first micro-batch or for the last, if all take as long "
+      "everywhere");
+  const auto of_weights = [](const Problem& p) { return all_layers(p) * layer_weights(p); };
+  f.input("x", &Data::x, elements)
+      .input("weights", &Data::weights, of_weights)
+      .input("even_exact", &Data::even_exact, elements)
+      .input("even_error", &Data::even_error, elements)
+      .input("odd_exact", &Data::odd_exact, elements)
+      .input("odd_error", &Data::odd_error, elements)
+      .in_out("y", &Data::y, elements)
+      .state("inbox", &Data::inbox,
+             [](const Problem& p) { return kMostStages * room(elements(p)); })
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+  f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, elements(p), [&](int) { return expected(p, d); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, elements(p), [&](int) { return expected(p, d); });
+  };
+  f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
+  f.tolerance = tolerance;
+  f.variant(one_gpu()).variant(whole_batch()).variant(micro_batches());
+  f.variant(stored_batches()).variant(two_stages());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::pipeline_parallel
