@@ -469,6 +469,9 @@ Family declare() {
       .integer("batches", &Problem::batches, 8, 1, kMostSignalBlocks, "",
                "micro-batches that the tokens come in")
       .spans(&Problem::gpus, &Data::rank);
+  f.figures = {{"timeline_pipeline_parallel", "rank_timelines",
+                "Layers on several GPUs: who waits for whom"},
+               {"pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches"}};
   f.metric(
       "bubble_share", "",
       "of the time that a GPU waits for the first micro-batch or for the last, if all take as long "

@@ -14,7 +14,7 @@ from pathlib import Path
 
 try:
     import pandas as pd
-    from plotting import banks, branches, general, host, latencies, memory, precision, products, rates, shapes, training, warps
+    from plotting import banks, branches, general, host, latencies, memory, precision, products, ranks, rates, shapes, training, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -33,11 +33,13 @@ KINDS = {
     "relative_times": branches.relative_times,
     "cycles_per_request": banks.cycles_per_request,
     "working_sets": latencies.working_sets,
+    "lines": general.any_family,
     "little": latencies.little,
     "per_item": host.per_item,
     "transfer_rates": host.transfer_rates,
     "kept_sets": host.kept_sets,
     "timelines": host.timelines,
+    "rank_timelines": ranks.timelines,
     "swept_times": host.swept_times,
     "rate_over_occupancy": warps.rate_over_occupancy,
     "time_against_memory": memory.time_against_memory,

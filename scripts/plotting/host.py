@@ -9,7 +9,7 @@ from plotting.results import NothingToDraw, distinct, experiments, has, numbers,
 from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, equal_factors, label_lines, panels, powers_of_two
 
 DRAM_READ = "counter.dram_read_bytes"
-STEP = re.compile(r"(?P<what>\w+)@(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
+STEP = re.compile(r"(?P<what>\w+)@(?:(?P<rank>\d+)\.)?(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
@@ -106,7 +106,13 @@ def streamed(rows):
 
 
 def steps_of(text):
-    return [(m["what"], int(m["stream"]), float(m["begin"]), float(m["end"])) for m in map(STEP.fullmatch, text.split(";")) if m]
+    found = [m for m in map(STEP.fullmatch, text.split(";")) if m]
+    return [(unit_of(m["what"]), int(m["stream"]), float(m["begin"]), float(m["end"])) for m in found]
+
+
+def unit_of(what):
+    """Kernels are told by name."""
+    return what if what in UNITS or what in ("copy", "other") else "kernel"
 
 
 def timelines(frame):
@@ -118,7 +124,8 @@ def timelines(frame):
     rows = of_one_problem(rows, column)
     if not rows:
         raise NothingToDraw("rows with a timeline are needed")
-    lanes = [unit for unit in UNITS if any(f"{unit}@" in row[column] for row in rows)]
+    used = {step[0] for row in rows for step in steps_of(row[column])}
+    lanes = [unit for unit in UNITS if unit in used]
     figure, grid = panels(len(rows), 1, 10.5, 1.1 + 0.28 * len(lanes))
     ends = sorted(max(step[3] for step in steps_of(row[column])) for row in rows)
     shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest may be cut

@@ -122,7 +122,7 @@ class CudaExecutor final : public Executor,
       traits.rotated_bytes =
           static_cast<std::int64_t>(prepared.graph_copies) * problem_->copy().bytes();
     }
-    if (prepared.launches.front().overlap()) {
+    if (overlap(prepared.launches.front())) {
       clear_state(*problem_, variant, mode);
       wait_for_peers(*problem_);
       traits.timeline = prepared.launches.front().timeline();
@@ -346,6 +346,11 @@ class CudaExecutor final : public Executor,
       if (peers_) peers_->explain();
       throw;
     }
+  }
+
+  /// Whether steps of a launch can run at once; of a problem that spans GPUs, on any of them.
+  bool overlap(const PreparedSteps& steps) {
+    return spans(*problem_) ? peers_->exchange().is_any(steps.overlap()) : steps.overlap();
   }
 
   void release() {

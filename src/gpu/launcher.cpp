@@ -48,9 +48,22 @@ bool is_on_device(const void* memory) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
+/// Without its arguments; "kernel" where the binary knows no more of it.
+std::string name_of_kernel(const void* host_function) {
+  std::size_t count = 0;
+  const KernelResource* const table = kernel_resource_table(count);
+  const auto* const found = std::find_if(table, table + count, [&](const KernelResource& kernel) {
+    return kernel.host_function == host_function;
+  });
+  if (found == table + count) return "kernel";
+  const std::string name = kernel_name(found->lowered_name);
+  return name.substr(0, name.find('<'));
+}
+
 /// What a timeline calls it.
-const char* kind_of(const Step& step) {
-  if (std::holds_alternative<KernelStep>(step.action)) return "kernel";
+std::string kind_of(const Step& step) {
+  if (const auto* const kernel = std::get_if<KernelStep>(&step.action))
+    return name_of_kernel(kernel->shape.kernel);
   const auto* const copy = std::get_if<CopyStep>(&step.action);
   if (!copy) return "other";
   if (is_on_device(copy->to)) return is_on_device(copy->from) ? "copy" : "copy_to_device";

@@ -136,10 +136,12 @@ std::vector<FixedColumn> conditions() {
       declared("sustained_power_w", "W", &R::sustained_power_w, "mean board power likewise (NVML)",
                kPassed),
       declared("cycles", "", &R::cycles, "median time in cycles of that clock"),
-      declared("timeline", "", &R::timeline,
-               "semicolon-separated, the steps of one launch that takes several streams, as "
-               "WHAT@STREAM:BEGIN-END in us from its start, by events: a step begins when its "
-               "stream could begin it, though a copy may then wait for the copy engine"),
+      declared(
+          "timeline", "", &R::timeline,
+          "semicolon-separated, the steps of one launch that takes several streams, as "
+          "WHAT@STREAM:BEGIN-END in us from its start, by events: a step begins when its "
+          "stream could begin it, though a copy may then wait for the copy engine; of a problem "
+          "that spans GPUs WHAT@RANK.STREAM:BEGIN-END"),
       declared("predicted_timeline", "", &R::predicted_timeline,
                "likewise, as predicted from what calls of the host, copies and kernels take"),
   };
@@ -206,7 +208,8 @@ std::vector<FixedColumn> predictions() {
                "time that the launch is predicted to take on this GPU"),
       declared(
           "predicted_from", "", &R::predicted_from,
-          "what that time is made from: code, the kernels' machine code; phases, what a launch that "
+          "what that time is made from: code, the kernels' machine code; phases, what a launch "
+          "that "
           "spans GPUs waits for and moves; in older files declared, what a variant was declared to "
           "move and execute"),
       declared("bound_by", "", &R::bound_by,

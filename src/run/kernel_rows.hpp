@@ -18,8 +18,8 @@ ColumnInfo counter_info(const SelectedCounter& counter);
 /// counter.<name> as the rows have. No columns where the plan asks for no counters.
 Table empty_kernel_table(const Plan& plan);
 
-/// A launch of hundreds of kernels repeats a few: the row has the sums of all, and so many kernels, the
-/// first of the launch, stand by themselves.
+/// A launch of hundreds of kernels repeats a few: the row has the sums of all, and so many kernels,
+/// the first of the launch, stand by themselves.
 inline constexpr std::size_t kMostKernelRows = 64;
 
 /// One row for each kernel of the row's launch, up to kMostKernelRows.

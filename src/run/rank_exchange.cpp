@@ -215,6 +215,11 @@ std::int64_t RankExchange::from_first(std::int64_t value) {
   return std::stoll(all_gather(std::to_string(value)).front().text);
 }
 
+bool RankExchange::is_any(bool value) {
+  const std::vector<Told> all = all_gather(value ? "yes" : "no");
+  return std::any_of(all.begin(), all.end(), [](const Told& told) { return told.text == "yes"; });
+}
+
 std::string random_meeting() {
   std::random_device source;
   std::string name;

@@ -52,6 +52,8 @@ class RankExchange {
 
   /// What rank 0 has.
   std::int64_t from_first(std::int64_t value);
+  /// Whether some rank says so.
+  bool is_any(bool value);
 
   const RankPlace& place() const { return place_; }
 

@@ -66,8 +66,9 @@ std::optional<double> percent_of(const Row& row, const std::optional<double>& li
 std::vector<std::string> texts_of(const std::vector<StepTime>& timeline) {
   std::vector<std::string> texts;
   for (const StepTime& step : timeline) {
-    texts.push_back(
-        fmt::format("{}@{}:{:.1f}-{:.1f}", step.what, step.stream, step.begin_us, step.end_us));
+    const std::string rank = step.rank ? fmt::format("{}.", *step.rank) : "";
+    texts.push_back(fmt::format("{}@{}{}:{:.1f}-{:.1f}", step.what, rank, step.stream,
+                                step.begin_us, step.end_us));
   }
   return texts;
 }

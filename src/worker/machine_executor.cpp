@@ -250,10 +250,17 @@ SampleTraits MachineExecutor::warm_up(const Variant& variant, Mode mode, int lau
   on_ranks(spanned_, [&](RemoteExecutor& member, int rank) {
     of_ranks[static_cast<std::size_t>(rank)] = member.warm_up(variant, mode, launches);
   });
+  if (spanned_ == 1) return of_ranks.front();
   SampleTraits traits = of_ranks.front();
-  for (const SampleTraits& one : of_ranks) {
+  traits.timeline.clear();
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    const SampleTraits& one = of_ranks[rank];
     traits.preparation_us = std::max(traits.preparation_us, one.preparation_us);
     traits.gated = traits.gated && one.gated;
+    for (StepTime step : one.timeline) {
+      step.rank = static_cast<int>(rank);
+      traits.timeline.push_back(std::move(step));
+    }
   }
   return traits;
 }

@@ -32,6 +32,8 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
     std::string text;
     char letter = 0;
     std::int64_t of_first = 0;
+    bool one_says_so = false;
+    bool none_says_so = true;
   };
   std::vector<Got> got(static_cast<std::size_t>(ranks));
   // Each reads what the next rank has put into its pipe. Checks are made in one thread, below.
@@ -51,11 +53,15 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
     own.text = of_next.text;
     if (::read(of_next.descriptor.get(), &own.letter, 1) != 1) own.letter = '?';
     own.of_first = exchange.from_first(100 + rank);
+    own.one_says_so = exchange.is_any(rank == 1);
+    own.none_says_so = exchange.is_any(false);
   });
   for (int rank = 0; rank < ranks; ++rank) {
     const int next = (rank + 1) % ranks;
     const Got& own = got[static_cast<std::size_t>(rank)];
     CHECK(own.text == "I am " + std::to_string(next));
+    CHECK(own.one_says_so);
+    CHECK_FALSE(own.none_says_so);
     CHECK(own.letter == static_cast<char>('a' + next));
     CHECK(own.of_first == 100);
   }

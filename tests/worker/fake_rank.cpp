@@ -42,6 +42,14 @@ class FakeRank final : public FakeExecutor, public RankMember {
     if (spans_) others_->all_gather("here");
   }
 
+  // Steps of each rank alone.
+  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
+    SampleTraits traits = FakeExecutor::warm_up(variant, mode, launches);
+    const int rank = spans_ ? others_->place().rank : 0;
+    traits.timeline = {{"kernel", 0, 0.0, 10.0 + rank}, {"copy", 1, 1.0, 2.0}};
+    return traits;
+  }
+
   Verification check(const Variant&, Mode) override {
     Verification v;
     v.elements = v.checked = 8;

@@ -43,10 +43,15 @@ TEST_CASE("a problem that spans GPUs runs on a worker for each, and others on th
     CHECK(rows[i].samples_us == std::vector<double>(20, 9.0 + static_cast<double>(gpus)));
     CHECK(rows[i].skews_us == std::vector<double>(20, 2.0 * static_cast<double>(gpus - 1)));
     CHECK(rows[i].verification->elements == 8 * gpus);
+    const std::vector<StepTime>& timeline = rows[i].traits->timeline;
+    REQUIRE(timeline.size() == 2 * static_cast<std::size_t>(gpus));
+    CHECK(timeline[2] == StepTime{"kernel", 0, 0, 11, 1});
+    CHECK(timeline[3] == StepTime{"copy", 1, 1, 2, 1});
   }
   CHECK(rows[3].status == Status::passed);
   CHECK(rows[3].samples_us == std::vector<double>(20, 10.0));
   CHECK(rows[3].skews_us.empty());
+  CHECK(rows[3].traits->timeline.front() == StepTime{"kernel", 0, 0, 10});
 }
 
 TEST_CASE("what a rank suffers ends the workers of all, and the reason names it") {
