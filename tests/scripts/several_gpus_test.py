@@ -158,7 +158,7 @@ class SeveralGpusTest(unittest.TestCase):
         for name, visible in {"both_seen": (None, None), "own_seen": ("0", "1")}.items():
             for family, choices in FAMILIES.items():
                 with self.subTest(visible=visible, family=family):
-                    problem = {name: values[-1] for name, values in choices.items()}
+                    problem = {name: values[0] if isinstance(values[0], str) else values[-1] for name, values in choices.items()}
                     config = self.config(family=family, axes={"gpus": 2, **problem}, modes=["warm"])
                     self.assertEqual(self.launched(config, name + family, visible), [0, 0])
                     self.assertIn("passed", {row["status"] for row in self.rows(name + family)})
