@@ -10,11 +10,11 @@
 //   GPU 2  ........0000....  GPU 2  ..0123.   GPU 2  ..01230123.
 //   GPU 3  ............0000  GPU 3  ...0123   GPU 3  ...01230123
 //
-// Where nobody works, at the beginning and at the end, is the bubble. With m micro-batches, s
-// stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time (Huang et al., "GPipe",
-// arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
-// Clusters", arXiv:2104.04473). The more micro-batches, the smaller: but their products get
-// smaller, too, until they no longer fill the SMs.
+// Where nobody works, at the beginning and at the end, is the bubble. With m micro-batches, at
+// least as many as GPUs, and s stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time
+// (Huang et al., "GPipe", arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model
+// Training on GPU Clusters", arXiv:2104.04473). The more micro-batches, the smaller: but their
+// products get smaller, too, until they no longer fill the SMs.
 #include <algorithm>
 
 #include "kernels/common/mma_pipeline.cuh"
@@ -174,6 +174,11 @@ int batches_of(const Problem& p, const Way& way) {
   return way.in_batches ? p.batches : 1;
 }
 
+/// What a stage lacks: until the first has come around, each GPU has done with the others.
+int missing_batches(const Problem& p, int batches) {
+  return std::max(0, p.gpus - batches);
+}
+
 /// The steps of one rank's launch.
 class Schedule {
  public:
@@ -183,16 +188,14 @@ class Schedule {
     peers_ = {d.signals, d.rank, p.gpus, x.report};
   }
 
-  /// Micro-batches go through a stage in groups, as many as there are GPUs, and then through the
-  /// GPU's next one: what the first of them needs there has come around by then.
+  /// All micro-batches go through a stage before the first goes through the GPU's next one. In
+  /// groups of as many as there are GPUs, as training has it, which keeps fewer of them, each turn
+  /// would wait for all the ways from GPU to GPU; so the first has come around long before.
   Steps steps() {
     steps_ += by_one_warp(p_, begin_kernel, peers_);
-    const int group = way_.stages > 1 ? p_.gpus : p_.batches;
-    for (int first = 0; first < p_.batches; first += group) {
-      for (int stage = 0; stage < way_.stages; ++stage) {
-        for (int batch = first; batch < std::min(first + group, p_.batches); ++batch)
-          add({stage, batch});
-      }
+    for (int stage = 0; stage < way_.stages; ++stage) {
+      for (int batch = 0; batch < p_.batches; ++batch)
+        add({stage, batch});
     }
     return std::move(steps_);
   }
@@ -333,6 +336,8 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
   }
   for (int i = 0; i < p.batches * way.stages; ++i) {
     if (i > 0) receive(false);
+    for (int k = 0; i > 0 && i % p.batches == 0 && k < missing_batches(p, p.batches); ++k)
+      stage(layers);
     stage(layers);
   }
   return all;
@@ -351,8 +356,11 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   };
   v.work = [way](const Problem& p) { return work_of(p, p.layers, way.stages); };
   v.metrics = [way](const Problem& p, const DeviceSpec&) {
-    const double bubble = p.gpus - 1.0;
-    return MetricValues{{"bubble_share", bubble / (way.stages * batches_of(p, way) + bubble)}};
+    const int batches = batches_of(p, way);
+    const int missing = missing_batches(p, batches);
+    const int idle = p.gpus - 1 + (way.stages - 1) * missing;
+    return MetricValues{
+        {"bubble_share", static_cast<double>(idle) / (way.stages * batches + idle)}};
   };
   v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
