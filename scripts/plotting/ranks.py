@@ -50,14 +50,14 @@ def timelines(frame):
         draw_ranks(ax, steps_of(row), ranks, colours)
         ax.set_xlim(0, 1.02 * until)
         ax.set_title(f"{row['variant']}: {time_text(row)}")
-    grid[-1, 0].set_xlabel("µs from the launch's start, of one launch that was looked at by events")
+    grid[-1, 0].set_xlabel("µs from the launch's start; the events around each step make this launch longer than the measured ones")
     return figure
 
 
 def time_text(row):
     predicted = row.get("predicted_time_us")
     text = f"measured {row['time_median_us']:.0f} µs"
-    return f"{text}, predicted {float(predicted):.0f}" if predicted == predicted and predicted not in (None, "") else text
+    return f"{text}, predicted {float(predicted):.0f} µs" if predicted == predicted and predicted not in (None, "") else text
 
 
 def draw_ranks(ax, steps, ranks, colours):

@@ -133,6 +133,23 @@ class PlotTest(unittest.TestCase):
         without = [r for r in rows if r["param.phase"] != "update"]
         self.check_refused(self.plot(self.write(without), "--out", self.folder / "others"), "all phases")
 
+    def test_ranks_are_drawn_at_the_problem_with_most_steps_that_can_be_seen(self):
+        def of(batches, ranks, variant="micro_batches", **columns):
+            steps = [f"layer_kernel@{r}.0:{i}.0-{i + 1}.0" for r in range(ranks) for i in range(batches)]
+            waits = [f"receive_kernel@{r}.0:0.0-{r}.5" for r in range(ranks)]
+            return row("pipeline_parallel", variant, 10.0 * batches, timeline=";".join(steps + waits + ["copy@0.1:1.0-2.0"]), gpus=ranks,
+                       predicted_time_us=9, **{"param.batches": batches, "param.gpus": ranks}, **columns)  # fmt: skip
+
+        rows = [of(2, 3), of(5, 3), of(5, 3, "two_stages"), of(200, 3), of(7, 2)]
+        rows.append(row("pipeline_parallel", "one_gpu", 30.0, gpus=3, **{"param.batches": 5, "param.gpus": 3}))
+        result = self.plot(self.write(rows), "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "figures" / "timeline_pipeline_parallel.svg").read_text(encoding="utf-8")
+        for words in ("micro_batches: measured 50 µs, predicted 9 µs", "two_stages: measured 50 µs", "GPU 0", "GPU 2"):
+            self.assertIn(words, text)
+        for words in ("measured 20 µs", "measured 70 µs", "measured 2000 µs", "one_gpu", "GPU 3"):
+            self.assertNotIn(words, text)
+
     def test_stencils_of_planes_and_volumes_share_a_figure(self):
         plane, volume = {"param.nx": 16, "param.ny": 32}, {"param.nx": 7, "param.ny": 8, "param.nz": 9}
         rows = [
