@@ -298,8 +298,8 @@ Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& devic
   return phase;
 }
 
-/// What one stage of the last GPU waits for and does: it is the last to begin, and then never
-/// waits. Before its first micro-batch comes that one's way through the other GPUs.
+/// What the last GPU waits for and does: before its first micro-batch comes that one's way through
+/// the other GPUs, and then it has no more to wait for, where there are as many as GPUs.
 std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const Way& way) {
   Problem p = given;
   p.batches = batches_of(p, way);
@@ -334,11 +334,14 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
     }
     receive(true);
   }
-  for (int i = 0; i < p.batches * way.stages; ++i) {
-    if (i > 0) receive(false);
-    for (int k = 0; i > 0 && i % p.batches == 0 && k < missing_batches(p, p.batches); ++k)
+  for (int of_gpu = 0; of_gpu < way.stages; ++of_gpu) {
+    // It waits while others do what it would with as many micro-batches as there are GPUs.
+    for (int i = 0; of_gpu > 0 && i < missing_batches(p, p.batches); ++i)
       stage(layers);
-    stage(layers);
+    for (int batch = 0; batch < p.batches; ++batch) {
+      if (of_gpu > 0 || batch > 0) receive(false);
+      stage(layers);
+    }
   }
   return all;
 }

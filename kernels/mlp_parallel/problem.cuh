@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/common/fill_from_buffers.cuh"
 #include "kernels/common/gelu.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
@@ -104,15 +105,8 @@ struct Hidden {
 template <HiddenPart kPart>
 Steps hidden_made(const Problem& p, const Data& d, Ranks<const float> of_ranks) {
   auto* const to = const_cast<float*>(of_ranks.of[d.rank]);
-  const std::int64_t count = p.tokens * p.hidden;
   const Hidden<kPart> made{d.x.of[d.rank], d.w1.of[d.rank], p.width, p.hidden, hidden_bound(p)};
-  return with_host_loop(fill_on_device(to, count, made),
-                        {count,
-                         [=](std::int64_t first, std::int64_t end) {
-                           for (std::int64_t i = first; i < end; ++i)
-                             to[i] = made(i);
-                         },
-                         to, sizeof(float)});
+  return fill_from_buffers(to, p.tokens * p.hidden, made);
 }
 
 constexpr float kUntouched = 1.5f;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/common/fill_from_buffers.cuh"
 #include "kernels/common/gelu.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
@@ -150,13 +151,7 @@ Steps layer_made(const Problem& p, const Data& d, int layer) {
                           is_last ? 0 : unit_roundoff(DataType::bf16)};
   float* const to = kWhat == Exact::value ? pick(is_odd, d.odd_exact, d.even_exact)
                                           : pick(is_odd, d.odd_error, d.even_error);
-  return with_host_loop(fill_on_device(to, elements(p), made),
-                        {elements(p),
-                         [=](std::int64_t first, std::int64_t end) {
-                           for (std::int64_t i = first; i < end; ++i)
-                             to[i] = made(i);
-                         },
-                         to, sizeof(float)});
+  return fill_from_buffers(to, elements(p), made);
 }
 
 constexpr float kUntouched = 1.5f;
