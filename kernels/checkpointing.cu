@@ -425,12 +425,9 @@ Family declare() {
                  {"param.every", "layers from one checkpoint to the next"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, references(d));
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, references(d));
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem&, const Data& d, int o) { return references(d)(o); });
   f.tolerance = result_tolerance;
   f.tolerance_derivation =
       "u = 2^-24, x in [-3, 3], e = 15u the error of a sigmoid (kernels/common/sigmoid.cuh). A "

@@ -100,7 +100,7 @@ Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whol
   Share<T> share{};
   std::int64_t longest = 0;
   for (int r = 0; r < p.gpus; ++r) {
-    share.x.of[r] = static_cast<const T*>(d.x.of[r]);
+    share.x.of[r] = static_cast<const T*>(taken(p, d).of[r]);
     share.y.of[r] = static_cast<T*>(d.y.of[r]);
     longest = std::max(longest, part_begin(p, r + 1) - part_begin(p, r));
   }
@@ -126,7 +126,7 @@ Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
   }
   for (const Brought& b : brought(p, d.rank)) {
     const std::int64_t size = element_bytes(p);
-    parts.from[parts.count] = static_cast<const char*>(d.x.of[b.source]) + b.first * size;
+    parts.from[parts.count] = static_cast<const char*>(taken(p, d).of[b.source]) + b.first * size;
     parts.to[parts.count] = static_cast<char*>(d.y.of[d.rank]) + b.to * size;
     parts.bytes[parts.count++] = b.count * size;
   }
@@ -166,9 +166,14 @@ std::optional<std::string> only_own(const Problem& p, const DeviceSpec&) {
   return "settings of NCCL change nothing of it";
 }
 
+constexpr const char* kStillRead = "in place, ranks would store over what others still read";
+
 Variant one_shot() {
   Variant v = variant("one_shot", "");
-  v.unsupported = only_own;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.in_place && p.operation == Operation::all_reduce) return kStillRead;
+    return only_own(p, device);
+  };
   v.deterministic = true;
   v.phases = [](const Problem& p, const DeviceSpec&) {
     const double vector = static_cast<double>(p.n * element_bytes(p));
@@ -252,7 +257,10 @@ Variant ring() {
     return std::vector<Phase>{phase};
   };
   v.expected_changes = {{std::string(kTimeColumn), Direction::unchanged, 1.25, is_long}};
-  v.unsupported = only_all_reduce;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.in_place) return kStillRead;
+    return only_all_reduce(p, device);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return p.dtype == DataType::bf16 ? ring_steps<__nv_bfloat16>(p, d, x)
                                      : ring_steps<float>(p, d, x);
@@ -290,7 +298,7 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
   shape.block = {kSmallBlock, 1, 1};
   shape.grid = {low_latency_blocks(p, x.device), 1, 1};
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  return launch(low_latency_kernel<T>, shape, static_cast<const T*>(d.x.of[d.rank]),
+  return launch(low_latency_kernel<T>, shape, static_cast<const T*>(taken(p, d).of[d.rank]),
                 static_cast<T*>(d.y.of[d.rank]), p.n, d.inbox, peers_of(p, d, x));
 }
 
@@ -337,8 +345,8 @@ Variant of_nccl(std::string id, nccl::Buffers buffers) {
     return std::nullopt;
   };
   v.launch = [buffers](const Problem& p, const Data& d, const LaunchContext&) {
-    return nccl::step_of(
-        {p.operation, buffers, p.dtype, p.n, d.x.of[d.rank], d.y.of[d.rank], d.rank, p.gpus});
+    return nccl::step_of({p.operation, buffers, p.dtype, p.n, taken(p, d).of[d.rank],
+                          d.y.of[d.rank], d.rank, p.gpus});
   };
   return v;
 }
@@ -388,6 +396,8 @@ Family declare() {
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the elements; sums are made in fp32")
       .spans(&Problem::gpus, &Data::rank)
+      .choice("in_place", &Problem::in_place, {{"no", false}, {"yes", true}},
+              "whether results come to where the vectors are")
       .choice("nccl_algorithm", &Problem::nccl_algorithm,
               {{"chosen", nullptr}, {"ring", "Ring"}, {"tree", "Tree"}},
               "which algorithm NCCL takes (NCCL_ALGO)")
@@ -407,7 +417,10 @@ Family declare() {
         constexpr std::int64_t kTurns = 2;
         return bytes > kMostInboxBytes ? std::int64_t{4} : kTurns * p.gpus * 4 * ceil_div(bytes, 8);
       });
+  f.repeats_without_reset = true;
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    const bool moves_on = p.operation == Operation::all_to_all || p.operation == Operation::shift;
+    if (p.in_place && moves_on) return kStillRead;
     if (p.operation != Operation::all_to_all || part_begin(p, 1) * p.gpus == p.n)
       return std::nullopt;
     return "parts that change places are equal: n has to be a multiple of " +

@@ -471,18 +471,11 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  const auto expected = [](const Problem& p, const Data& d) {
-    return [&p, &d](int output) {
-      return Expected{static_cast<Output>(output), d.samples, p.gpus, p.dtype == DataType::bf16};
-    };
-  };
-  f.reference = [expected](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, expected(p, d));
-  };
-  f.host_reference = [expected](const Problem& p, const Data& d,
-                                const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, expected(p, d));
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int output) {
+        return Expected{static_cast<Output>(output), d.samples, p.gpus, p.dtype == DataType::bf16};
+      });
   f.tolerance_derivation =
       "Gradients are rounded to their type once, and their sum at each of at most r - 1 additions, "
       "r being the ranks: r u of the mean of magnitudes, u being 2^-8 in bf16. In fp32, where u is "

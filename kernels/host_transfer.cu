@@ -471,12 +471,9 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int o) { return reference_of(d, o); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int o) { return reference_of(d, o); });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem&, const Data& d, int o) { return reference_of(d, o); });
   f.tolerance_derivation = "Zero: copies have equal bits.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(pageable_in())

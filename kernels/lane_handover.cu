@@ -220,12 +220,11 @@ Family declare() {
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int) { return AfterStages{p.cost, d.x}; });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int) { return AfterStages{p.cost, d.x}; });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int) {
+        return AfterStages{p.cost, d.x};
+      });
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 and 2 to whole numbers. Starts below 2^10 and "
       "up to 2^16 times 8 of either stay below 2^24, to which fp32 has all whole numbers.";

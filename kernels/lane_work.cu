@@ -357,12 +357,9 @@ Family declare() {
                 {{"param.spread", "spread: trips are 1 to 4^spread"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int o) { return after_trips(d, o); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int o) { return after_trips(d, o); });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem&, const Data& d, int o) { return after_trips(d, o); });
   f.tolerance_derivation =
       "Zero: a multiply-add with a factor and a summand of 1 adds 1 to a whole number. Starts "
       "below 2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, to which fp32 has all whole "

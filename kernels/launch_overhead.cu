@@ -359,12 +359,11 @@ Family declare() {
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(const_cast<std::uint32_t*>(d.x), p.n, Bits{seed});
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int) { return Reference{p, d.x}; });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int) { return Reference{p, d.x}; });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int) {
+        return Reference{p, d.x};
+      });
   f.reference_operations = [](const Problem& p) {
     return 2.0 * static_cast<double>(p.kernels) * static_cast<double>(p.n);
   };

@@ -431,12 +431,9 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, elements_of_y(p), [&](int) { return expected(p, d); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, elements_of_y(p), [&](int) { return expected(p, d); });
-  };
+  set_references(
+      f, [](const Problem& p) { return elements_of_y(p); },
+      [](const Problem& p, const Data& d, int) { return expected(p, d); });
   // Of the hidden units' errors it sums products of their own.
   f.reference_operations = [](const Problem& p) { return operations_of(p, p.hidden); };
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;

@@ -101,12 +101,14 @@ std::vector<Move> moves(const Problem& p) {
   return all;
 }
 
-/// The moves that a rank's launch makes: those to it, or, `pushed`, those from it.
+/// A rank's moves: those to it, or, `pushed`, from it, the next rank's first as in moves().
 std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
   std::vector<Move> own;
   for (const Move& move : moves(p)) {
     if ((pushed ? move.from : move.to) == rank) own.push_back(move);
   }
+  if (pushed)
+    std::stable_partition(own.begin(), own.end(), [&](const Move& m) { return m.to > rank; });
   return own;
 }
 
@@ -123,7 +125,7 @@ Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool 
     parts.words[i] = move.end - move.first;
     longest = std::max(longest, parts.words[i]);
   }
-  if (own.empty() || longest == 0) return {};
+  if (longest == 0) return {};
   shape.grid = {std::min(ceil_div(longest, words_per_block), most),
                 static_cast<std::int64_t>(own.size()), 1};
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
@@ -581,12 +583,10 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int) { return received(p, d); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int) { return received(p, d); });
-  };
+  f.repeats_without_reset = true;
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int) { return received(p, d); });
   f.tolerance_derivation = "Zero: copies have equal bits.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());

@@ -332,18 +332,11 @@ Family declare() {
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  const auto expected = [](const Problem& p, const Data& d) {
-    return [&p, &d](int output) {
-      return Expected{static_cast<Output>(output), Order(), p.steps, d.rank};
-    };
-  };
-  f.reference = [expected](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, 1, expected(p, d));
-  };
-  f.host_reference = [expected](const Problem& p, const Data& d,
-                                const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, 1, expected(p, d));
-  };
+  set_references(
+      f, [](const Problem&) { return std::int64_t{1}; },
+      [](const Problem& p, const Data& d, int output) {
+        return Expected{static_cast<Output>(output), Order(), p.steps, d.rank};
+      });
   f.tolerance_derivation = "Zero: places and numbers.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(own_loads()).variant(loads()).variant(atomics()).variant(signals());

@@ -476,7 +476,7 @@ Family declare() {
   f.extent("tokens", &Problem::tokens, 8192, 1 << 16, "rows of the activations")
       .extent("width", &Problem::width, 4096, 1 << 14,
               "columns of the activations, rows of weights")
-      .integer("layers", &Problem::layers, 2, 1, 64, "", "of each GPU")
+      .integer("layers", &Problem::layers, 2, 1, 16, "", "of each GPU")
       .integer("batches", &Problem::batches, 8, 1, kMostSignalBlocks, "",
                "micro-batches that the tokens come in")
       .spans(&Problem::gpus, &Data::rank);
@@ -501,12 +501,9 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, elements(p), [&](int) { return expected(p, d); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, elements(p), [&](int) { return expected(p, d); });
-  };
+  set_references(
+      f, [](const Problem& p) { return elements(p); },
+      [](const Problem& p, const Data& d, int) { return expected(p, d); });
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
   f.tolerance = tolerance;
   f.variant(one_gpu()).variant(whole_batch()).variant(micro_batches());

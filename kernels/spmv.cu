@@ -499,8 +499,7 @@ Family declare() {
       "found, by atomics, scans or searches. x is read where columns say: side by side in a band, "
       "a "
       "sector for each nonzero where columns are random, most often from L2.";
-  f.extent("rows", &Problem::rows, 1 << 18, kMostRows,
-           "rows and columns of a generated matrix")
+  f.extent("rows", &Problem::rows, 1 << 18, kMostRows, "rows and columns of a generated matrix")
       .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
                "nonzeros per row of a generated matrix, by a power law about so many in the mean")
       .choice_or_file<Matrix>(
@@ -529,16 +528,11 @@ Family declare() {
   f.unsupported = unsupported;
   f.outputs = [](const Problem& p) { return Extent{sizes(p).rows, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, sizes(p).rows, [&](int) {
-      return ExactRow{d.offsets, d.columns, d.values, d.x};
-    });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, sizes(p).rows, [&](int) {
-      return ExactRow{d.offsets, d.columns, d.values, d.x};
-    });
-  };
+  set_references(
+      f, [](const Problem& p) { return sizes(p).rows; },
+      [](const Problem&, const Data& d, int) {
+        return ExactRow{d.offsets, d.columns, d.values, d.x};
+      });
   f.tolerance = tolerance;
   f.tolerance_derivation = kToleranceDerivation;
   f.variant(bound_by_atomics(coo_atomics())).variant(bound_by_atomics(coo_segmented()));

@@ -276,12 +276,11 @@ Family declare() {
                     .without("one_stream", 1)};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int) { return Reference{d.x, p.cost}; });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int) { return Reference{d.x, p.cost}; });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int) {
+        return Reference{d.x, p.cost};
+      });
   f.reference_operations = [](const Problem& p) {
     return fma_way::operations(p.cost) * static_cast<double>(p.n);
   };

@@ -563,12 +563,9 @@ Family declare() {
   };
   f.inputs = inputs;
   f.reset = reset;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.m * p.n, [&](int) { return expected(p, d); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.m * p.n, [&](int) { return expected(p, d); });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.m * p.n; },
+      [](const Problem& p, const Data& d, int) { return expected(p, d); });
   f.reference_operations = [](const Problem& p) { return operation_count(whole_product(p)); };
   f.tolerance_derivation = std::string(kTensorCoreBoundDerivation) + kSummandDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };

@@ -250,12 +250,11 @@ Family declare() {
     steps += fill(d.sides, ceil_div(p.n, kBlock), SideWord{stream_seed(seed, 1)});
     return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, p.n, [&](int) { return AfterRounds{p.rounds, d.x, d.sides}; });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, p.n, [&](int) { return AfterRounds{p.rounds, d.x, d.sides}; });
-  };
+  set_references(
+      f, [](const Problem& p) { return p.n; },
+      [](const Problem& p, const Data& d, int) {
+        return AfterRounds{p.rounds, d.x, d.sides};
+      });
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
       "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";

@@ -8,7 +8,7 @@ import json
 import pathlib
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
-NOT_LESSONS = {"all", "ceilings", "links", "predicted", "quickstart", "repeat", "unmeasured", "unseen", "unseen_copies"}
+NOT_LESSONS = {"all", "back_to_back", "ceilings", "links", "predicted", "quickstart", "repeat", "unmeasured", "unseen", "unseen_copies"}
 # All of their cells would be skipped on a machine with one GPU.
 SPAN_GPUS = {"collectives", "data_parallel", "mlp_parallel", "peer_copy", "peer_latency", "pipeline_parallel", "tensor_parallel"}
 

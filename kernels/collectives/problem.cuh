@@ -18,6 +18,7 @@ struct Problem {
   Operation operation;
   DataType dtype;  // fp32 or bf16
   int gpus;
+  bool in_place;  // y holds the vectors, too
   // What NCCL's environment variables of these names say; null: it chooses.
   const char* nccl_algorithm;
   const char* nccl_protocol;
@@ -38,7 +39,7 @@ inline Environment environment(const Problem& p) {
 struct Data {
   int rank;
   Ranks<void> x;               // n elements
-  Ranks<void> y;               // likewise; what an operation does not give stays as it was
+  Ranks<void> y;               // likewise, equal to x in place; what is not given stays as it was
   Ranks<unsigned> signals;     // RankSignals
   Ranks<std::uint32_t> inbox;  // of low_latency
 };
@@ -55,6 +56,11 @@ inline std::int64_t part_begin(const Problem& p, int rank) {
 
 inline bool is_sum(const Problem& p) {
   return p.operation == Operation::all_reduce || p.operation == Operation::reduce_scatter;
+}
+
+/// The vectors that an operation takes.
+inline const Ranks<void>& taken(const Problem& p, const Data& d) {
+  return p.in_place ? d.y : d.x;
 }
 
 /// Elements [first, end) of the rank's y that the operation gives.
@@ -104,7 +110,9 @@ struct Untouched {
 
 template <class T>
 inline Steps reset_of(const Problem& p, const Data& d) {
-  return fill(static_cast<T*>(d.y.of[d.rank]), p.n, Untouched<T>{});
+  auto* const y = static_cast<T*>(d.y.of[d.rank]);
+  if (p.in_place) return CopyStep{y, d.x.of[d.rank], p.n * element_bytes(p)};
+  return fill(y, p.n, Untouched<T>{});
 }
 
 inline Steps reset(const Problem& p, const Data& d) {
@@ -124,6 +132,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 template <class T>
 struct Expected {
   Ranks<const T> x;
+  const T* found;  // in y; null: Untouched
   int ranks;
   bool is_sum;
   std::int64_t first;  // of a sum: elements that it gives
@@ -149,7 +158,7 @@ struct Expected {
       if (i >= to[c] && i < to[c] + count[c])
         return {to_double(x.of[source[c]][from[c] + i - to[c]]), 0};
     }
-    return {1.5, 0};
+    return {found ? to_double(found[i]) : to_double(Untouched<T>{}(i)), 0};
   }
 };
 
@@ -158,6 +167,7 @@ Expected<T> expected(const Problem& p, const Data& d) {
   Expected<T> e{};
   for (int r = 0; r < p.gpus; ++r)
     e.x.of[r] = static_cast<const T*>(d.x.of[r]);
+  if (p.in_place) e.found = e.x.of[d.rank];
   e.ranks = p.gpus;
   e.is_sum = is_sum(p);
   std::tie(e.first, e.end) = given(p, d.rank);

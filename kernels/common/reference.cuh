@@ -1,6 +1,7 @@
 // The plain fp64 reference: one thread per output element evaluates a functor.
 #pragma once
 
+#include "family/family_of.hpp"
 #include "kernels/common/random.cuh"
 
 namespace gpuexp {
@@ -65,6 +66,18 @@ void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int
       out[o].magnitude[i] = element.magnitude;
     }
   }
+}
+
+/// Both references of a family whose outputs have count(p) elements each: functor(p, d, o) is that
+/// of output o, in the order of their declaration.
+template <class Problem, class Data, class Count, class FunctorOf>
+void set_references(FamilyOf<Problem, Data>& f, Count count, FunctorOf functor) {
+  f.reference = [=](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, count(p), [&](int o) { return functor(p, d, o); });
+  };
+  f.host_reference = [=](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, count(p), [&](int o) { return functor(p, d, o); });
+  };
 }
 
 }  // namespace gpuexp

@@ -154,7 +154,8 @@ class Reading {
 // Samples in a graph are means over so many launches that nothing is left of the clock's step.
 std::optional<MeasuredCeiling> floor_of(Mode mode, const std::vector<double>& samples_us) {
   if (samples_us.empty()) return std::nullopt;
-  const double quantum = mode == Mode::graph ? 0 : timer_quantum_us(samples_us);
+  const double quantum =
+      mode == Mode::graph || is_back_to_back(mode) ? 0 : timer_quantum_us(samples_us);
   const Statistics s = summarize(samples_us, quantum);
   if (!s.median_ci95 || !(s.median_ci95->low > 0)) return std::nullopt;
   return MeasuredCeiling{s.median, s.median_ci95->low, s.median_ci95->high,

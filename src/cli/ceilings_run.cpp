@@ -75,7 +75,7 @@ std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer) {
   DeviceOptions options;
   options.device = device;
   options.peer = peer;
-  make_room_for_watcher(options, false);
+  make_room_for_watcher(options, peer.has_value(), false);
   std::string no_device;
   auto opened = open_device(options, no_device);
   if (!opened) fmt::print(stderr, "gpuexp: no GPU: {}\n", no_device);

@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
+#include "family/values_text.hpp"
 #include "sass/instruction_class.hpp"
 
 namespace gpuexp::cli {
@@ -109,13 +110,6 @@ class CodeText {
   }
 
  private:
-  static std::string values_text(const Family& family, const Values& values) {
-    std::vector<std::string> parts;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      parts.push_back(fmt::format("{}={}", family.parameters[i].name, to_string(values[i])));
-    return fmt::format("{}", fmt::join(parts, ","));
-  }
-
   void add(const Group& group, const Cell& cell) {
     const std::string& id = cell.variant->id;
     if (!cell.skip_reason.empty()) {

@@ -140,10 +140,13 @@ class Run {
   DeviceOptions device_options() {
     DeviceOptions device = options_.device;
     device.others = others_;
-    device.isolated = !options_.no_isolate && !options_.profile;
-    device.gated = device.isolated && !options_.no_gate;
+    const bool spans_gpus =
+        std::any_of(config_.experiments.begin(), config_.experiments.end(),
+                    [](const Experiment& e) { return static_cast<bool>(e.family->gpus); });
+    device.isolated = !options_.no_isolate && (!options_.profile || spans_gpus);
+    device.gated = device.isolated && !options_.no_gate && !options_.profile;
     device.joined = [this](const RankProvenance& rank) { join(rank); };
-    make_room_for_watcher(device, options_.quiet);
+    make_room_for_watcher(device, spans_gpus, options_.quiet);
     return device;
   }
 

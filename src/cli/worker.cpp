@@ -12,6 +12,7 @@
 #include "cli/interrupts.hpp"
 #include "device/numa.hpp"
 #include "gpu/cuda_executor.hpp"
+#include "gpu/nvtx_tracer.hpp"
 #include "worker/gpu_owners.hpp"
 #include "worker/machine_executor.hpp"
 #include "worker/process.hpp"
@@ -232,11 +233,15 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
   }
   if (!greeting.contains("device")) return ExitCode::no_device;
   const DeviceInfo info = device_from(greeting.at("device"));
-  serve(channel, context.registry,
-        [&] { return make_cuda_executor(info.index, info.spec, {!arguments.no_gate}); });
+  const auto tracer = make_nvtx_tracer();
+  serve(
+      channel, context.registry,
+      [&] { return make_cuda_executor(info.index, info.spec, {!arguments.no_gate}); }, *tracer);
   // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
   std::_Exit(0);
 }
+
+constexpr const char* kDebugger = "a debugger";
 
 bool is_debugged() {
   std::ifstream status("/proc/self/status");
@@ -270,15 +275,17 @@ std::string watcher() {
   for (const auto& [variable, tool] : kMarks) {
     if (const char* value = std::getenv(variable); value && *value) return tool;
   }
-  return is_debugged() ? "a debugger" : "";
+  return is_debugged() ? kDebugger : "";
 }
 
-void make_room_for_watcher(DeviceOptions& options, bool quiet) {
+void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet) {
   const std::string tool = watcher();
   if (tool.empty()) return;
-  options.isolated = false;
+  if (!spans_gpus || tool == kDebugger) options.isolated = false;
   options.gated = false;
-  if (!quiet) fmt::print(stderr, "gpuexp: {} is watching: one process, and no gate\n", tool);
+  if (quiet) return;
+  fmt::print(stderr, "gpuexp: {} is watching: {}no gate\n", tool,
+             options.isolated ? "" : "one process, and ");
 }
 
 void add_worker(Command& app, Context& context) {

@@ -40,8 +40,9 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
 /// the host: "Nsight Compute", "a debugger"; empty when nothing does.
 std::string watcher();
 
-/// A profiler, sanitizer or debugger follows one process, and may wait for a GPU that would wait
-/// for the host: leaves both out where there is one, and says so unless quiet.
-void make_room_for_watcher(DeviceOptions& options, bool quiet);
+/// A profiler, sanitizer or debugger may wait for a GPU that would wait for the host, and is
+/// simplest to use on one process: leaves the gate out where there is one, and other processes
+/// unless problems span GPUs, which a debugger does not follow. Says so unless quiet.
+void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet);
 
 }  // namespace gpuexp::cli

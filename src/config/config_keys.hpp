@@ -120,6 +120,11 @@ inline constexpr std::array kModes{
     ModeKey{Mode::graph,
             {name_of(Mode::graph),
              "Many launches per replay of a CUDA graph, over buffers in rotation."}},
+    ModeKey{Mode::back_to_back,
+            {name_of(Mode::back_to_back),
+             "20 launches in a row on the host's clock, as nccl-tests times collectives."}},
+    ModeKey{Mode::back_to_back_graph,
+            {name_of(Mode::back_to_back_graph), "The same as one replay of a CUDA graph."}},
     ModeKey{Mode::profile,
             {name_of(Mode::profile), "One launch from flushed caches, for a profiler; no times."}},
 };

@@ -87,6 +87,8 @@ Figure Ceilings::floor_us(Mode mode) const {
     case Mode::cold: return floor_cold_us;
     case Mode::warm: return floor_warm_us;
     case Mode::graph: return floor_graph_us;
+    case Mode::back_to_back:
+    case Mode::back_to_back_graph:
     case Mode::profile: return std::nullopt;
   }
   return std::nullopt;

@@ -286,6 +286,9 @@ struct Family {
   /// Untimed, before every launch: restores what BufferRole::in_out buffers hold before it. Of
   /// families that have such.
   Callback<Steps(const void* problem, const void* data)> reset;
+  /// Launches may also follow each other without: no launch is led by what reset restores, which
+  /// is there for results to be compared.
+  bool repeats_without_reset = false;
   /// The plain fp64 reference on the device, one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;

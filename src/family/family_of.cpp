@@ -83,6 +83,7 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   family.ceilings = ceilings;
   family.figures = figures;
   family.refers_to_results = refers_to_results;
+  family.repeats_without_reset = repeats_without_reset;
   family.make_problem = [setters = setters_,
                          make_problem](const Values& values) -> std::shared_ptr<const void> {
     std::shared_ptr<void> problem = make_problem();

@@ -60,7 +60,8 @@ class FamilyDeclaration {
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
   std::vector<CeilingRows> ceilings;
   std::vector<Figure> figures;
-  bool refers_to_results = false;  ///< Family::refers_to_results
+  bool refers_to_results = false;      ///< Family::refers_to_results
+  bool repeats_without_reset = false;  ///< Family::repeats_without_reset
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;

@@ -102,10 +102,10 @@ class CudaExecutor final : public Executor,
 
   SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
     for (int i = 0; i < launches; ++i)
-      launch(variant, mode == Mode::graph ? Mode::warm : mode);
+      launch(variant, is_captured(mode) ? Mode::warm : mode);
     const PreparedVariant& prepared = problem_->prepare(variant);
     SampleTraits traits;
-    traits.gated = is_gated(variant);
+    traits.gated = is_gated(variant) && !is_back_to_back(mode);
     if (is_flushed(mode)) {
       traits.flushed_bytes = flush_.bytes();
       traits.preparation_us = flush_us_;
@@ -121,6 +121,11 @@ class CudaExecutor final : public Executor,
       traits.launches = prepared.graph_launches;
       traits.rotated_bytes =
           static_cast<std::int64_t>(prepared.graph_copies) * problem_->copy().bytes();
+    }
+    if (is_back_to_back(mode)) {
+      if (is_captured(mode) && !prepared.back_to_back) problem_->capture_back_to_back(variant);
+      launch(variant, mode);
+      traits.launches = kBackToBackLaunches;
     }
     if (overlap(prepared.launches.front())) {
       clear_state(*problem_, variant, mode);
@@ -173,28 +178,33 @@ class CudaExecutor final : public Executor,
 
   std::vector<double> sample_floor(Mode mode, int samples) override {
     stop_counting();
-    const auto launches = static_cast<int>(mode == Mode::graph ? kMostGraphLaunches : 1);
-    const auto queue_one = [&] { queue_empty_kernel(stream_.get()); };
-    queue_one();
+    const auto launches = static_cast<int>(mode == Mode::graph     ? kMostGraphLaunches
+                                           : is_back_to_back(mode) ? kBackToBackLaunches
+                                                                   : 1);
+    const auto queue_each = [&] {
+      for (int i = 0; i < launches; ++i)
+        queue_empty_kernel(stream_.get());
+    };
+    queue_each();
     stream_.synchronize();
     std::unique_ptr<CapturedLaunches> graph;
-    if (mode == Mode::graph) {
-      graph = std::make_unique<CapturedLaunches>(stream_, [&] {
-        for (int i = 0; i < launches; ++i)
-          queue_one();
-      });
+    if (is_captured(mode)) {
+      graph = std::make_unique<CapturedLaunches>(stream_, queue_each);
       graph->replay(stream_);
     }
+    const auto queue = [&] {
+      if (graph) {
+        graph->replay(stream_);
+      } else {
+        queue_each();
+      }
+    };
     std::vector<double> times_us;
     for (int i = 0; i < samples; ++i) {
       if (is_flushed(mode)) flush_.enqueue(stream_, false);
-      const double us = timed_us(timer_.can_gate(), "an empty kernel", [&] {
-        if (graph) {
-          graph->replay(stream_);
-        } else {
-          queue_one();
-        }
-      });
+      const double us = is_back_to_back(mode)
+                            ? on_host_clock_us(queue)
+                            : timed_us(timer_.can_gate(), "an empty kernel", queue);
       times_us.push_back(us / launches);
     }
     return times_us;
@@ -443,10 +453,15 @@ class CudaExecutor final : public Executor,
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
-    prepared.last_us = variant.timing == Timing::host_clock
-                           ? on_host_clock_us([&] { problem_->enqueue(variant, mode); })
-                           : timed_launch_us(*problem_, is_gated(variant), variant, mode);
-    const int launches = mode == Mode::graph ? prepared.graph_launches : 1;
+    if (variant.timing == Timing::host_clock || is_back_to_back(mode)) {
+      wait_for_peers(*problem_);
+      prepared.last_us = on_host_clock_us([&] { problem_->enqueue(variant, mode); });
+    } else {
+      prepared.last_us = timed_launch_us(*problem_, is_gated(variant), variant, mode);
+    }
+    const int launches = mode == Mode::graph     ? prepared.graph_launches
+                         : is_back_to_back(mode) ? kBackToBackLaunches
+                                                 : 1;
     Sample sample{prepared.last_us / launches};
     if (spans(*problem_)) sample.start_ns = peers_->released_ns();
     if (is_long) sample.sm_clock_mhz = sample_clock_.mhz(stream_);

@@ -67,11 +67,25 @@ void ProblemLaunches::reset(const Variant& variant, Mode mode) {
 
 void ProblemLaunches::enqueue(const Variant& variant, Mode mode) {
   const PreparedVariant& prepared = prepare(variant);
-  if (mode == Mode::graph) {
-    prepared.graph->replay(stream_);
-  } else {
-    prepared.launches.front().enqueue();
+  switch (mode) {
+    case Mode::graph: return prepared.graph->replay(stream_);
+    case Mode::back_to_back_graph: return prepared.back_to_back->replay(stream_);
+    case Mode::back_to_back:
+      for (int i = 0; i < kBackToBackLaunches; ++i)
+        prepared.launches.front().enqueue();
+      return;
+    case Mode::cold:
+    case Mode::warm:
+    case Mode::profile: return prepared.launches.front().enqueue();
   }
+}
+
+void ProblemLaunches::capture_back_to_back(const Variant& variant) {
+  PreparedVariant& prepared = prepare(variant);
+  prepared.back_to_back = std::make_unique<CapturedLaunches>(stream_, [&] {
+    for (int i = 0; i < kBackToBackLaunches; ++i)
+      prepared.launches.front().enqueue_each();
+  });
 }
 
 void ProblemLaunches::capture(const Variant& variant, double launch_us) {

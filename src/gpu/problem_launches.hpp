@@ -21,6 +21,7 @@ struct PreparedVariant {
   /// On each copy of the buffers that they take in turn. A deque: more copies move none of them.
   std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
+  std::unique_ptr<CapturedLaunches> back_to_back;  ///< kBackToBackLaunches on the first copy
   int graph_launches = 1;
   std::size_t graph_copies = 1;  ///< that its launches take in turn
   double last_us = 0;            ///< what its last sample took in all; 0 before the first
@@ -47,7 +48,7 @@ class ProblemLaunches {
   std::size_t copies_of(const Variant& variant, Mode mode);
   /// Restores what launches in the mode find, on each copy that they take.
   void reset(const Variant& variant, Mode mode);
-  /// A launch, or in Mode::graph a replay of those captured.
+  /// What a sample in the mode times: a launch, several, or a replay of those captured.
   void enqueue(const Variant& variant, Mode mode);
 
   /// Whether lines that launches so far have touched persist in L2.
@@ -61,6 +62,8 @@ class ProblemLaunches {
   /// when its turn comes again; where a copy has to be reset before each launch, each has one.
   /// `launch_us` is about what a launch takes.
   void capture(const Variant& variant, double launch_us);
+  /// Captures those of Mode::back_to_back_graph.
+  void capture_back_to_back(const Variant& variant);
 
  private:
   void prepare_launches(const Variant& variant, PreparedVariant& prepared, std::size_t copies);

@@ -318,7 +318,7 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
       moves.try_emplace(part.within.begin, place - static_cast<std::int64_t>(part.within.begin));
     }
   }
-  if (mode == Mode::warm || mode == Mode::graph) {
+  if (follows_launches(mode)) {
     Moves before = moves;
     constexpr std::int64_t kElsewhere = std::int64_t{1} << 60;
     for (auto& [begin, move] : before)

@@ -10,7 +10,7 @@ double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
   // Rotation through copies clears L2 as a flush does, but what it rotates through may be capped.
-  const bool may_hit = mode == Mode::warm || mode == Mode::graph;
+  const bool may_hit = follows_launches(mode);
   const double read = may_hit ? std::max(0.0, work.moved_read - l2) : work.moved_read;
   return read + written;
 }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "family/values_text.hpp"
+
 namespace gpuexp {
 
 std::size_t Plan::cell_count() const {
@@ -54,13 +56,8 @@ std::vector<std::string> missing_libraries(const Config& config) {
 
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell) {
   const Experiment& e = plan.experiment(group);
-  std::string values;
-  for (std::size_t i = 0; i < group.values.size(); ++i) {
-    values += fmt::format("{}{}={}", i ? "," : "", e.family->parameters[i].name,
-                          to_string(group.values[i]));
-  }
-  return fmt::format("{}/{}/{}/{}/{}", e.name, e.family->id, cell.variant->id, values,
-                     name_of(cell.mode));
+  return fmt::format("{}/{}/{}/{}/{}", e.name, e.family->id, cell.variant->id,
+                     values_text(*e.family, group.values), name_of(cell.mode));
 }
 
 namespace {
@@ -268,10 +265,12 @@ class ExperimentPlanner {
     if (variant.unavailable) {
       if (auto reason = variant.unavailable()) return *reason;
     }
-    if (variant.timing == Timing::ungated && group.mode == Mode::graph)
+    if (is_back_to_back(group.mode) && experiment_.family->reset &&
+        !experiment_.family->repeats_without_reset)
+      return "its launches find what is restored before each, which nothing does back to back";
+    if (variant.timing == Timing::ungated && is_captured(group.mode))
       return "its launch waits for the GPU, which a graph cannot hold";
-    if (times_first_launches(variant.timing) &&
-        (group.mode == Mode::warm || group.mode == Mode::graph))
+    if (times_first_launches(variant.timing) && follows_launches(group.mode))
       return "its first launches are timed, which nothing precedes: mode cold has them";
     if (auto reason = does_not_fit(variant, problem)) return *reason;
     const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);

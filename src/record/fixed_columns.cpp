@@ -95,7 +95,9 @@ std::vector<FixedColumn> conditions() {
       declared("flushed_bytes", "B", &R::flushed_bytes,
                "bytes read to clear caches before a sample", kPassed),
       declared("graph_launches", "", &R::graph_launches,
-               "launches in each timed replay; 1: no graph", kPassed),
+               "launches that each sample is the mean of: of a replay, or back to back; 1: one by "
+               "itself",
+               kPassed),
       declared("rotated_bytes", "B", &R::rotated_bytes,
                "all copies of the buffers that the launches of a replay take in turn", kPassed),
       declared("cache_state", "", &R::cache_state,

@@ -43,7 +43,7 @@ class Check {
     const auto samples_us = sample();
     if (!session_.end_reason().empty()) return;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const double quantum_us = session_.quantum_us() / traits_[i].launches;
+      const double quantum_us = session_.quantum_us(group_.mode, traits_[i].launches);
       sustained.time_us = summarize(samples_us[i], quantum_us);
       rows_[i]->sustained = sustained;
       session_.observer().sustained(*rows_[i]->cell, samples_us[i]);

@@ -183,7 +183,7 @@ class Runner {
     flag_if(p.limit.time_us && median_us < *p.limit.time_us, kAboveLimit);
     constexpr double kFloorsApart = 3.0;
     flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
-    flag_if(row.traits && !row.traits->gated, kUngated);
+    flag_if(row.traits && !row.traits->gated && !is_back_to_back(row.cell->mode), kUngated);
     flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
     if (!row.clocks) return;
     flag_if(row.clocks->median_mhz < kLowClock * plan_.device.sm_clock_max_mhz, kClockLow);

@@ -35,9 +35,10 @@ std::optional<double> Session::floor_us(Mode mode) const {
   return summarize(found->second, 0).median;
 }
 
-double Session::quantum_us() const {
+double Session::quantum_us(Mode mode, int launches) const {
   const auto found = floors_us_.find(Mode::warm);
-  return found == floors_us_.end() ? 0.0 : timer_quantum_us(found->second);
+  if (found == floors_us_.end() || is_back_to_back(mode)) return 0.0;
+  return timer_quantum_us(found->second) / launches;
 }
 
 void Session::need_device() {

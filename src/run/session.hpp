@@ -29,8 +29,9 @@ class Session {
   /// Times an empty kernel in the mode; where that fails, its floor_us() stays empty.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
-  /// Step of the clock that takes the samples, as seen in those of Mode::warm's floor; 0 unknown.
-  double quantum_us() const;
+  /// Step of a sample in the mode, which is a mean over so many launches: of the events' clock, as
+  /// seen in those of Mode::warm's floor; 0 unknown, and 0 of the host's clock.
+  double quantum_us(Mode mode, int launches) const;
 
   /// Sets the problem up unless it is there already; groups that differ in the mode alone share
   /// one. Takes a lost device anew first. Throws DeviceError.

@@ -25,4 +25,15 @@ class TraceRange {
   Tracer& tracer_;
 };
 
+/// Two nested ranges, what is launched and the phase of its measurement.
+class PhaseRange {
+ public:
+  PhaseRange(Tracer& tracer, const std::string& launch, const char* phase)
+      : launch_(tracer, launch), phase_(tracer, phase) {}
+
+ private:
+  TraceRange launch_;
+  TraceRange phase_;
+};
+
 }  // namespace gpuexp

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "family/values_text.hpp"
 #include "model/phase_time.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/prediction_store.hpp"
@@ -136,15 +137,14 @@ class CodePredictor::Impl {
 
   std::string key_of(const Problem& problem, const Cell& cell) const {
     const Family& family = *plan_.experiment(*problem.group).family;
-    std::string key = fmt::format("{}; {}/{}", common_key_, family.id, cell.variant->id);
-    for (std::size_t i = 0; i < problem.group->values.size(); ++i)
-      key += fmt::format(",{}={}", family.parameters[i].name, to_string(problem.group->values[i]));
-    return fmt::format("{}/{}", key, name_of(cell.mode));
+    return fmt::format("{}; {}/{},{}/{}", common_key_, family.id, cell.variant->id,
+                       values_text(family, problem.group->values), name_of(cell.mode));
   }
 
   CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
                            sim::Simulator& simulator) const {
     if (is_ended()) return {{}, {}, "the run was ended"};
+    if (is_back_to_back(cell.mode)) return {{}, {}, "how fast the host launches is not modelled"};
     if (cell.variant->phases) return from_phases(problem, cell);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};

@@ -132,7 +132,13 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   remote.abandoned = [this] { return abandoned_.load(); };
   auto executor = std::make_unique<RemoteExecutor>(remote);
   if (rank > 0) options_.greeted(rank, executor->greeting());
+  if (is_profiled_) executor->start_profiler();
   return executor;
+}
+
+void MachineExecutor::restart_member(RemoteExecutor& member) {
+  member.restart();
+  if (is_profiled_) member.start_profiler();
 }
 
 /// Has so many ranks know each other.
@@ -147,7 +153,7 @@ void MachineExecutor::gather(int ranks) {
     }
     RemoteExecutor& member = *ranks_[static_cast<std::size_t>(rank)];
     if (member.is_running()) continue;
-    member.restart();
+    restart_member(member);
     joined_ = 1;
   }
   if (joined_ == ranks) return;
@@ -204,7 +210,7 @@ void MachineExecutor::end_all_after(const Loss& loss) {
     std::rethrow_exception(loss.error);
   } catch (const DeviceError& error) {
     // The first is needed again at once where nobody is told of a loss.
-    if (!error.device_lost()) first().restart();
+    if (!error.device_lost()) restart_member(first());
     throw DeviceError(fmt::format("rank {}: {}", loss.rank, error.what()), error.fault());
   }
 }
@@ -216,7 +222,7 @@ void MachineExecutor::use(const Environment& environment) {
   joined_ = spanned_ = 1;
   for (const auto& member : ranks_)
     member->end();
-  first().restart();
+  restart_member(first());
 }
 
 void MachineExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
@@ -385,12 +391,27 @@ std::vector<CountedInstruction> MachineExecutor::count_source(const CountedLaunc
 
 bool MachineExecutor::recover() {
   joined_ = spanned_ = 1;
-  return first().recover();
+  if (!first().recover()) return false;
+  if (is_profiled_) first().start_profiler();
+  return true;
 }
 
 bool MachineExecutor::restart() {
   joined_ = spanned_ = 1;
-  return first().restart();
+  restart_member(first());
+  return true;
+}
+
+void MachineExecutor::start_profiler() {
+  is_profiled_ = true;
+  for (const auto& member : ranks_)
+    member->start_profiler();
+}
+
+void MachineExecutor::stop_profiler() {
+  is_profiled_ = false;
+  for (const auto& member : ranks_)
+    member->stop_profiler();
 }
 
 }  // namespace gpuexp

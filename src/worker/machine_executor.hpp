@@ -38,7 +38,8 @@ struct MachineOptions {
 class MachineExecutor final : public Executor,
                               public LaunchTimer,
                               public CounterReader,
-                              public SourceCounterReader {
+                              public SourceCounterReader,
+                              public ProfilerControl {
  public:
   /// Starts the first worker and waits for its greeting. Throws DeviceError.
   explicit MachineExecutor(MachineOptions options);
@@ -69,10 +70,14 @@ class MachineExecutor final : public Executor,
                                                std::size_t kernel) override;
   bool recover() override;
   bool restart() override;
+  /// Of all workers, also of those that start later.
+  void start_profiler() override;
+  void stop_profiler() override;
 
   LaunchTimer* timer() override { return this; }
   CounterReader* counter_reader() override { return this; }
   SourceCounterReader* source_counter_reader() override { return this; }
+  ProfilerControl* profiler() override { return this; }
 
  private:
   RemoteExecutor& first() const { return *ranks_.front(); }
@@ -83,6 +88,7 @@ class MachineExecutor final : public Executor,
   };
 
   std::unique_ptr<RemoteExecutor> started(int rank);
+  void restart_member(RemoteExecutor& member);
   void use(const Environment& environment);
   void gather(int ranks);
   std::vector<LaunchCounts> count_on(int gpus, const std::vector<CountedLaunch>& launches,
@@ -97,8 +103,9 @@ class MachineExecutor final : public Executor,
   std::atomic<bool> abandoned_{false};  ///< a rank has failed, and the others are not waited for
   std::vector<std::unique_ptr<RemoteExecutor>> ranks_;
   Environment environment_;  ///< of the workers
-  int joined_ = 1;           ///< ranks of the group whose members know each other
-  int spanned_ = 1;          ///< ranks of the problem that is set up
+  bool is_profiled_ = false;
+  int joined_ = 1;   ///< ranks of the group whose members know each other
+  int spanned_ = 1;  ///< ranks of the problem that is set up
 };
 
 }  // namespace gpuexp

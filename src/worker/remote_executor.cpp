@@ -163,6 +163,15 @@ void RemoteExecutor::join(const RankPlace& place) {
       .result(kReferenceLaunches);
 }
 
+void RemoteExecutor::start_profiler() {
+  Call(*this, "start_profiler").result(kReferenceLaunches);
+}
+
+// What was profiled before a fault is worth having.
+void RemoteExecutor::stop_profiler() {
+  if (worker_) Call(*this, "stop_profiler").result(kReferenceLaunches);
+}
+
 void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
   Call(*this, "set_up")
       .with("family", family.id)
@@ -185,12 +194,12 @@ Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
 }
 
 SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, int launches) {
-  constexpr int kToCapture = 3;
+  const int to_capture = is_back_to_back(mode) ? 1 + kBackToBackLaunches : 3;
   return wire::traits_from(Call(*this, "warm_up")
                                .of(variant)
                                .in(mode)
                                .with("launches", launches)
-                               .result(launches + kToCapture));
+                               .result(launches + to_capture));
 }
 
 void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,
@@ -198,7 +207,7 @@ void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mo
   Call call(*this, "sample");
   call.in(mode).with("sequence", ids_of(sequence)).send();
   constexpr double kPrimingAndTimed = 2;
-  call.samples(kPrimingAndTimed, taken);
+  call.samples(is_back_to_back(mode) ? kBackToBackLaunches : kPrimingAndTimed, taken);
 }
 
 SampleTraits RemoteExecutor::sample_from_first(const Variant& variant, Mode mode, int launches,

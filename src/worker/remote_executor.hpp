@@ -23,13 +23,13 @@ struct RemoteOptions {
   std::function<bool()> abandoned = [] { return false; };
 };
 
-/// Its worker's executor has a timer and both counter readers. Profilers and workers do not go
-/// together.
+/// Its worker's executor has a timer and both counter readers, and controls profilers.
 class RemoteExecutor final : public Executor,
                              public LaunchTimer,
                              public CounterReader,
                              public SourceCounterReader,
-                             public RankMember {
+                             public RankMember,
+                             public ProfilerControl {
  public:
   /// Starts the worker and waits for its greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
@@ -58,6 +58,8 @@ class RemoteExecutor final : public Executor,
                                                std::size_t kernel) override;
 
   void join(const RankPlace& place) override;
+  void start_profiler() override;
+  void stop_profiler() override;
 
   bool is_running() const { return worker_ != nullptr; }
   /// Kills the worker. What comes next is restart() or recover().
@@ -72,6 +74,7 @@ class RemoteExecutor final : public Executor,
   CounterReader* counter_reader() override { return this; }
   SourceCounterReader* source_counter_reader() override { return this; }
   RankMember* rank_member() override { return this; }
+  ProfilerControl* profiler() override { return this; }
 
  private:
   class Call;

@@ -1,7 +1,10 @@
 #include "worker/serve.hpp"
 
+#include <fmt/format.h>
+
 #include "base/json.hpp"
 #include "family/registry.hpp"
+#include "family/values_text.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -10,10 +13,11 @@ namespace {
 
 class Server {
  public:
-  Server(Channel& channel, const Registry& registry, Executor& executor)
+  Server(Channel& channel, const Registry& registry, Executor& executor, Tracer& tracer)
       : channel_(channel),
         registry_(registry),
         executor_(executor),
+        tracer_(tracer),
         timer_(*executor.timer()),
         counter_reader_(*executor.counter_reader()),
         source_counter_reader_(*executor.source_counter_reader()) {}
@@ -23,6 +27,8 @@ class Server {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);
     if (call == "join") return join(request);
+    if (call == "start_profiler") return executor_.profiler()->start_profiler(), nullptr;
+    if (call == "stop_profiler") return executor_.profiler()->stop_profiler(), nullptr;
     if (call == "sample") return sample(request);
     if (call == "sustain")
       return timer_.sustain(sequence_of(request), mode_of(request),
@@ -40,6 +46,7 @@ class Server {
     const Variant& variant = variant_of(request.at("variant"));
     if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
+    const PhaseRange range(tracer_, launch_name(variant, mode), phase_of(call, mode));
     if (call == "poison") return executor_.poison(variant, mode), nullptr;
     if (call == "launch") return executor_.launch(variant, mode), nullptr;
     if (call == "check") return wire::to_json(executor_.check(variant, mode));
@@ -54,6 +61,18 @@ class Server {
  private:
   static Mode mode_of(const Json& request) { return wire::mode_from(request.at("mode")); }
 
+  /// As the runner calls its phases.
+  static const char* phase_of(const std::string& call, Mode mode) {
+    if (call == "warm_up") return "warm-up";
+    const bool is_profiled = call == "launch" && mode == Mode::profile;
+    return is_profiled || call == "sample_from_first" ? "measure" : "verify";
+  }
+
+  std::string launch_name(const Variant& variant, Mode mode) const {
+    return fmt::format("rank {} {}/{}/{}/{}", rank_, family_->id, variant.id,
+                       values_text(*family_, values_), name_of(mode));
+  }
+
   const Variant& variant_of(const Json& id) const {
     const Variant* variant = family_ ? family_->find(id.get<std::string>()) : nullptr;
     if (!variant) throw std::invalid_argument("no variant is called " + id.dump());
@@ -64,8 +83,8 @@ class Server {
     const Family* family = registry_.find(request.at("family").get<std::string>());
     if (!family) throw std::invalid_argument("no family is called " + request.at("family").dump());
     family_ = family;
-    executor_.set_up(*family, wire::values_from(request.at("values")),
-                     request.at("seed").get<std::uint64_t>());
+    values_ = wire::values_from(request.at("values"));
+    executor_.set_up(*family, values_, request.at("seed").get<std::uint64_t>());
     return nullptr;
   }
 
@@ -73,8 +92,8 @@ class Server {
     RankMember* const member = executor_.rank_member();
     if (!member)
       throw DeviceError("its executor shares problems with no other", DeviceFault::refused);
-    member->join({request.at("rank").get<int>(), request.at("ranks").get<int>(),
-                  request.at("meeting").get<std::string>()});
+    rank_ = request.at("rank").get<int>();
+    member->join({rank_, request.at("ranks").get<int>(), request.at("meeting").get<std::string>()});
     return nullptr;
   }
 
@@ -107,7 +126,19 @@ class Server {
   }
 
   Json sample(const Json& request) {
-    timer_.sample(sequence_of(request), mode_of(request), sender());
+    const auto sequence = sequence_of(request);
+    const Mode mode = mode_of(request);
+    std::optional<PhaseRange> range;
+    const auto enter = [&](std::size_t place) {
+      range.reset();
+      if (place < sequence.size())
+        range.emplace(tracer_, launch_name(*sequence[place], mode), "measure");
+    };
+    enter(0);
+    timer_.sample(sequence, mode, [&, send = sender()](std::size_t place, const Sample& sample) {
+      send(place, sample);
+      enter(place + 1);
+    });
     return nullptr;
   }
 
@@ -119,10 +150,13 @@ class Server {
   Channel& channel_;
   const Registry& registry_;
   Executor& executor_;
+  Tracer& tracer_;
   LaunchTimer& timer_;
   CounterReader& counter_reader_;
   SourceCounterReader& source_counter_reader_;
   const Family* family_ = nullptr;
+  Values values_;
+  int rank_ = 0;
 };
 
 void answer_failure(Channel& channel, const DeviceError& error) {
@@ -145,7 +179,7 @@ void serve_requests(Channel& channel, Server server) {
 }  // namespace
 
 void serve(Channel& channel, const Registry& registry,
-           const std::function<std::unique_ptr<Executor>()>& make_executor) {
+           const std::function<std::unique_ptr<Executor>()>& make_executor, Tracer& tracer) {
   try {
     std::unique_ptr<Executor> executor;
     try {
@@ -154,7 +188,7 @@ void serve(Channel& channel, const Registry& registry,
       answer_failure(channel, DeviceError(error.what(), DeviceFault::lost));
       return;
     }
-    serve_requests(channel, Server(channel, registry, *executor));
+    serve_requests(channel, Server(channel, registry, *executor, tracer));
   } catch (const ChannelClosed&) {
     // Nobody is left to serve.
   }

@@ -81,6 +81,21 @@ class BrokenRun {
   std::map<std::string, Row> rows_;
 };
 
+TEST_CASE("launches back to back are timed together, one by one and as a graph", "[engine]") {
+  const Mode mode = GENERATE(Mode::back_to_back, Mode::back_to_back_graph);
+  const auto make = GENERATE(in_this_process, in_a_worker);
+  const BrokenRun run({"right", "nan"}, make, mode);
+  const Row& right = run.row("right");
+  INFO(right.reason);
+  REQUIRE(right.status == Status::passed);
+  CHECK(right.traits->launches == kBackToBackLaunches);
+  CHECK_FALSE(right.traits->gated);
+  REQUIRE(right.floor_us);
+  // An empty kernel in the same mode takes no longer than one that does something.
+  CHECK(right.time_us->median > 0.8 * *right.floor_us);
+  CHECK(run.row("nan").status == Status::incorrect);
+}
+
 TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
   const std::vector<std::string> wrong{"nan",   "unwritten_tail", "overrun_end", "overrun_begin",
                                        "stale", "bad_tile",       "one_percent", "changed_input"};

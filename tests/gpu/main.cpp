@@ -8,6 +8,7 @@
 #include "gpu/broken_family.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
+#include "gpu/nvtx_tracer.hpp"
 #include "support/skip.hpp"
 #include "worker/process.hpp"
 #include "worker/serve.hpp"
@@ -20,8 +21,10 @@ namespace {
   registry.add(gpuexp::test::broken_family());
   gpuexp::Channel channel(gpuexp::ChildProcess::kChannelDescriptor);
   channel.send("ready");
-  gpuexp::serve(channel, registry,
-                [] { return gpuexp::make_cuda_executor(0, gpuexp::query_device(0, {}).spec); });
+  gpuexp::serve(
+      channel, registry,
+      [] { return gpuexp::make_cuda_executor(0, gpuexp::query_device(0, {}).spec); },
+      *gpuexp::make_nvtx_tracer());
   std::_Exit(0);
 }
 

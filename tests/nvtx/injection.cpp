@@ -1,9 +1,14 @@
 // A stand-in for a profiler: NVTX loads this library by NVTX_INJECTION64_PATH and calls it for
 // every range, and the test reads back what arrived. One line per event: "domain NAME", "push
-// DOMAIN NAME", "pop DOMAIN".
+// DOMAIN NAME", "pop DOMAIN". A process that nobody reads back writes them to the file that
+// GPUEXP_NVTX_EVENTS names, with the number of the process behind it.
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
+
+#include <unistd.h>
 
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -15,6 +20,15 @@ std::string& record() {
   return text;
 }
 
+void add(const std::string& line) {
+  record() += line + "\n";
+  static std::ofstream file = [] {
+    const char* const path = std::getenv("GPUEXP_NVTX_EVENTS");
+    return path ? std::ofstream(path + ("." + std::to_string(getpid()))) : std::ofstream();
+  }();
+  file << line << std::endl;  // a worker ends without its destructors
+}
+
 std::map<nvtxDomainHandle_t, std::string>& domains() {
   static std::map<nvtxDomainHandle_t, std::string> names;
   return names;
@@ -24,17 +38,17 @@ nvtxDomainHandle_t NVTX_API domain_create(const char* name) {
   static std::uintptr_t next = 1;
   const auto handle = reinterpret_cast<nvtxDomainHandle_t>(next++);
   domains()[handle] = name;
-  record() += std::string("domain ") + name + "\n";
+  add(std::string("domain ") + name);
   return handle;
 }
 
 int NVTX_API range_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  record() += "push " + domains()[domain] + " " + event->message.ascii + "\n";
+  add("push " + domains()[domain] + " " + event->message.ascii);
   return 0;
 }
 
 int NVTX_API range_pop(nvtxDomainHandle_t domain) {
-  record() += "pop " + domains()[domain] + "\n";
+  add("pop " + domains()[domain]);
   return 0;
 }
 

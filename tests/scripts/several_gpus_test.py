@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Problems that span GPUs, on a machine that has several: every variant at small awkward sizes, and what happens when a rank's worker is
-killed, stops or loses the process that started it. Argument: the program. Skipped where fewer than two GPUs reach each other."""
+killed, stops or loses the process that started it. Arguments: the program, and the library that stands in for a profiler. Skipped where fewer than two GPUs reach each other."""
 
 import csv
 import json
@@ -15,6 +15,7 @@ from pathlib import Path
 
 SKIPPED = 4
 GPUEXP = None
+NVTX_INJECTION = None
 SIZES = [1, 3, 31, 129, 1001, 4096, 65537]
 FAMILIES = {
     "peer_copy": {"n": SIZES, "pattern": ["one_way", "ring", "all_pairs"]},
@@ -22,6 +23,7 @@ FAMILIES = {
         "n": SIZES,
         "operation": ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "shift"],
         "dtype": ["fp32", "bf16"],
+        "in_place": ["no", "yes"],
     },
     "peer_latency": {"steps": [1, 2, 33, 4097]},
     "data_parallel": {"n": SIZES, "buckets": [1, 3], "cost": [0, 5], "dtype": ["fp32", "bf16"]},
@@ -113,6 +115,26 @@ class SeveralGpusTest(unittest.TestCase):
         return self.config(family="peer_copy", axes={"n": [16777216, 16777212, 16777208], "pattern": "ring", "gpus": 2}, modes=["cold"],
                            measure={"min_samples": 2000, "max_samples": 2000, "min_seconds": 0.5, "max_seconds": 0.5})
 
+    def test_ranks_mark_their_launches_for_profilers(self):
+        path = self.config(family="peer_copy", variants=["loads"], axes={"n": [1001], "pattern": ["ring"], "gpus": [2]}, modes=["cold"])
+        events = self.folder / "events"
+        environment = {**os.environ, "NVTX_INJECTION64_PATH": NVTX_INJECTION, "GPUEXP_NVTX_EVENTS": str(events)}
+        for phases, flags in (({"verify", "warm-up", "measure"}, []), ({"verify", "measure"}, ["--profile"])):
+            with self.subTest(flags=flags):
+                done = subprocess.run([GPUEXP, "run", path, "--out", self.folder / f"results{len(flags)}", *flags], capture_output=True,
+                                      text=True, timeout=120, env=environment, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("an injected library is watching: no gate", done.stderr)
+                for rank in (0, 1):
+                    launch = f"push gpuexp rank {rank} peer_copy/loads/n=1001,pattern=ring,gpus=2/"
+                    files = [f for f in self.folder.glob("events.*") if launch in f.read_text(encoding="utf-8")]
+                    self.assertEqual(len(files), 1, "a rank is one process")
+                    lines = files[0].read_text(encoding="utf-8").splitlines()
+                    pushed = {lines[i + 1] for i, line in enumerate(lines) if line.startswith(launch)}
+                    self.assertEqual(pushed, {f"push gpuexp {phase}" for phase in phases})
+                for file in self.folder.glob("events.*"):
+                    file.unlink()
+
     def test_a_worker_that_is_killed_costs_nothing_but_time(self):
         for device in ("0", "1"):
             with self.subTest(device=device):
@@ -172,7 +194,7 @@ class SeveralGpusTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    GPUEXP = str(Path(sys.argv.pop(1)).resolve())
+    GPUEXP, NVTX_INJECTION = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
     if gpus() < 2:
         print("skipped: fewer than two GPUs that reach each other's memory")
         sys.exit(SKIPPED)

@@ -44,7 +44,7 @@ bool has_room(const std::string& name, const DeviceSpec& device) {
   return name != "histogram/half_counters" || device.sm.shared_bytes_per_block >= 128 << 10;
 }
 
-/// Larger problems are left out.
+/// Larger problems are left out. Of all ranks.
 constexpr double kMostOperations = 2e8;
 
 /// How many problems each variant was executed on, or refused.
@@ -89,9 +89,10 @@ std::vector<const Variant*> due_variants(const Family& family, const void* probl
                                          Executed& executed) {
   std::vector<const Variant*> due;
   if (family.unsupported && family.unsupported(problem, device)) return due;
+  const int ranks = family.gpus_of(problem);
   for (const Variant& variant : family.variants) {
     if (executed[variant.id] < most && runs_on(device, family, variant, problem) &&
-        operation_count(variant.work(problem)) <= kMostOperations)
+        ranks * operation_count(variant.work(problem)) <= kMostOperations)
       due.push_back(&variant);
   }
   return due;

@@ -342,7 +342,7 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("modes": "cold")", ".modes: expected a list of modes, found \"cold\""},
           {R"("modes": ["colt"])",
            ".modes[0]: unknown mode \"colt\"; did you mean 'cold'? allowed: cold, warm, graph, "
-           "profile"},
+           "back_to_back, back_to_back_graph, profile"},
           {R"("modes": ["warm", "warm"])", ".modes[1]: \"warm\" is given twice"},
           {R"("counters": [])", ".counters: expected a list of counters, found an empty list"},
           {R"("counters": ["memry"])",
@@ -466,9 +466,10 @@ TEST_CASE("--set is checked", "[config][error]") {
        "--set type=\xff: scale.type[0]: unknown type \"\xEF\xBF\xBD\"; allowed: fp32, tf32"},
       {"modes=cold,hot",
        "--set modes=cold,hot: tiling.modes[1]: unknown mode \"hot\"; allowed: cold, warm, graph, "
-       "profile"},
+       "back_to_back, back_to_back_graph, profile"},
       {"modes=1",
-       "--set modes=1: tiling.modes[0]: unknown mode \"1\"; allowed: cold, warm, graph, profile"},
+       "--set modes=1: tiling.modes[0]: unknown mode \"1\"; allowed: cold, warm, graph, "
+       "back_to_back, back_to_back_graph, profile"},
       {"measure.max_seconds=0",
        "--set measure.max_seconds=0: tiling.measure.max_seconds: 0 is out of range; allowed: above "
        "0, "

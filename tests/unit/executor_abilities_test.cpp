@@ -115,12 +115,46 @@ TEST_CASE("first launches are skipped where there is no other process") {
 TEST_CASE("first launches are neither warm nor replayed") {
   ToyRun b({"first"});
   time(b.family, "first", GENERATE(Timing::fresh_process, Timing::from_first));
-  b.experiment().modes = {Mode::cold, Mode::warm, Mode::graph};
+  b.experiment().modes = {Mode::cold, Mode::warm, Mode::graph, Mode::back_to_back,
+                          Mode::back_to_back_graph};
   const auto rows = b.run();
   CHECK(rows[0].status == Status::passed);
-  for (const int i : {1, 2}) {
+  for (const int i : {1, 2, 3, 4}) {
     CHECK(rows[i].status == Status::skipped);
     CHECK_THAT(rows[i].reason, contains_text("first launches"));
+  }
+}
+
+TEST_CASE("launches back to back are verified one by one, and their clock has no step") {
+  ToyRun b({"first"});
+  const Mode mode = GENERATE(Mode::back_to_back, Mode::back_to_back_graph);
+  b.experiment().modes = {mode};
+  b.executor.floor_us = {2.0, 2.5};
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::passed);
+  CHECK(rows[0].time_us->quantum_us == 0);
+  const auto launched = [&](Mode in) {
+    return std::count(b.executor.calls.begin(), b.executor.calls.end(),
+                      "launch first " + std::string(name_of(in)));
+  };
+  CHECK(launched(Mode::warm) == 2);
+  CHECK(launched(mode) == 0);
+  CHECK(std::count(rows[0].flags.begin(), rows[0].flags.end(), kUngated.id) == 0);
+}
+
+TEST_CASE("no launch follows another without the reset that it needs") {
+  ToyRun b({"first"});
+  b.experiment().modes = {Mode::warm, Mode::back_to_back};
+  b.family.reset = [](const void*, const void*) { return Steps(); };
+  SECTION("needed") {
+    const auto rows = b.run();
+    CHECK(rows[0].status == Status::passed);
+    CHECK(rows[1].status == Status::skipped);
+    CHECK_THAT(rows[1].reason, contains_text("restored before each"));
+  }
+  SECTION("not needed") {
+    b.family.repeats_without_reset = true;
+    CHECK(b.run()[1].status == Status::passed);
   }
 }
 

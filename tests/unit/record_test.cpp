@@ -77,7 +77,8 @@ TEST_CASE("every fixed column is written from a member of its own, and read back
 
 TEST_CASE("a value that an enumeration lacks is refused with its place", "[record]") {
   CHECK(error_of("mode", "text", "\"hot\"") ==
-        "r.json: rows[0].mode: expected cold, warm, graph or profile, found \"hot\"");
+        "r.json: rows[0].mode: expected cold, warm, graph, back_to_back, back_to_back_graph or "
+        "profile, found \"hot\"");
   CHECK(error_of("status", "text", "\"lucky\"") ==
         "r.json: rows[0].status: expected passed, sampled, incorrect, failed, skipped, timeout or "
         "not_run, "

@@ -35,7 +35,8 @@ TEST_CASE("the schema of results has every column with its meaning", "[schema]")
   CHECK(row["properties"].size() == fixed_columns().size() + 1);  // and the samples
   CHECK(row["properties"]["status"]["enum"] ==
         Json({"passed", "sampled", "incorrect", "failed", "skipped", "timeout", "not_run"}));
-  CHECK(row["properties"]["mode"]["enum"] == Json({"cold", "warm", "graph", "profile"}));
+  CHECK(row["properties"]["mode"]["enum"] ==
+        Json({"cold", "warm", "graph", "back_to_back", "back_to_back_graph", "profile"}));
   CHECK(row["properties"]["stop_reason"]["enum"] ==
         Json({"converged", "max_samples", "max_seconds", "interrupted", nullptr}));
   CHECK(row["required"] == Json({"experiment", "family", "variant", "mode", "status", "key"}));

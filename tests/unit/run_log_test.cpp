@@ -319,7 +319,8 @@ TEST_CASE("a field of a log is one that its column allows, as in a report") {
     log.row(0, unknown);
   }
   CHECK_THROWS_WITH(read_run_log(folder.log()),
-                    contains_text("log.jsonl:2: fields[3]: expected cold, warm, graph or profile, "
+                    contains_text("log.jsonl:2: fields[3]: expected cold, warm, graph, "
+                                  "back_to_back, back_to_back_graph or profile, "
                                   "found \"hot\""));
 }
 

@@ -3,8 +3,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "family/registry.hpp"
 #include "support/fake_executor.hpp"
@@ -18,9 +21,30 @@ namespace {
 
 constexpr double kPatienceS = 1;
 
+/// Fault of a rank that writes its ranges to "PATH.RANK", a line each, and what profilers are told.
+constexpr const char* kTraced = "traced ";
+
+class FileTracer final : public Tracer {
+ public:
+  FileTracer(int rank, const std::string& fault) {
+    if (fault.rfind(kTraced, 0) != 0) return;
+    file_.open(fmt::format("{}.{}", fault.substr(std::string(kTraced).size()), rank));
+  }
+  void push(const std::string& name) override { write("push " + name); }
+  void pop() override { write("pop"); }
+  void write(const std::string& line) { file_ << line << std::endl; }
+
+ private:
+  std::ofstream file_;
+};
+
 class FakeRank final : public FakeExecutor, public RankMember {
  public:
-  FakeRank(int rank, std::string suffers) : fault_(rank == 1 ? std::move(suffers) : "none") {}
+  FakeRank(int rank, std::string suffers, FileTracer& tracer)
+      : fault_(rank == 1 ? std::move(suffers) : "none"), tracer_(tracer) {}
+
+  void start_profiler() override { tracer_.write("start_profiler"); }
+  void stop_profiler() override { tracer_.write("stop_profiler"); }
 
   void join(const RankPlace& place) override {
     if (fault_ == "late") std::this_thread::sleep_for(std::chrono::hours(1));
@@ -87,6 +111,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
 
  private:
   std::string fault_;
+  FileTracer& tracer_;
   std::optional<RankExchange> others_;
   bool spans_ = false;
 };
@@ -146,7 +171,10 @@ void work_as_rank(int rank, const std::string& fault) {
   } catch (const ChannelClosed&) {
     std::_Exit(0);  // whoever wanted it has ended since
   }
-  serve(channel, spanning_registry(), [&] { return std::make_unique<FakeRank>(rank, fault); });
+  FileTracer tracer(rank, fault);
+  serve(
+      channel, spanning_registry(), [&] { return std::make_unique<FakeRank>(rank, fault, tracer); },
+      tracer);
   std::_Exit(0);
 }
 

@@ -2,11 +2,13 @@
 // the host. What one rank suffers costs its cells, and nobody waits for ever.
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <thread>
 #include <utility>
 
 #include "span_run.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
 #include "worker/channel.hpp"
 #include "worker/job.hpp"
 #include "worker/process.hpp"
@@ -52,6 +54,45 @@ TEST_CASE("a problem that spans GPUs runs on a worker for each, and others on th
   CHECK(rows[3].samples_us == std::vector<double>(20, 10.0));
   CHECK(rows[3].skews_us.empty());
   CHECK(rows[3].traits->timeline.front() == StepTime{"kernel", 0, 0, 10});
+}
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("each rank names its launches in ranges of its own process, also those that start late") {
+  const ScratchFolder folder;
+  const std::filesystem::path path = folder.path() / "ranges";
+  MachineRun b("traced " + path.string(), 2);
+  MachineExecutor executor(b.machine);
+  const Family& family = *b.config.experiments.front().family;
+  const Values values = family.defaults();
+  const Variant& first = family.variants.front();
+  executor.start_profiler();
+  executor.set_up(family, values, 7);
+  executor.verify(first, Mode::warm);
+  executor.sample({&first, &family.variants.at(1)}, Mode::warm, [](std::size_t, const Sample&) {});
+  executor.launch(first, Mode::profile);
+  executor.stop_profiler();
+  for (const int rank : {0, 1}) {
+    const auto range = [&](const char* variant, const char* mode, const char* phase) {
+      return std::vector<std::string>{
+          "push rank " + std::to_string(rank) + " toy_span/" + variant + "/n=1024,gpus=2/" + mode,
+          std::string("push ") + phase, "pop", "pop"};
+    };
+    std::vector<std::string> expected{"start_profiler"};
+    for (const auto& part :
+         {range("first", "warm", "verify"), range("first", "warm", "verify"),
+          range("first", "warm", "verify"), range("first", "warm", "measure"),
+          range("second", "warm", "measure"), range("first", "profile", "measure"),
+          std::vector<std::string>{"stop_profiler"}})
+      expected.insert(expected.end(), part.begin(), part.end());
+    CHECK(lines_of(path.string() + "." + std::to_string(rank)) == expected);
+  }
 }
 
 TEST_CASE("what a rank suffers ends the workers of all, and the reason names it") {

@@ -72,7 +72,9 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
 [[noreturn]] void work(const std::string& fault) {
   Channel channel(ChildProcess::kChannelDescriptor);
   channel.send("ready");
-  serve(channel, toy_registry(), [&] { return scripted(fault); });
+  RecordingTracer tracer;
+  serve(
+      channel, toy_registry(), [&] { return scripted(fault); }, tracer);
   std::_Exit(0);
 }
 
