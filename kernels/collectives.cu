@@ -271,10 +271,11 @@ Variant ring() {
 // ---- low_latency
 //
 // Data that say themselves that they have come: each rank stores its vector into an inbox of each
-// other, every 4 bytes beside the number of the launch, and reads its own inbox until the numbers
-// are there. Nobody waits for anything else: what is left is one way over the link. NCCL calls the
-// protocol LL. It moves twice the bytes, which small vectors do not notice. Inboxes take turns: a
-// rank that stores for the next launch but one has seen the last one's data of all others.
+// other, every 12 bytes beside the number of the launch, and reads its own inbox until the numbers
+// are there. Nobody waits for anything else: what is left is one way over the link. NCCL has the
+// like in its protocol LL, with 4 bytes beside each number. A third more bytes move, which small
+// vectors do not notice. Inboxes take turns: a rank that stores for the next launch but one has
+// seen the last one's data of all others.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;
@@ -288,7 +289,7 @@ std::optional<std::string> too_long(const Problem& p, const DeviceSpec& device) 
 }
 
 std::int64_t low_latency_blocks(const Problem& p, const DeviceSpec& device) {
-  return std::min<std::int64_t>(ceil_div(p.n * element_bytes(p), 8 * kSmallBlock),
+  return std::min<std::int64_t>(ceil_div(p.n * element_bytes(p), kUnitBytes * kSmallBlock),
                                 2 * device.sm_count);
 }
 
@@ -307,11 +308,12 @@ Variant low_latency() {
   v.deterministic = true;
   v.phases = [](const Problem& p, const DeviceSpec& device) {
     const std::int64_t bytes = p.n * element_bytes(p);
-    Phase phase = between_waits(p, 2.0 * (p.gpus - 1) * static_cast<double>(bytes));
+    constexpr double kFlaggedPerData = static_cast<double>(sizeof(Flagged)) / kUnitBytes;
+    Phase phase = between_waits(p, kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
     // One pass of the grid after another waits for what it brought over.
     phase.signals =
-        static_cast<int>(ceil_div(bytes, 8 * kSmallBlock * low_latency_blocks(p, device)));
+        static_cast<int>(ceil_div(bytes, kUnitBytes * kSmallBlock * low_latency_blocks(p, device)));
     phase.memory_loads = 2 * phase.signals;
     phase.link_loads = 0;
     return std::vector<Phase>{phase};
@@ -415,7 +417,9 @@ Family declare() {
       .state("inbox", &Data::inbox, [](const Problem& p) {
         const std::int64_t bytes = p.n * element_bytes(p);
         constexpr std::int64_t kTurns = 2;
-        return bytes > kMostInboxBytes ? std::int64_t{4} : kTurns * p.gpus * 4 * ceil_div(bytes, 8);
+        constexpr std::int64_t kWords = sizeof(Flagged) / 4;
+        return bytes > kMostInboxBytes ? kWords
+                                       : kTurns * p.gpus * kWords * ceil_div(bytes, kUnitBytes);
       });
   f.repeats_without_reset = true;
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {

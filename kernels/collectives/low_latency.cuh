@@ -8,75 +8,108 @@ namespace gpuexp::collectives {
 
 constexpr std::int64_t kMostInboxBytes = 1 << 20;  // of a vector
 
-// Four bytes of data and the number of the launch: written and read at once, which of a vector's
-// elements each is (PTX ISA, memory consistency model).
+// Three words of data and the number of the launch. 16 bytes that one access of type b128 writes
+// and another reads are there as a whole or not at all (PTX ISA, memory consistency model, scalar
+// data types).
 struct Flagged {
-  std::uint64_t of[2];
+  unsigned data[3];
+  unsigned epoch;
 };
+constexpr int kUnitWords = 3;
+constexpr std::int64_t kUnitBytes = 4 * kUnitWords;
 
-__device__ inline std::uint64_t flagged(unsigned data, unsigned epoch) {
-  return static_cast<std::uint64_t>(epoch) << 32 | data;
-}
-__device__ inline bool has_come(const Flagged& f, unsigned epoch) {
-  return f.of[0] >> 32 == epoch && f.of[1] >> 32 == epoch;
-}
-
-__device__ inline void store_flagged(Flagged* to, uint2 data, unsigned epoch) {
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
-               "l"(flagged(data.x, epoch)), "l"(flagged(data.y, epoch))
-               : "memory");
+__device__ inline void store_flagged(Flagged* to, const Flagged& f) {
+  asm volatile(
+      "{\n\t.reg .b64 low, high;\n\t.reg .b128 all;\n\t"
+      "mov.b64 low, {%1, %2};\n\tmov.b64 high, {%3, %4};\n\tmov.b128 all, {low, high};\n\t"
+      "st.relaxed.sys.global.b128 [%0], all;\n\t}" ::"l"(__cvta_generic_to_global(to)),
+      "r"(f.data[0]), "r"(f.data[1]), "r"(f.data[2]), "r"(f.epoch)
+      : "memory");
 }
 __device__ inline Flagged load_flagged(const Flagged* from) {
   Flagged f;
-  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-               : "=l"(f.of[0]), "=l"(f.of[1])
-               : "l"(__cvta_generic_to_global(from))
-               : "memory");
+  asm volatile(
+      "{\n\t.reg .b64 low, high;\n\t.reg .b128 all;\n\t"
+      "ld.relaxed.sys.global.b128 all, [%4];\n\tmov.b128 {low, high}, all;\n\t"
+      "mov.b64 {%0, %1}, low;\n\tmov.b64 {%2, %3}, high;\n\t}"
+      : "=r"(f.data[0]), "=r"(f.data[1]), "=r"(f.data[2]), "=r"(f.epoch)
+      : "l"(__cvta_generic_to_global(from))
+      : "memory");
   return f;
 }
 
 // Blocks are small, so that they start soon, and there are many.
 constexpr int kSmallBlock = 128;
 
-// Two elements of fp32, or four of bf16.
+// A word is an element of fp32, or two of bf16, of which a vector's last may lack one.
 template <class T>
-using Unit = Pack<T, 8 / sizeof(T)>;
-
+__device__ unsigned word_at(const T* x, std::int64_t word, std::int64_t n) {
+  constexpr int kElements = 4 / sizeof(T);
+  T of_word[kElements] = {};
+  const std::int64_t first = word * kElements;
+  if (first + kElements <= n) return *reinterpret_cast<const unsigned*>(x + first);
+  if (first < n) of_word[0] = x[first];
+  unsigned bits;
+  memcpy(&bits, of_word, sizeof bits);
+  return bits;
+}
 template <class T>
-__device__ Unit<T> unit_at(const T* x, std::int64_t i, std::int64_t n) {
-  constexpr int kElements = 8 / sizeof(T);
-  if ((i + 1) * kElements <= n) return load_pack<kElements>(x + i * kElements);
-  T some[kElements] = {};
-#pragma unroll
-  for (int j = 0; j < kElements; ++j) {
-    if (i * kElements + j < n) some[j] = x[i * kElements + j];
+__device__ void store_word(T* y, std::int64_t word, std::int64_t n, unsigned bits) {
+  constexpr int kElements = 4 / sizeof(T);
+  const std::int64_t first = word * kElements;
+  if (first + kElements <= n) {
+    *reinterpret_cast<unsigned*>(y + first) = bits;
+  } else if (first < n) {
+    T of_word[kElements];
+    memcpy(of_word, &bits, sizeof bits);
+    y[first] = of_word[0];
   }
-  Unit<T> unit;
-  memcpy(&unit, some, sizeof unit);
-  return unit;
+}
+
+/// Adds a word to sums in fp32.
+__device__ inline void add_word(float2& sum, unsigned bits, float) {
+  sum.x += __uint_as_float(bits);
+}
+__device__ inline void add_word(float2& sum, unsigned bits, __nv_bfloat16) {
+  __nv_bfloat162 pair;
+  memcpy(&pair, &bits, sizeof bits);
+  const float2 more = widen(pair);
+  sum = {sum.x + more.x, sum.y + more.y};
+}
+__device__ inline unsigned word_of(const float2& sum, float) {
+  return __float_as_uint(sum.x);
+}
+__device__ inline unsigned word_of(const float2& sum, __nv_bfloat16) {
+  const __nv_bfloat162 pair = narrow<__nv_bfloat16>(sum);
+  unsigned bits;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
 }
 
 template <class T>
 __global__ void __launch_bounds__(kSmallBlock)
     low_latency_kernel(const T* x, T* y, std::int64_t n, Ranks<std::uint32_t> inboxes,
                        RankPeers peers) {
-  constexpr int kElements = 8 / sizeof(T);
-  const std::int64_t units = (n + kElements - 1) / kElements;
+  constexpr std::int64_t kUnitElements = kUnitWords * 4 / sizeof(T);
+  const std::int64_t units = (n + kUnitElements - 1) / kUnitElements;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kSmallBlock;
   std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSmallBlock + threadIdx.x;
-  Unit<T> own{};
-  if (i < units) own = unit_at(x, i, n);  // on its way while the epoch is
-  const unsigned epoch = epoch_of(peers);
-  const std::int64_t turn = static_cast<std::int64_t>(epoch % 2) * peers.ranks;
+  Flagged own{};
+  const auto load_own = [&] {
+#pragma unroll
+    for (int w = 0; w < kUnitWords; ++w)
+      own.data[w] = word_at(x, kUnitWords * i + w, n);
+  };
+  load_own();  // on its way while the epoch is
+  own.epoch = epoch_of(peers);
+  const std::int64_t turn = static_cast<std::int64_t>(own.epoch % 2) * peers.ranks;
   for (; i < units; i += stride) {
-    if (i >= stride) own = unit_at(x, i, n);
-    uint2 data;
-    memcpy(&data, &own, sizeof data);
+    if (i >= stride) load_own();
 #pragma unroll
     for (int r = 0; r < kMostRanks; ++r) {
       if (r < peers.ranks && r != peers.rank)
         store_flagged(reinterpret_cast<Flagged*>(inboxes.of[r]) + (turn + peers.rank) * units + i,
-                      data, epoch);
+                      own);
     }
     const auto* const inbox =
         reinterpret_cast<const Flagged*>(inboxes.of[peers.rank]) + turn * units + i;
@@ -88,42 +121,22 @@ __global__ void __launch_bounds__(kSmallBlock)
       for (int r = 0; r < kMostRanks; ++r) {
         if (r >= peers.ranks || r == peers.rank) continue;
         come[r] = load_flagged(inbox + r * units);
-        if (!has_come(come[r], epoch)) missing = r;
+        if (come[r].epoch != own.epoch) missing = r;
       }
       if (looks > kMostLooks) give_up_waiting(peers, missing, 0);
     }
-    float2 sum[kElements / 2] = {};
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r >= peers.ranks) continue;
-      Unit<T> of_rank = own;
-      if (r != peers.rank) {
-        data = {static_cast<unsigned>(come[r].of[0]), static_cast<unsigned>(come[r].of[1])};
-        memcpy(&of_rank, &data, sizeof data);
+    for (int w = 0; w < kUnitWords; ++w) {
+      float2 sum{0, 0};
+#pragma unroll
+      for (int r = 0; r < kMostRanks; ++r) {
+        if (r < peers.ranks) add_word(sum, r == peers.rank ? own.data[w] : come[r].data[w], T{});
       }
-#pragma unroll
-      for (int j = 0; j < kElements / 2; ++j) {
-        const float2 more = widen(of_rank.pairs[j]);
-        sum[j] = {sum[j].x + more.x, sum[j].y + more.y};
-      }
-    }
-    Unit<T> total;
-#pragma unroll
-    for (int j = 0; j < kElements / 2; ++j)
-      total.pairs[j] = narrow<T>(sum[j]);
-    if ((i + 1) * kElements <= n) {
-      store_pack(y + i * kElements, total);
-    } else {
-      T some[kElements];
-      memcpy(some, &total, sizeof some);
-#pragma unroll
-      for (int j = 0; j < kElements; ++j) {
-        if (i * kElements + j < n) y[i * kElements + j] = some[j];
-      }
+      store_word(y, kUnitWords * i + w, n, word_of(sum, T{}));
     }
   }
   __syncthreads();
-  end_epoch(peers, epoch);
+  end_epoch(peers, own.epoch);
 }
 
 }  // namespace gpuexp::collectives

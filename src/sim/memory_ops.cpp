@@ -1,7 +1,11 @@
 #include "sim/memory_ops.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -204,27 +208,52 @@ GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // Words that other blocks, executed by other threads of the host, write or read meanwhile: all of
-// one is old, or all of it new (PTX ISA, "Memory Consistency Model": accesses of 8 bytes are single
-// ones, and a vector's elements such accesses of their own).
+// one is old, or all of it new (PTX ISA, "Memory Consistency Model": scalars of up to 16 bytes, of
+// type b128, are accessed as a whole. Machine code does not tell them from vectors, whose elements
+// are accesses of their own).
 constexpr unsigned kSingleBytes = 8;
-using Double = std::uint64_t;
-constexpr unsigned kMostDoubles = 2;
+constexpr unsigned kWideBytes = 16;
 
-void run_strong_double_load(Warp& warp, const Op& op, LaneMask lanes) {
+/// Hosts access 8 bytes as a whole; for as long as it lives, who accesses these 16 is alone.
+class WideAccess {
+ public:
+  explicit WideAccess(const std::byte* at)
+      : lock_(locks()[reinterpret_cast<std::uintptr_t>(at) / kWideBytes % kLocks]) {
+    while (lock_.test_and_set(std::memory_order_acquire))
+      std::this_thread::yield();
+  }
+  ~WideAccess() { lock_.clear(std::memory_order_release); }
+  WideAccess(const WideAccess&) = delete;
+  WideAccess& operator=(const WideAccess&) = delete;
+
+ private:
+  static constexpr std::size_t kLocks = 1024;
+  static std::array<std::atomic_flag, kLocks>& locks() {
+    static std::array<std::atomic_flag, kLocks> all;
+    return all;
+  }
+
+  std::atomic_flag& lock_;
+};
+
+void run_strong_wide_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
   for_each_lane(lanes, [&](unsigned l) {
     const std::byte* const from =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
-    Double words[kMostDoubles] = {};
-    for (unsigned d = 0; d < op.width / kSingleBytes; ++d)
-      words[d] = __atomic_load_n(reinterpret_cast<const Double*>(from) + d, __ATOMIC_ACQUIRE);
-    load_word(warp, op, l, reinterpret_cast<const std::byte*>(words));
+    if (op.width == kWideBytes) {
+      const WideAccess alone(from);
+      return load_word(warp, op, l, from);
+    }
+    const auto word =
+        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
+    load_word(warp, op, l, reinterpret_cast<const std::byte*>(&word));
   });
 }
 
-void run_strong_double_store(Warp& warp, const Op& op, LaneMask lanes) {
+void run_strong_wide_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   const Origin origin =
@@ -232,10 +261,13 @@ void run_strong_double_store(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const to =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
-    Double words[kMostDoubles] = {};
-    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(words));
-    for (unsigned d = 0; d < op.width / kSingleBytes; ++d)
-      __atomic_store_n(reinterpret_cast<Double*>(to) + d, words[d], __ATOMIC_RELEASE);
+    if (op.width == kWideBytes) {
+      const WideAccess alone(to);
+      return store_word(warp, op.from[1], op.width, l, to);
+    }
+    std::uint64_t word = 0;
+    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(&word));
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
   });
 }
 
@@ -243,7 +275,7 @@ void run_strong_double_store(Warp& warp, const Op& op, LaneMask lanes) {
 // waits for that asks over and over, and others run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.width >= kSingleBytes)
-    run_strong_double_load(warp, op, lanes);
+    run_strong_wide_load(warp, op, lanes);
   else
     run_load(warp, op, lanes);
   warp.ends_turn = true;
@@ -310,7 +342,7 @@ void decode_store(const Decoding& in, Op& op) {
 
 void decode_global_store(const Decoding& in, Op& op) {
   decode_store<run_store>(in, op);
-  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_double_store;
+  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_wide_store;
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {

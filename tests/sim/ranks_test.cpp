@@ -113,6 +113,25 @@ TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
   CHECK(problem.check(variant).passed());
 }
 
+// Data beside the number of the launch, in one access: torn, the number would come without them.
+TEST_CASE("16 bytes of one rank are there for another as a whole", "[ranks]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Family& family = *Registry::global().find("collectives");
+  const Values values =
+      values_with(family, {{"n", std::int64_t{65536}}, {"gpus", std::int64_t{3}}});
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  HostProblem problem(family, values, 7, device(), simulator);
+  const Variant& variant = *family.find("low_latency");
+  for (int i = 0; i < 4; ++i) {
+    problem.poison(variant);
+    problem.launch(variant);
+    const Verification result = problem.check(variant);
+    INFO((result.passed() ? "" : failure_of(result)));
+    CHECK(result.passed());
+  }
+}
+
 TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
