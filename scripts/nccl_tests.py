@@ -28,8 +28,9 @@ PROGRAMS = {
     "all_to_all": "alltoall_perf",
     "shift": "sendrecv_perf",
 }
-GRAPH_OF_MODE = {"back_to_back": "0", "back_to_back_graph": "1"}
+REPLAYS_OF_MODE = {"back_to_back": 0, "back_to_back_graph": 10}
 LAUNCHES = 20
+WARM_UPS = 20
 ELEMENT_BYTES = {"fp32": 4, "bf16": 2}
 TYPES = {"fp32": "float", "bf16": "bfloat16"}
 LONG_BYTES = 16 << 20
@@ -42,14 +43,14 @@ def measured(path):
     times = {}
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["variant"] != "nccl" or row["status"] != "passed" or row["mode"] not in GRAPH_OF_MODE:
+            if row["variant"] != "nccl" or row["status"] != "passed" or row["mode"] not in REPLAYS_OF_MODE:
                 continue
             dtype = row["param.dtype"]
             size = int(row["param.n"]) * ELEMENT_BYTES[dtype]
             key = (row["param.operation"], dtype, size, int(row["param.gpus"]), row["mode"], row["param.in_place"])
             times[key] = float(row["time_median_us"])
     if not times:
-        sys.exit(f"{path}: no row of variant nccl in mode {' or '.join(GRAPH_OF_MODE)} has passed")
+        sys.exit(f"{path}: no row of variant nccl in mode {' or '.join(REPLAYS_OF_MODE)} has passed")
     return times
 
 
@@ -65,7 +66,7 @@ def run_once(program, dtype, size, gpus, mode):
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "nccl_tests.json")
         command = [program, "-b", str(size), "-e", str(size), "-d", TYPES[dtype], "-t", str(gpus), "-g", "1",
-                   "-n", str(LAUNCHES), "-w", "1", "-c", "0", "-a", "3", "-G", GRAPH_OF_MODE[mode], "-J", output]
+                   "-n", str(LAUNCHES), "-w", str(WARM_UPS), "-c", "0", "-a", "3", "-G", str(REPLAYS_OF_MODE[mode]), "-J", output]
         environment = {**os.environ, "NCCL_NVLS_ENABLE": "0"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
         if done.returncode != 0:

@@ -79,7 +79,7 @@ class NcclTests(unittest.TestCase):
         self.assertEqual(lines, ["operation,dtype,bytes,gpus,mode,in_place,nccl_tests_us",
                                  "all_reduce,fp32,4000,2,back_to_back,no,2.004",
                                  "all_reduce,fp32,4000,2,back_to_back,yes,1.002",
-                                 "shift,fp32,4000,2,back_to_back_graph,no,12.004"])
+                                 "shift,fp32,4000,2,back_to_back_graph,no,102.004"])
         self.assertEqual(self.run_on(4)[0], 0)
         with open(self.path("out.csv"), encoding="utf-8") as file:
             self.assertEqual(file.read().splitlines()[4:], ["all_gather,fp32,4000,4,back_to_back,no,4.004",
