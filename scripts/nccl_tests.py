@@ -5,11 +5,12 @@
     scripts/nccl_tests.py run results/back_to_back/results.csv --build nccl-tests/build --gpus 2 --out nccl_tests.csv
     scripts/nccl_tests.py compare results/back_to_back/results.csv nccl_tests.csv
 
-`run` starts nccl-tests (https://github.com/NVIDIA/nccl-tests, built with make) once for each problem that variant nccl has
-in the results on so many GPUs: as many launches, one warm-up, a thread for each GPU, the slowest rank's time (-a 3), no
-data check, and `-G 1` for what was measured as a graph. A size is timed by itself, since nccl-tests otherwise takes other
-parts of its buffers in turn. `compare` prints both times for each problem and exits with 1 where they differ by more than
-3 % (vectors of 16 MiB and longer) or 10 % (shorter ones).
+`run` starts nccl-tests (https://github.com/NVIDIA/nccl-tests, built with make) for each problem that variant nccl has in the
+results on so many GPUs: as many launches, 20 warm-ups, the slowest rank's time (-a 3), no data check, and as many replays
+(-G) of what was measured as a graph. Ranks are processes, as they are here, where nccl-tests was built with MPI=1 and
+`--launcher "mpirun -n 2"` starts it; otherwise they are threads. A size is timed by itself, since nccl-tests otherwise
+takes other parts of its buffers in turn, and several times, of which the median counts. `compare` prints both times for
+each problem and exits with 1 where they differ by more than 3 % (vectors of 16 MiB and longer) or 10 % (shorter ones).
 """
 import argparse
 import csv
@@ -28,30 +29,31 @@ PROGRAMS = {
     "all_to_all": "alltoall_perf",
     "shift": "sendrecv_perf",
 }
-REPLAYS_OF_MODE = {"back_to_back": 0, "back_to_back_graph": 10}
+MODES = ("back_to_back", "back_to_back_graph")
 LAUNCHES = 20
 WARM_UPS = 20
 ELEMENT_BYTES = {"fp32": 4, "bf16": 2}
 TYPES = {"fp32": "float", "bf16": "bfloat16"}
 LONG_BYTES = 16 << 20
+SHORT_REPEATS = 3  # what the host takes differs from run to run
 MOST_APART = {True: 0.03, False: 0.10}  # of long vectors, and of others
 KEY = ("operation", "dtype", "bytes", "gpus", "mode", "in_place")
 
 
 def measured(path):
-    """Median time of each problem of NCCL with plain buffers, in us."""
-    times = {}
+    """Of each problem of NCCL with plain buffers: the median time in us, and the launches of a sample."""
+    found = {}
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["variant"] != "nccl" or row["status"] != "passed" or row["mode"] not in REPLAYS_OF_MODE:
+            if row["variant"] != "nccl" or row["status"] != "passed" or row["mode"] not in MODES:
                 continue
             dtype = row["param.dtype"]
             size = int(row["param.n"]) * ELEMENT_BYTES[dtype]
             key = (row["param.operation"], dtype, size, int(row["param.gpus"]), row["mode"], row["param.in_place"])
-            times[key] = float(row["time_median_us"])
-    if not times:
-        sys.exit(f"{path}: no row of variant nccl in mode {' or '.join(REPLAYS_OF_MODE)} has passed")
-    return times
+            found[key] = (float(row["time_median_us"]), int(row["graph_launches"]))
+    if not found:
+        sys.exit(f"{path}: no row of variant nccl in mode {' or '.join(MODES)} has passed")
+    return found
 
 
 def times_of(results):
@@ -62,11 +64,12 @@ def times_of(results):
             yield place, float(result[name]["time"])
 
 
-def run_once(program, dtype, size, gpus, mode):
+def run_once(program, dtype, size, gpus, replays, launcher):
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "nccl_tests.json")
-        command = [program, "-b", str(size), "-e", str(size), "-d", TYPES[dtype], "-t", str(gpus), "-g", "1",
-                   "-n", str(LAUNCHES), "-w", str(WARM_UPS), "-c", "0", "-a", "3", "-G", str(REPLAYS_OF_MODE[mode]), "-J", output]
+        threads = "1" if launcher else str(gpus)
+        command = [*launcher, program, "-b", str(size), "-e", str(size), "-d", TYPES[dtype], "-t", threads, "-g", "1",
+                   "-n", str(LAUNCHES), "-w", str(WARM_UPS), "-c", "0", "-a", "3", "-G", str(replays), "-J", output]
         environment = {**os.environ, "NCCL_NVLS_ENABLE": "0"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
         if done.returncode != 0:
@@ -77,7 +80,8 @@ def run_once(program, dtype, size, gpus, mode):
 
 def run(arguments):
     """Writes the medians of so many runs, after those that the file has already."""
-    problems = {key[:5] for key in measured(arguments.results) if key[3] == arguments.gpus}
+    problems = {key[:5]: launches // LAUNCHES if key[4] == "back_to_back_graph" else 0
+                for key, (_, launches) in measured(arguments.results).items() if key[3] == arguments.gpus}
     if not problems:
         sys.exit(f"{arguments.results}: no row spans {arguments.gpus} GPUs")
     is_new = not os.path.exists(arguments.out)
@@ -85,9 +89,10 @@ def run(arguments):
         writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow([*KEY, "nccl_tests_us"])
-        for operation, dtype, size, gpus, mode in sorted(problems):
+        for (operation, dtype, size, gpus, mode), replays in sorted(problems.items()):
             program = os.path.join(arguments.build, PROGRAMS[operation])
-            runs = [dict(run_once(program, dtype, size, gpus, mode)) for _ in range(arguments.repeat)]
+            repeat = arguments.repeat if size >= LONG_BYTES else SHORT_REPEATS * arguments.repeat
+            runs = [dict(run_once(program, dtype, size, gpus, replays, arguments.launcher.split())) for _ in range(repeat)]
             for place in runs[0]:
                 middle = statistics.median(times[place] for times in runs)
                 writer.writerow([operation, dtype, size, gpus, mode, place, f"{middle:.3f}"])
@@ -109,10 +114,11 @@ def compare(arguments):
     apart = 0
     lines = [[*KEY, "gpuexp_us", "nccl_tests_us", "ratio", "within"]]
     for key, us in sorted(others):
-        ratio = own[key] / us
+        own_us, _ = own[key]
+        ratio = own_us / us
         is_within = abs(ratio - 1) <= MOST_APART[key[2] >= LONG_BYTES]
         apart += not is_within
-        lines.append([*key, f"{own[key]:.3f}", f"{us:.3f}", f"{ratio:.3f}", "yes" if is_within else "no"])
+        lines.append([*key, f"{own_us:.3f}", f"{us:.3f}", f"{ratio:.3f}", "yes" if is_within else "no"])
     if arguments.csv:
         with open(arguments.csv, "w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)
@@ -130,7 +136,8 @@ def main():
     runs.add_argument("results", help="results.csv of gpuexp")
     runs.add_argument("--build", required=True, help="folder of nccl-tests' programs")
     runs.add_argument("--gpus", type=int, required=True, help="of the problems to run")
-    runs.add_argument("--repeat", type=int, default=3, help="runs of each problem, of which the median counts")
+    runs.add_argument("--launcher", default="", help="what starts a process for each GPU; none: a thread for each")
+    runs.add_argument("--repeat", type=int, default=1, help=f"runs of each problem; {SHORT_REPEATS} times as many of short ones")
     runs.add_argument("--out", required=True, help="CSV to write or to append to")
     comparison = commands.add_parser("compare", help="print both times of each problem")
     comparison.add_argument("results", help="results.csv of gpuexp")

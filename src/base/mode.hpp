@@ -13,7 +13,7 @@ enum class Mode {
   /// kBackToBackLaunches in a row between two readings of the host's clock, as nccl-tests times
   /// collectives (its doc/PERFORMANCE.md; there -n): what the host takes to launch is in it.
   back_to_back,
-  back_to_back_graph,  ///< likewise, as one replay of a CUDA graph (nccl-tests: -G)
+  back_to_back_graph,  ///< likewise, of replays of a CUDA graph with so many (nccl-tests: -G)
   profile,             ///< one launch from flushed caches, for a profiler; no times
 };
 

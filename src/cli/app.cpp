@@ -51,12 +51,13 @@ std::vector<DeviceSpecFile> device_specs() {
 }
 
 fs::path find_config(const std::string& given) {
-  if (fs::exists(given)) return given;
+  // A folder of that name, for results perhaps, hides no config.
+  if (fs::exists(given) && !fs::is_directory(given)) return given;
   const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
   const bool is_path = given.find('/') != std::string::npos;
   const auto found = find_config_dir();
   if (found && fs::exists(*found / file)) return *found / file;
-  if (is_path) return given;
+  if (is_path || fs::exists(given)) return given;
   const fs::path directory = config_dir();
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {

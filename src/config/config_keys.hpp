@@ -124,7 +124,7 @@ inline constexpr std::array kModes{
             {name_of(Mode::back_to_back),
              "20 launches in a row on the host's clock, as nccl-tests times collectives."}},
     ModeKey{Mode::back_to_back_graph,
-            {name_of(Mode::back_to_back_graph), "The same as one replay of a CUDA graph."}},
+            {name_of(Mode::back_to_back_graph), "The same as a CUDA graph, which is replayed."}},
     ModeKey{Mode::profile,
             {name_of(Mode::profile), "One launch from flushed caches, for a profiler; no times."}},
 };

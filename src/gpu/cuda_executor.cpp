@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -123,9 +124,9 @@ class CudaExecutor final : public Executor,
           static_cast<std::int64_t>(prepared.graph_copies) * problem_->copy().bytes();
     }
     if (is_back_to_back(mode)) {
-      if (is_captured(mode) && !prepared.back_to_back) problem_->capture_back_to_back(variant);
+      if (is_captured(mode) && !prepared.back_to_back) capture_back_to_back(variant);
       launch(variant, mode);
-      traits.launches = kBackToBackLaunches;
+      traits.launches = launches_of(prepared, mode);
     }
     if (overlap(prepared.launches.front())) {
       clear_state(*problem_, variant, mode);
@@ -447,6 +448,27 @@ class CudaExecutor final : public Executor,
     problem.capture(variant, timed_launch_us(problem, false, variant, Mode::warm));
   }
 
+  // What the host takes to start a replay and to see its end is to count for little.
+  void capture_back_to_back(const Variant& variant) {
+    constexpr double kSampleUs = 1e4;
+    constexpr double kMostReplays = 50;
+    clear_state(*problem_, variant, Mode::warm);
+    const double us = timed_launch_us(*problem_, false, variant, Mode::warm);
+    const auto wanted = static_cast<int>(
+        std::clamp(std::ceil(kSampleUs / (kBackToBackLaunches * us)), 1.0, kMostReplays));
+    problem_->capture_back_to_back(
+        variant,
+        spans(*problem_) ? static_cast<int>(peers_->exchange().from_first(wanted)) : wanted);
+  }
+
+  static int launches_of(const PreparedVariant& prepared, Mode mode) {
+    if (mode == Mode::graph) return prepared.graph_launches;
+    if (mode == Mode::back_to_back) return kBackToBackLaunches;
+    if (mode == Mode::back_to_back_graph)
+      return kBackToBackLaunches * prepared.back_to_back_replays;
+    return 1;
+  }
+
   // The clock that a long launch has is its own: at the power limit, each variant of a group runs
   // at another one. It is read before and after, outside the events.
   Sample timed_sample(const Variant& variant, PreparedVariant& prepared, Mode mode) {
@@ -459,10 +481,7 @@ class CudaExecutor final : public Executor,
     } else {
       prepared.last_us = timed_launch_us(*problem_, is_gated(variant), variant, mode);
     }
-    const int launches = mode == Mode::graph     ? prepared.graph_launches
-                         : is_back_to_back(mode) ? kBackToBackLaunches
-                                                 : 1;
-    Sample sample{prepared.last_us / launches};
+    Sample sample{prepared.last_us / launches_of(prepared, mode)};
     if (spans(*problem_)) sample.start_ns = peers_->released_ns();
     if (is_long) sample.sm_clock_mhz = sample_clock_.mhz(stream_);
     return sample;

@@ -69,7 +69,10 @@ void ProblemLaunches::enqueue(const Variant& variant, Mode mode) {
   const PreparedVariant& prepared = prepare(variant);
   switch (mode) {
     case Mode::graph: return prepared.graph->replay(stream_);
-    case Mode::back_to_back_graph: return prepared.back_to_back->replay(stream_);
+    case Mode::back_to_back_graph:
+      for (int i = 0; i < prepared.back_to_back_replays; ++i)
+        prepared.back_to_back->replay(stream_);
+      return;
     case Mode::back_to_back:
       for (int i = 0; i < kBackToBackLaunches; ++i)
         prepared.launches.front().enqueue();
@@ -80,8 +83,9 @@ void ProblemLaunches::enqueue(const Variant& variant, Mode mode) {
   }
 }
 
-void ProblemLaunches::capture_back_to_back(const Variant& variant) {
+void ProblemLaunches::capture_back_to_back(const Variant& variant, int replays) {
   PreparedVariant& prepared = prepare(variant);
+  prepared.back_to_back_replays = replays;
   prepared.back_to_back = std::make_unique<CapturedLaunches>(stream_, [&] {
     for (int i = 0; i < kBackToBackLaunches; ++i)
       prepared.launches.front().enqueue_each();

@@ -22,6 +22,7 @@ struct PreparedVariant {
   std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
   std::unique_ptr<CapturedLaunches> back_to_back;  ///< kBackToBackLaunches on the first copy
+  int back_to_back_replays = 1;
   int graph_launches = 1;
   std::size_t graph_copies = 1;  ///< that its launches take in turn
   double last_us = 0;            ///< what its last sample took in all; 0 before the first
@@ -62,8 +63,8 @@ class ProblemLaunches {
   /// when its turn comes again; where a copy has to be reset before each launch, each has one.
   /// `launch_us` is about what a launch takes.
   void capture(const Variant& variant, double launch_us);
-  /// Captures those of Mode::back_to_back_graph.
-  void capture_back_to_back(const Variant& variant);
+  /// Captures those of Mode::back_to_back_graph, to be replayed so often.
+  void capture_back_to_back(const Variant& variant, int replays);
 
  private:
   void prepare_launches(const Variant& variant, PreparedVariant& prepared, std::size_t copies);

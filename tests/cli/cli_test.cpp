@@ -13,6 +13,7 @@
 #include "cli/program.hpp"
 #include "record/fixed_columns.hpp"
 #include "results/json_fields.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
 
 namespace gpuexp::test {
@@ -207,6 +208,19 @@ TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
                runs + "--min-effect 2 --fail-on slower,missing --format junit", 6);
   check_golden("compare_gate", runs + "--min-effect 2 --fail-on slower,missing --csv -", 6);
   check_golden("compare_gate_passed", runs + "--min-effect 20 --fail-on slower,faster --csv -", 0);
+}
+
+TEST_CASE("a folder with the name of a config hides it as little as any other") {
+  const ScratchFolder scratch;
+  fs::create_directory(scratch.path() / "transpose");
+  const std::string there = "cd " + scratch.path().string() + " && ";
+  const Outcome planned = gpuexp("plan transpose --gpu h200", there);
+  INFO(planned.output);
+  CHECK(planned.exit_code == 0);
+  fs::create_directory(scratch.path() / "mine");
+  const Outcome refused = gpuexp("plan mine --gpu h200", there);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.output, contains_text("mine: is a directory; expected a JSON file"));
 }
 
 TEST_CASE("repeated runs are calibrated into a file that compare reads") {

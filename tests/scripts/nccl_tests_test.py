@@ -29,7 +29,8 @@ json.dump({{"results": [{{"out_of_place": {{"time": time}}, "in_place": in_place
 
 def row(operation, n, mode, in_place, us, gpus=2, variant="nccl", status="passed"):
     return {"variant": variant, "status": status, "mode": mode, "time_median_us": us, "param.n": n,
-            "param.dtype": "fp32", "param.operation": operation, "param.gpus": gpus, "param.in_place": in_place}
+            "param.dtype": "fp32", "param.operation": operation, "param.gpus": gpus, "param.in_place": in_place,
+            "graph_launches": 60 if mode == "back_to_back_graph" else 20}
 
 
 class NcclTests(unittest.TestCase):
@@ -58,9 +59,9 @@ class NcclTests(unittest.TestCase):
             code = nccl_tests.main()
         return code, printed.getvalue()
 
-    def run_on(self, gpus):
+    def run_on(self, gpus, *options):
         return self.call("run", self.path("results.csv"), "--build", self.folder.name, "--gpus", str(gpus),
-                         "--out", self.path("out.csv"))
+                         "--out", self.path("out.csv"), *options)
 
     def compare(self):
         return self.call("compare", self.path("results.csv"), self.path("out.csv"))
@@ -79,11 +80,17 @@ class NcclTests(unittest.TestCase):
         self.assertEqual(lines, ["operation,dtype,bytes,gpus,mode,in_place,nccl_tests_us",
                                  "all_reduce,fp32,4000,2,back_to_back,no,2.004",
                                  "all_reduce,fp32,4000,2,back_to_back,yes,1.002",
-                                 "shift,fp32,4000,2,back_to_back_graph,no,102.004"])
+                                 "shift,fp32,4000,2,back_to_back_graph,no,32.004"])
         self.assertEqual(self.run_on(4)[0], 0)
         with open(self.path("out.csv"), encoding="utf-8") as file:
             self.assertEqual(file.read().splitlines()[4:], ["all_gather,fp32,4000,4,back_to_back,no,4.004",
                                                             "all_gather,fp32,4000,4,back_to_back,yes,2.002"])
+
+    def test_a_launcher_starts_a_process_for_each_gpu(self):
+        self.results([row("all_reduce", 1000, "back_to_back", "no", 2)])
+        self.assertEqual(self.run_on(2, "--launcher", "env LAUNCHED=2")[0], 0)
+        with open(self.path("out.csv"), encoding="utf-8") as file:
+            self.assertTrue(file.read().splitlines()[1].endswith(",1.004"), "one thread")
 
     def test_long_vectors_may_be_three_percent_apart_and_short_ones_ten(self):
         long_n = (16 << 20) // 4
