@@ -87,7 +87,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   constexpr double kShortestReplaySeconds = 1e-3;
   const double steady_s = e.mode == Mode::warm      ? 2 * launch_s
                           : e.mode == Mode::graph   ? std::max(launch_s, kShortestReplaySeconds)
-                          : is_back_to_back(e.mode) ? kBackToBackLaunches * launch_s
+                          : is_back_to_back(e.mode) ? 2 * kBackToBackLaunches * launch_s
                                                     : launch_s;
   const bool has_own_process = e.variant->timing == Timing::fresh_process;
   const double sample_s = steady_s + (has_own_process ? kProcessSeconds : 0.0);

@@ -207,7 +207,7 @@ void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mo
   Call call(*this, "sample");
   call.in(mode).with("sequence", ids_of(sequence)).send();
   constexpr double kPrimingAndTimed = 2;
-  call.samples(is_back_to_back(mode) ? kBackToBackLaunches : kPrimingAndTimed, taken);
+  call.samples(kPrimingAndTimed * (is_back_to_back(mode) ? kBackToBackLaunches : 1), taken);
 }
 
 SampleTraits RemoteExecutor::sample_from_first(const Variant& variant, Mode mode, int launches,
