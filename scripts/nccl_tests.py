@@ -106,11 +106,16 @@ def recorded(path):
             yield key, float(row["nccl_tests_us"])
 
 
+def is_among(key, only):
+    values = dict(zip(KEY, map(str, key)))
+    return all(values.get(name) == value for name, value in (condition.split("=", 1) for condition in only))
+
+
 def compare(arguments):
-    own = measured(arguments.results)
-    others = [(key, us) for key, us in recorded(arguments.nccl_tests) if key in own]
+    own = {key: found for path in arguments.results for key, found in measured(path).items()}
+    others = [(key, us) for key, us in recorded(arguments.nccl_tests) if key in own and is_among(key, arguments.only)]
     if not others:
-        sys.exit(f"{arguments.nccl_tests}: has no problem of {arguments.results}")
+        sys.exit(f"{arguments.nccl_tests}: has no such problem of {', '.join(arguments.results)}")
     apart = 0
     lines = [[*KEY, "gpuexp_us", "nccl_tests_us", "ratio", "within"]]
     for key, us in sorted(others):
@@ -140,8 +145,9 @@ def main():
     runs.add_argument("--repeat", type=int, default=1, help=f"runs of each problem; {SHORT_REPEATS} times as many of short ones")
     runs.add_argument("--out", required=True, help="CSV to write or to append to")
     comparison = commands.add_parser("compare", help="print both times of each problem")
-    comparison.add_argument("results", help="results.csv of gpuexp")
+    comparison.add_argument("results", nargs="+", help="results.csv of gpuexp")
     comparison.add_argument("nccl_tests", help="CSV that run wrote")
+    comparison.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="problems with this value, of a column of that CSV")
     comparison.add_argument("--csv", help="the table as CSV, too")
     arguments = parser.parse_args()
     return run(arguments) or 0 if arguments.command == "run" else compare(arguments)

@@ -107,6 +107,19 @@ class NcclTests(unittest.TestCase):
                 self.assertEqual(code, 0 if within else 1)
                 self.assertIn(f"{int(within)} of 1 problems", text)
 
+    def test_some_problems_of_several_runs_are_compared(self):
+        self.results([row("all_reduce", 1000, "back_to_back", "no", 2), row("shift", 1000, "back_to_back", "no", 9)])
+        self.run_on(2)
+        os.rename(self.path("results.csv"), self.path("first.csv"))
+        self.results([row("broadcast", 1000, "back_to_back", "no", 2)])
+        self.run_on(2)
+        for only, problems in (([], 3), (["--only", "operation=all_reduce"], 1), (["--only", "gpus=2", "--only", "in_place=no"], 3)):
+            code, text = self.call("compare", self.path("first.csv"), self.path("results.csv"), self.path("out.csv"), *only)
+            self.assertIn(f" of {problems} problems", text)
+            self.assertEqual(code, 1 if problems == 3 else 0)
+        with self.assertRaisesRegex(SystemExit, "no such problem"):
+            self.call("compare", self.path("first.csv"), self.path("out.csv"), "--only", "gpus=8")
+
     def test_what_has_no_time_of_nccl_is_an_error(self):
         self.results([row("all_reduce", 1000, "warm", "no", 2)])
         with self.assertRaisesRegex(SystemExit, "no row of variant nccl in mode back_to_back"):
