@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "run/runner.hpp"
+#include "record/flags.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 
