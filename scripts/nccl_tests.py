@@ -30,7 +30,7 @@ PROGRAMS = {
     "shift": "sendrecv_perf",
 }
 MODES = ("back_to_back", "back_to_back_graph")
-LAUNCHES = 20
+LAUNCHES = 20  # of a sample, or of a graph
 WARM_UPS = 20
 ELEMENT_BYTES = {"fp32": 4, "bf16": 2}
 TYPES = {"fp32": "float", "bf16": "bfloat16"}

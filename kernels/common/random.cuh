@@ -45,8 +45,9 @@ Steps fill_on_device(T* out, std::int64_t count, Function f) {
       {count, {}, out, sizeof(T)});
 }
 
-/// The same of a __host__ __device__ functor that computes the same bits on both, from i alone: it
-/// reads no buffer, so that any element can be made when it is needed.
+/// The same of a __host__ __device__ functor that computes the same bits on both, so that elements
+/// can be made when they are needed. Buffers that it reads are pointers among its members: those
+/// that change meanwhile, or a reset's, would have to be read at once.
 template <class T, class Function>
 Steps fill(T* out, std::int64_t count, Function f) {
   return with_host_loop(fill_on_device(out, count, f),

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "kernels/common/fill_from_buffers.cuh"
 #include "kernels/common/gelu.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
@@ -106,7 +105,7 @@ template <HiddenPart kPart>
 Steps hidden_made(const Problem& p, const Data& d, Ranks<const float> of_ranks) {
   auto* const to = const_cast<float*>(of_ranks.of[d.rank]);
   const Hidden<kPart> made{d.x.of[d.rank], d.w1.of[d.rank], p.width, p.hidden, hidden_bound(p)};
-  return fill_from_buffers(to, p.tokens * p.hidden, made);
+  return fill(to, p.tokens * p.hidden, made);
 }
 
 constexpr float kUntouched = 1.5f;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/common/fill_from_buffers.cuh"
 #include "kernels/common/gelu.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
@@ -151,7 +150,7 @@ Steps layer_made(const Problem& p, const Data& d, int layer) {
                           is_last ? 0 : unit_roundoff(DataType::bf16)};
   float* const to = kWhat == Exact::value ? pick(is_odd, d.odd_exact, d.even_exact)
                                           : pick(is_odd, d.odd_error, d.even_error);
-  return fill_from_buffers(to, elements(p), made);
+  return fill(to, elements(p), made);
 }
 
 constexpr float kUntouched = 1.5f;

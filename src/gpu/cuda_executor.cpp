@@ -182,6 +182,7 @@ class CudaExecutor final : public Executor,
     const auto launches = static_cast<int>(mode == Mode::graph     ? kMostGraphLaunches
                                            : is_back_to_back(mode) ? kBackToBackLaunches
                                                                    : 1);
+    const int replays = mode == Mode::back_to_back_graph ? kMostReplays : 1;
     const auto queue_each = [&] {
       for (int i = 0; i < launches; ++i)
         queue_empty_kernel(stream_.get());
@@ -194,11 +195,9 @@ class CudaExecutor final : public Executor,
       graph->replay(stream_);
     }
     const auto queue = [&] {
-      if (graph) {
+      if (!graph) return queue_each();
+      for (int i = 0; i < replays; ++i)
         graph->replay(stream_);
-      } else {
-        queue_each();
-      }
     };
     std::vector<double> times_us;
     for (int i = 0; i < samples; ++i) {
@@ -206,7 +205,7 @@ class CudaExecutor final : public Executor,
       const double us = is_back_to_back(mode)
                             ? on_host_clock_us(queue)
                             : timed_us(timer_.can_gate(), "an empty kernel", queue);
-      times_us.push_back(us / launches);
+      times_us.push_back(us / (launches * replays));
     }
     return times_us;
   }
@@ -326,6 +325,8 @@ class CudaExecutor final : public Executor,
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
+  static constexpr int kMostReplays = 50;  ///< of a graph of launches back to back
+
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
   bool is_gated(const Variant& variant) const {
     return timer_.can_gate() && variant.timing == Timing::gated;
@@ -374,7 +375,8 @@ class CudaExecutor final : public Executor,
   /// Of a problem that outlives it; nothing lazy is left to a pass.
   HardwareCounters::Launch counted_launch(ProblemLaunches& problem, const CountedLaunch& launch) {
     const Variant& variant = *launch.variant;
-    const Mode mode = launch.mode;
+    // One launch is counted, and finds what those before it left.
+    const Mode mode = is_back_to_back(launch.mode) ? Mode::warm : launch.mode;
     {
       const L2SetAside set_aside(problem.set_aside_bytes(variant));
       clear_state(problem, variant, Mode::warm);
@@ -451,11 +453,10 @@ class CudaExecutor final : public Executor,
   // What the host takes to start a replay and to see its end is to count for little.
   void capture_back_to_back(const Variant& variant) {
     constexpr double kSampleUs = 1e4;
-    constexpr double kMostReplays = 50;
     clear_state(*problem_, variant, Mode::warm);
     const double us = timed_launch_us(*problem_, false, variant, Mode::warm);
     const auto wanted = static_cast<int>(
-        std::clamp(std::ceil(kSampleUs / (kBackToBackLaunches * us)), 1.0, kMostReplays));
+        std::clamp(std::ceil(kSampleUs / (kBackToBackLaunches * us)), 1.0, 1.0 * kMostReplays));
     problem_->capture_back_to_back(
         variant,
         spans(*problem_) ? static_cast<int>(peers_->exchange().from_first(wanted)) : wanted);

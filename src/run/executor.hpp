@@ -133,7 +133,7 @@ class Executor {
   /// keep, and makes their references unless they are there.
   virtual void poison(const Variant& variant, Mode mode) = 0;
 
-  /// What a sample in the mode times, untimed: a launch, or as many as there are.
+  /// The launches that a sample in the mode times, untimed.
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
   /// Compares what the last launch should have written with its references, all of it or, where

@@ -136,11 +136,6 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   return executor;
 }
 
-void MachineExecutor::restart_member(RemoteExecutor& member) {
-  member.restart();
-  if (is_profiled_) member.start_profiler();
-}
-
 /// Has so many ranks know each other.
 void MachineExecutor::gather(int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
@@ -153,7 +148,7 @@ void MachineExecutor::gather(int ranks) {
     }
     RemoteExecutor& member = *ranks_[static_cast<std::size_t>(rank)];
     if (member.is_running()) continue;
-    restart_member(member);
+    member.restart();
     joined_ = 1;
   }
   if (joined_ == ranks) return;
@@ -210,7 +205,7 @@ void MachineExecutor::end_all_after(const Loss& loss) {
     std::rethrow_exception(loss.error);
   } catch (const DeviceError& error) {
     // The first is needed again at once where nobody is told of a loss.
-    if (!error.device_lost()) restart_member(first());
+    if (!error.device_lost()) first().restart();
     throw DeviceError(fmt::format("rank {}: {}", loss.rank, error.what()), error.fault());
   }
 }
@@ -222,7 +217,7 @@ void MachineExecutor::use(const Environment& environment) {
   joined_ = spanned_ = 1;
   for (const auto& member : ranks_)
     member->end();
-  restart_member(first());
+  first().restart();
 }
 
 void MachineExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
@@ -391,15 +386,12 @@ std::vector<CountedInstruction> MachineExecutor::count_source(const CountedLaunc
 
 bool MachineExecutor::recover() {
   joined_ = spanned_ = 1;
-  if (!first().recover()) return false;
-  if (is_profiled_) first().start_profiler();
-  return true;
+  return first().recover();
 }
 
 bool MachineExecutor::restart() {
   joined_ = spanned_ = 1;
-  restart_member(first());
-  return true;
+  return first().restart();
 }
 
 void MachineExecutor::start_profiler() {

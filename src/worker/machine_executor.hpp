@@ -88,7 +88,6 @@ class MachineExecutor final : public Executor,
   };
 
   std::unique_ptr<RemoteExecutor> started(int rank);
-  void restart_member(RemoteExecutor& member);
   void use(const Environment& environment);
   void gather(int ranks);
   std::vector<LaunchCounts> count_on(int gpus, const std::vector<CountedLaunch>& launches,

@@ -102,7 +102,9 @@ std::string RemoteExecutor::start() {
     throw DeviceError(fmt::format("no worker process can be started: {}", error.what()),
                       DeviceFault::lost);
   }
-  return receive(kGreetingTimeoutS, "greeting");
+  std::string greeting = receive(kGreetingTimeoutS, "greeting");
+  if (is_profiled_) start_profiler();
+  return greeting;
 }
 
 bool RemoteExecutor::recover() {
@@ -164,11 +166,13 @@ void RemoteExecutor::join(const RankPlace& place) {
 }
 
 void RemoteExecutor::start_profiler() {
+  is_profiled_ = true;
   Call(*this, "start_profiler").result(kReferenceLaunches);
 }
 
 // What was profiled before a fault is worth having.
 void RemoteExecutor::stop_profiler() {
+  is_profiled_ = false;
   if (worker_) Call(*this, "stop_profiler").result(kReferenceLaunches);
 }
 

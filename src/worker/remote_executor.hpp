@@ -85,6 +85,7 @@ class RemoteExecutor final : public Executor,
 
   RemoteOptions options_;
   std::unique_ptr<WorkerProcess> worker_;
+  bool is_profiled_ = false;  ///< each worker, from its start on; before greeting_, which needs it
   std::string greeting_;
   bool has_answered_ = true;  ///< with more than an error, since the last one was lost
 };

@@ -2,8 +2,8 @@
 // timed.
 #include <algorithm>
 
-#include "run/runner.hpp"
 #include "record/flags.hpp"
+#include "run/runner.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 

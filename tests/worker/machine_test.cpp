@@ -93,6 +93,17 @@ TEST_CASE("each rank names its launches in ranges of its own process, also those
       expected.insert(expected.end(), part.begin(), part.end());
     CHECK(lines_of(path.string() + "." + std::to_string(rank)) == expected);
   }
+  // Another worker is told anew, and none once it is over.
+  const auto first_of_new = [&] {
+    executor.restart();
+    executor.set_up(family, values, 7);
+    executor.launch(first, Mode::profile);
+    return lines_of(path.string() + ".0").front();
+  };
+  executor.start_profiler();
+  CHECK(first_of_new() == "start_profiler");
+  executor.stop_profiler();
+  CHECK_THAT(first_of_new(), contains_text("push rank 0"));
 }
 
 TEST_CASE("what a rank suffers ends the workers of all, and the reason names it") {
