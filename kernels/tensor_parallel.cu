@@ -455,6 +455,12 @@ Phase own_product_phase(const Problem& p) {
   Phase phase = product_phase(work(p));
   phase.tensor_path = TensorPath::mma_sync;
   phase.by_library = false;
+  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
+  Operands sizes{};
+  sizes.rows = part.rows.size();
+  sizes.columns = part.columns.size();
+  sizes.depth = part.depth.size();
+  name_kernel(phase, own_product(p, sizes, {}));
   return phase;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "family/phase.hpp"
 #include "kernels/common/launch.cuh"
 
 namespace gpuexp {
@@ -24,6 +25,14 @@ inline Range even_part(std::int64_t extent, int parts, int i) {
     return of == parts ? extent : extent / kPartUnit * of / parts * kPartUnit;
   };
   return {begin(i), begin(i + 1)};
+}
+
+/// Of a phase that is one kernel: so that its time is found in the kernel's code. Only shape and
+/// kernel of the step count, no arguments.
+inline void name_kernel(Phase& phase, const Steps& step) {
+  const Shape& shape = std::get<KernelStep>(step.all().front().action).shape;
+  phase.kernel = shape.kernel;
+  phase.grid = shape.grid;
 }
 
 /// The largest value of a figure of the ranks.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,12 @@ struct Phase {
   std::vector<Operations> operations = {};
   TensorPath tensor_path = TensorPath::wgmma;  ///< of those on tensor cores
   bool by_library = false;                     ///< likewise: a vendor's library makes them
+  /// The kernel that does it, of a step of some rank's launch that has so many blocks: what it
+  /// takes by itself is found in its machine code, if that is known, and not reckoned from
+  /// `operations`.
+  const void* kernel = nullptr;
+  Extent grid = {};
+  std::optional<double> kernel_us = {};  ///< that time, once it is found
   double sm_share = 1;  ///< of the SMs, that it holds while it runs; copies hold none
   int stream = 0;       ///< Step::stream
   std::vector<std::size_t> after = {};  ///< places of earlier phases that it waits for

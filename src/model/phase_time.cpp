@@ -66,15 +66,7 @@ class PhaseCosts {
     const Figure memory =
         in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
     if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
-    for (const Operations& operations : phase.operations) {
-      const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
-      const Figure rate =
-          phase.by_library && library ? library : c_.ops(operations.pipe, phase.tensor_path);
-      if (!rate) continue;
-      const double us = operations.count / *rate * kMicrosPerSecond;
-      a.pipes_us[std::string(name_of(operations.pipe))] += us;
-      a.busy_us[kSms] = std::max(a.busy_us[kSms], us);
-    }
+    compute(phase, a);
     if (!is_copy(phase)) a.busy_us[kSms] = std::max(a.busy_us[kSms], phase.sm_share * a.work_us());
     return a;
   }
@@ -96,6 +88,23 @@ class PhaseCosts {
   const std::string& refusal() const { return refusal_; }
 
  private:
+  /// As long as its kernel takes, where that is known, or as its operations.
+  void compute(const Phase& phase, Alone& a) {
+    for (const Operations& operations : phase.operations) {
+      const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
+      const Figure rate =
+          phase.by_library && library ? library : c_.ops(operations.pipe, phase.tensor_path);
+      if (!rate) continue;
+      const double us = operations.count / *rate * kMicrosPerSecond;
+      a.pipes_us[std::string(name_of(operations.pipe))] += us;
+      a.busy_us[kSms] = std::max(a.busy_us[kSms], us);
+    }
+    if (!phase.kernel_us) return;
+    for (auto& [pipe, us] : a.pipes_us)
+      us *= *phase.kernel_us / a.busy_us[kSms];
+    a.busy_us[kSms] = *phase.kernel_us;
+  }
+
   double known(const Figure& figure, bool is_needed, const char* what) {
     if (is_needed && !figure)
       refusal_ = std::string("how long ") + what + " between GPUs is not known of this device";

@@ -64,6 +64,51 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
 
 }  // namespace
 
+namespace {
+
+/// Fills in the launch's kernels, of its steps, and what they touch.
+void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceSpec& device,
+                  const KernelResources& resources, KnownKernels* known) {
+  for (const Step& step : launch.steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel || kernel->shape.grid.count() == 0) continue;
+    const auto resident = occupancy(kernel->shape, device, resources);
+    if (!resident) {
+      launch.refusal = "how many of its blocks an SM holds is not known";
+      return;
+    }
+    launch.kernels.push_back({kernel, resident->blocks_per_sm});
+  }
+  try {
+    launch.footprint =
+        footprint_of(simulator, launch.kernels, device, known ? &known->footprints : nullptr);
+    launch.refusal = launch.footprint.refusal;
+  } catch (const sim::Fault& fault) {
+    launch.refusal = fault.what();
+  }
+}
+
+}  // namespace
+
+LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
+                            const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
+                            const KernelResources& resources) {
+  LaunchToTime launch;
+  for (int rank = 0; rank < problem.ranks(); ++rank) {
+    const Steps steps = problem.steps(variant, rank);
+    for (const Step& step : steps.all()) {
+      const auto* const of_step = std::get_if<KernelStep>(&step.action);
+      if (!of_step || of_step->shape.kernel != kernel || !(of_step->shape.grid == grid)) continue;
+      launch.steps = Steps(*of_step);
+      launch.refusal = simulator.refusal(launch.steps);
+      if (launch.refusal.empty()) find_kernels(launch, simulator, device, resources, nullptr);
+      return launch;
+    }
+  }
+  launch.refusal = "no rank launches it";
+  return launch;
+}
+
 LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
                             const DeviceSpec& device, const KernelResources& resources,
                             KnownKernels* known) {
@@ -84,23 +129,7 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
     }
     launch.as_graph = variant.submission == Submission::graph;
   }
-  for (const Step& step : launch.steps.all()) {
-    const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    if (!kernel || kernel->shape.grid.count() == 0) continue;
-    const auto resident = occupancy(kernel->shape, device, resources);
-    if (!resident) {
-      launch.refusal = "how many of its blocks an SM holds is not known";
-      return launch;
-    }
-    launch.kernels.push_back({kernel, resident->blocks_per_sm});
-  }
-  try {
-    launch.footprint =
-        footprint_of(simulator, launch.kernels, device, known ? &known->footprints : nullptr);
-    launch.refusal = launch.footprint.refusal;
-  } catch (const sim::Fault& fault) {
-    launch.refusal = fault.what();
-  }
+  find_kernels(launch, simulator, device, resources, known);
   return launch;
 }
 

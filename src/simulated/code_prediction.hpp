@@ -30,6 +30,12 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
                             const DeviceSpec& device, const KernelResources& resources,
                             KnownKernels* known = nullptr);
 
+/// The first kernel with so many blocks that a rank launches; its time alone is to be predicted. A
+/// refusal where there is none, or it cannot be executed. Throws sim::Stopped.
+LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
+                            const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
+                            const KernelResources& resources);
+
 /// A launch that cannot be executed, or whose kernels have a fault, has a refusal. Throws
 /// sim::Stopped.
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,

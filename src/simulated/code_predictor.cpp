@@ -112,6 +112,11 @@ class CodePredictor::Impl {
     std::optional<HostProblem> host;
     std::map<const Variant*, LaunchToTime> launches;
     KnownKernels known;
+    /// Of phases, what their kernels take, by variant, mode, kernel and grid.
+    std::map<
+        std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
+        std::optional<double>>
+        kernels_us;
 
     void forget() {
       launches.clear();
@@ -145,15 +150,11 @@ class CodePredictor::Impl {
                            sim::Simulator& simulator) const {
     if (is_ended()) return {{}, {}, "the run was ended"};
     if (is_back_to_back(cell.mode)) return {{}, {}, "how fast the host launches is not modelled"};
-    if (cell.variant->phases) return from_phases(problem, cell);
+    if (cell.variant->phases) return from_phases(problem, cell, timed, simulator);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};
     try {
-      const Group& group = *problem.group;
-      if (!timed.host) {
-        timed.host.emplace(*plan_.experiment(group).family, group.values, plan_.config->seed,
-                           plan_.device, simulator);
-      }
+      make_host(problem, timed, simulator);
       const auto [launch, is_new] = timed.launches.try_emplace(cell.variant);
       if (is_new)
         launch->second = launch_to_time(*timed.host, *cell.variant, simulator, plan_.device,
@@ -172,13 +173,44 @@ class CodePredictor::Impl {
     }
   }
 
-  CodePrediction from_phases(const Problem& problem, const Cell& cell) const {
+  void make_host(const Problem& problem, Timed& timed, sim::Simulator& simulator) const {
+    if (timed.host) return;
+    const Group& group = *problem.group;
+    timed.host.emplace(*plan_.experiment(group).family, group.values, plan_.config->seed,
+                       plan_.device, simulator);
+  }
+
+  CodePrediction from_phases(const Problem& problem, const Cell& cell, Timed& timed,
+                             sim::Simulator& simulator) const {
     const Group& group = *problem.group;
     const auto made = plan_.experiment(group).family->make_problem(group.values);
-    const PhaseTime time = phase_time(cell.variant->phases(made.get(), plan_.device), cell.mode,
-                                      plan_.device, plan_.ceiling_source.ceilings);
+    std::vector<Phase> phases = cell.variant->phases(made.get(), plan_.device);
+    for (Phase& phase : phases) {
+      if (phase.kernel) phase.kernel_us = kernel_us(problem, cell, phase, timed, simulator);
+    }
+    const PhaseTime time =
+        phase_time(phases, cell.mode, plan_.device, plan_.ceiling_source.ceilings);
     if (!time.refusal.empty()) return {{}, {}, time.refusal};
     return {time.total_us, time.terms, "", {}, time.timeline};
+  }
+
+  /// What the phase's kernel takes by itself; none where its code does not say.
+  std::optional<double> kernel_us(const Problem& problem, const Cell& cell, const Phase& phase,
+                                  Timed& timed, sim::Simulator& simulator) const {
+    const auto [known, is_new] = timed.kernels_us.try_emplace(
+        {cell.variant, cell.mode, phase.kernel, phase.grid.x, phase.grid.y, phase.grid.z});
+    if (!is_new) return known->second;
+    try {
+      make_host(problem, timed, simulator);
+      const LaunchToTime launch = kernel_to_time(*timed.host, *cell.variant, phase.kernel,
+                                                 phase.grid, simulator, plan_.device, kernels_);
+      const CodeTime time = predict_from_code(launch, simulator, cell.mode, plan_.device,
+                                              plan_.ceiling_source.ceilings);
+      if (time.refusal.empty()) known->second = time.each_us.front();
+    } catch (const std::exception&) {  // a rate stands in for it
+      timed.forget();
+    }
+    return known->second;
   }
 
   const Plan& plan_;

@@ -144,10 +144,10 @@ void HostProblem::poison(const Variant& variant) {
   }
 }
 
-Steps HostProblem::steps(const Variant& variant) {
+Steps HostProblem::steps(const Variant& variant, int rank) {
   restore();
-  Rank& first = ranks_.front();
-  return variant.launch(problem_.get(), first.data.get(), context(first, variant));
+  Rank& of = ranks_.at(static_cast<std::size_t>(rank));
+  return variant.launch(problem_.get(), of.data.get(), context(of, variant));
 }
 
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {

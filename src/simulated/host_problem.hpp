@@ -42,8 +42,9 @@ class HostProblem {
   /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
-  /// What a launch of the variant consists of on rank 0, on inputs as launches find them.
-  Steps steps(const Variant& variant);
+  int ranks() const { return static_cast<int>(ranks_.size()); }
+  /// What a launch of the variant consists of on a rank, on inputs as launches find them.
+  Steps steps(const Variant& variant, int rank = 0);
 
   /// What a launch of the variant did on rank 0, kernel by kernel. Ranks run at once, each on a
   /// thread of its own, and execute their blocks in order.

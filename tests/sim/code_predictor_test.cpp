@@ -10,6 +10,7 @@
 
 #include "config/config_reader.hpp"
 #include "model/ceiling_source.hpp"
+#include "model/phase_time.hpp"
 #include "sim/execution.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -222,6 +223,34 @@ TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
     CHECK_FALSE(value("cublas/cold", counter));
   // What instructions decide is left to who executes them.
   CHECK_FALSE(value("copy_4b/cold", "global_load_requests"));
+}
+
+// A rate of tensor cores knows nothing of how the kernel begins, stores, and shares SMs.
+TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by their code",
+          "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Planned planned(R"({
+    "name": "products", "seed": 3,
+    "experiments": [
+      {"name": "shared", "family": "tensor_parallel", "variants": ["product_then_stores"],
+       "axes": {"m": [1024], "n": [1024], "k": [1024], "split": ["rows"], "result": ["parts"],
+                "gpus": [2]},
+       "modes": ["warm"]}]})");
+  const Prediction prediction = planned.predictions().at("product_then_stores/warm");
+  INFO(prediction.why_no_time);
+  REQUIRE(prediction.time_us);
+  CHECK(prediction.time_from == "phases");
+  const Variant& variant = *Registry::global().find("tensor_parallel")->find("product_then_stores");
+  const auto problem =
+      Registry::global().find("tensor_parallel")->make_problem(planned.plan.groups.front().values);
+  const auto phases = variant.phases(problem.get(), planned.plan.device);
+  REQUIRE(phases.size() == 1);
+  CHECK(phases.front().kernel != nullptr);
+  const double by_rate_us =
+      phase_time(phases, Mode::warm, planned.plan.device, planned.plan.ceiling_source.ceilings)
+          .total_us;
+  CHECK(*prediction.time_us > 1.1 * by_rate_us);
 }
 
 TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predictor]") {

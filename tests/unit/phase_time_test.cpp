@@ -159,6 +159,16 @@ TEST_CASE("two that use the links share them", "[phase_time]") {
   CHECK(warm({one, two}).total_us == Approx(5 + 60.0).epsilon(0.05));
 }
 
+TEST_CASE("a kernel that was timed takes that, whatever it was said to compute", "[phase_time]") {
+  Phase phase = product(10);
+  const double untimed_us = warm({phase}).total_us;
+  phase.kernel_us = 35;
+  const PhaseTime timed = warm({phase});
+  CHECK(timed.total_us == Approx(untimed_us + 25));
+  CHECK(timed.terms.front().resource == "tensor");
+  CHECK(timed.terms.front().time_us == Approx(35));
+}
+
 TEST_CASE("what is not known of a device is said", "[phase_time]") {
   Ceilings c = ceilings();
   c.link_signal_ns.reset();
