@@ -18,8 +18,8 @@
 #include "kernels/collectives/low_latency.cuh"
 #include "kernels/collectives/problem.cuh"
 #include "kernels/collectives/ring.cuh"
-#include "kernels/collectives/sums.cuh"
 #include "kernels/common/rank_signals.cuh"
+#include "kernels/common/rank_sums.cuh"
 
 namespace gpuexp::collectives {
 
@@ -38,6 +38,8 @@ struct Copies {
   const char* from[kMostRanks];
   char* to[kMostRanks];
   std::int64_t bytes[kMostRanks];
+  /// Of each part's units of 16 bytes, counted through all; what all have, from the last one on.
+  std::int64_t begins[kMostRanks + 1];
   int count;
 };
 
@@ -47,23 +49,30 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
   wait_for_ranks<Before::loads>(peers, epoch, 0);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (int part = 0; part < copies.count; ++part) {
-    const auto* const from = reinterpret_cast<const uint4*>(copies.from[part]);
-    auto* const to = reinterpret_cast<uint4*>(copies.to[part]);
-    const std::int64_t units = copies.bytes[part] / 16;
-    // Four at a time are on their way.
-    for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
-      uint4 v[kUnroll];
+  const std::int64_t units = copies.begins[kMostRanks];
+  // Four at a time are on their way, of whichever ranks: nobody waits for one after the other.
+  for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
+    uint4 v[kUnroll];
+    uint4* to[kUnroll];
 #pragma unroll
-      for (int j = 0; j < kUnroll; ++j) {
-        if (i + j * stride < units) v[j] = from[i + j * stride];
-      }
+    for (int j = 0; j < kUnroll; ++j) {
+      const std::int64_t unit = i + j * stride;
+      if (unit >= units) continue;
+      int part = 0;
 #pragma unroll
-      for (int j = 0; j < kUnroll; ++j) {
-        if (i + j * stride < units) to[i + j * stride] = v[j];
-      }
+      for (int p = 1; p < kMostRanks; ++p)
+        part += unit >= copies.begins[p] ? 1 : 0;
+      const std::int64_t at = unit - copies.begins[part];
+      to[j] = reinterpret_cast<uint4*>(copies.to[part]) + at;
+      v[j] = reinterpret_cast<const uint4*>(copies.from[part])[at];
     }
-    const std::int64_t rest = units * 16 + thread;
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      if (i + j * stride < units) *to[j] = v[j];
+    }
+  }
+  for (int part = 0; part < copies.count; ++part) {
+    const std::int64_t rest = copies.bytes[part] / 16 * 16 + thread;
     if (rest < copies.bytes[part]) copies.to[part][rest] = copies.from[part][rest];
   }
   wait_for_ranks<Before::loads>(peers, epoch, 1);
@@ -97,18 +106,16 @@ RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
 // Of the whole vectors, or of the rank's part.
 template <class T, bool kPushed>
 Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whole) {
-  Share<T> share{};
-  std::int64_t longest = 0;
-  for (int r = 0; r < p.gpus; ++r) {
-    share.x.of[r] = static_cast<const T*>(taken(p, d).of[r]);
-    share.y.of[r] = static_cast<T*>(d.y.of[r]);
-    longest = std::max(longest, part_begin(p, r + 1) - part_begin(p, r));
-  }
-  share.first = whole ? 0 : part_begin(p, d.rank);
-  share.end = whole ? p.n : part_begin(p, d.rank + 1);
-  Shape shape = resident_blocks((whole ? p.n : longest) * element_bytes(p), x.device);
-  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  return launch(sum_kernel<T, kPushed>, shape, share, peers_of(p, d, x));
+  const std::int64_t first = whole ? 0 : part_begin(p, d.rank);
+  Summed<T> sums{};
+  for (int r = 0; r < p.gpus; ++r)
+    sums.from.of[r] = static_cast<const T*>(taken(p, d).of[r]) + first;
+  add_targets(sums, d.rank, p.gpus, kPushed,
+              [&](int r) { return static_cast<T*>(d.y.of[r]) + first; });
+  sums.count = (whole ? p.n : part_begin(p, d.rank + 1)) - first;
+  constexpr SumWaits kWaits = kPushed ? SumWaits::around_pushed : SumWaits::around;
+  return summed_by_ranks<kWaits>(sums, peers_of(p, d, x), whole ? p.n : longest_part(p), x.device,
+                                 blocks_beside_nothing(x.device), {p.n, 1, 1});
 }
 
 template <bool kPushed>
@@ -119,18 +126,21 @@ Steps sums(const Problem& p, const Data& d, const LaunchContext& x, bool whole) 
 
 Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
   Copies parts{};
-  std::int64_t longest = 0;
-  for (int r = 0; r < p.gpus; ++r) {
+  const std::int64_t size = element_bytes(p);
+  const std::int64_t most = most_of_ranks(p.gpus, [&](int r) {
+    std::int64_t bytes = 0;
     for (const Brought& b : brought(p, r))
-      longest = std::max(longest, b.count * element_bytes(p));
-  }
+      bytes += b.count * size;
+    return bytes;
+  });
   for (const Brought& b : brought(p, d.rank)) {
-    const std::int64_t size = element_bytes(p);
     parts.from[parts.count] = static_cast<const char*>(taken(p, d).of[b.source]) + b.first * size;
     parts.to[parts.count] = static_cast<char*>(d.y.of[d.rank]) + b.to * size;
     parts.bytes[parts.count++] = b.count * size;
   }
-  Shape shape = resident_blocks(longest, x.device);
+  for (int part = 0; part < kMostRanks; ++part)
+    parts.begins[part + 1] = parts.begins[part] + parts.bytes[part] / 16;
+  Shape shape = waiting_blocks(most, x.device, blocks_beside_nothing(x.device));
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(copies_kernel, shape, parts, peers_of(p, d, x));
 }
@@ -232,16 +242,21 @@ Variant two_shot() {
 
 template <class T>
 Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
-  Ring<T> ring{static_cast<const T*>(d.x.of[d.rank]),
-               static_cast<T*>(d.y.of[d.rank]),
-               static_cast<T*>(d.y.of[(d.rank + 1) % p.gpus]),
-               {}};
+  Ring<T> ring{};
+  ring.x = static_cast<const T*>(d.x.of[d.rank]);
+  ring.y = static_cast<T*>(d.y.of[d.rank]);
+  ring.next = static_cast<T*>(d.y.of[(d.rank + 1) % p.gpus]);
   for (int r = 0; r <= p.gpus; ++r)
     ring.begins[r] = part_begin(p, r);
-  Shape shape = resident_blocks(ceil_div(p.n, p.gpus) * element_bytes(p), x.device);
-  shape.block = {kRingBlock, 1, 1};
+  Shape shape =
+      waiting_blocks(longest_part(p) * element_bytes(p), x.device, blocks_beside_nothing(x.device));
+  constexpr std::int64_t kLine = 128 / sizeof(T);
+  ring.slice = ceil_div(ceil_div(longest_part(p), kLine), shape.grid.x) * kLine;
+  const bool is_short = shape.block.x <= kShortRingBlock;
+  shape.block.x = is_short ? kShortRingBlock : kLongRingBlock;
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  return launch(ring_kernel<T>, shape, ring, peers_of(p, d, x));
+  return launch(is_short ? ring_kernel<T, kShortRingBlock> : ring_kernel<T, kLongRingBlock>, shape,
+                ring, peers_of(p, d, x));
 }
 
 Variant ring() {
@@ -299,8 +314,17 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
   shape.block = {kSmallBlock, 1, 1};
   shape.grid = {low_latency_blocks(p, x.device), 1, 1};
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  return launch(low_latency_kernel<T>, shape, static_cast<const T*>(taken(p, d).of[d.rank]),
-                static_cast<T*>(d.y.of[d.rank]), p.n, d.inbox, peers_of(p, d, x));
+  const auto units = static_cast<int>(ceil_div(p.n * element_bytes(p), kUnitBytes));
+  LowLatency<T> vectors{static_cast<const T*>(taken(p, d).of[d.rank]),
+                        static_cast<T*>(d.y.of[d.rank]),
+                        static_cast<int>(p.n),
+                        units,
+                        {},
+                        reinterpret_cast<const Flagged*>(d.inbox.of[d.rank])};
+  for (int r = 0; r < p.gpus; ++r)
+    vectors.into.of[r] = reinterpret_cast<Flagged*>(d.inbox.of[r]) + d.rank * units;
+  const auto kernel = for_ranks(p.gpus, [](auto ranks) { return &low_latency_kernel<T, ranks()>; });
+  return launch(kernel, shape, vectors, peers_of(p, d, x));
 }
 
 Variant low_latency() {

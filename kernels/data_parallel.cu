@@ -9,15 +9,12 @@
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
-#include "kernels/collectives/sums.cuh"
+#include "kernels/common/rank_sums.cuh"
+#include "kernels/common/reference.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/vectors.cuh"
 
 namespace gpuexp::data_parallel {
-
-using collectives::resident_blocks;
-using collectives::Share;
-using collectives::sum_kernel;
 
 struct Problem {
   std::int64_t n;  // weights
@@ -138,19 +135,18 @@ class StepOf {
   /// The rank's part of a bucket's sum: to all ranks, or to itself.
   template <bool kPushed>
   Steps sum(const Bucket& b) const {
-    Share<T> share{};
-    std::int64_t longest = 0;
-    for (int r = 0; r < p_.gpus; ++r) {
-      share.x.of[r] = gradient(r);
-      share.y.of[r] = sum_of(r);
-      longest = std::max(longest, part(b, r + 1) - part(b, r));
-    }
-    share.first = part(b, d_.rank);
-    share.end = part(b, d_.rank + 1);
-    Shape shape = resident_blocks(longest * element_bytes(p_), x_.device);
-    shape.tile = {ceil_div(p_.n, shape.grid.x), 1, 1};
+    const auto first = [&](int r) { return part(b, r); };
+    Summed<T> sums{};
+    for (int r = 0; r < p_.gpus; ++r)
+      sums.from.of[r] = gradient(r) + first(d_.rank);
+    add_targets(sums, d_.rank, p_.gpus, kPushed, [&](int r) { return sum_of(r) + first(d_.rank); });
+    sums.count = first(d_.rank + 1) - first(d_.rank);
+    const std::int64_t longest =
+        most_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
     const RankPeers peers{d_.signals, d_.rank, p_.gpus, x_.report};
-    return launch(sum_kernel<T, kPushed>, shape, share, peers);
+    constexpr SumWaits kWaits = kPushed ? SumWaits::around_pushed : SumWaits::around;
+    return summed_by_ranks<kWaits>(sums, peers, longest, x_.device,
+                                   blocks_beside_nothing(x_.device), {p_.n, 1, 1});
   }
 
   /// By NCCL: all of a bucket's sum on all ranks.

@@ -119,12 +119,11 @@ Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range toke
   Summed<T> sums{};
   for (int r = 0; r < p.gpus; ++r)
     sums.from.of[r] = d.partial.of[r] + first;
-  sums.to.of[sums.copies++] = d.y.of[d.rank] + first;
-  for (const int peer : peers_from(d.rank, p.gpus))
-    sums.to.of[sums.copies++] = d.y.of[peer] + first;
+  add_targets(sums, d.rank, p.gpus, true, [&](int r) { return d.y.of[r] + first; });
   sums.count = part(d.rank).size() * p.width;
   const std::int64_t most = p.width * most_of_ranks(p.gpus, [&](int r) { return part(r).size(); });
-  return summed_by_ranks(sums, peers_of(p, d, x), most, most_blocks, {p.tokens, p.width, 1});
+  return summed_by_ranks<SumWaits::begin>(sums, peers_of(p, d, x), most, x.device, most_blocks,
+                                          {p.tokens, p.width, 1});
 }
 
 /// The summand of Y that the rank's units make, of some tokens; in the workspace the units.
@@ -315,7 +314,6 @@ Variant two_gathers() {
 // the sums to all: one all-reduce in place of two gathers.
 
 Variant columns_then_rows() {
-  constexpr std::int64_t kBlocksPerSm = 2;
   Variant v = variant("columns_then_rows", "two_gathers");
   v.expected_changes = faster(1.1);
   v.phases = [](const Problem& p, const DeviceSpec&) {
@@ -325,7 +323,7 @@ Variant columns_then_rows() {
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return summand(p, d, x, {0, p.tokens}, d.partial.of[d.rank]) +
-           summed(p, d, x, {0, p.tokens}, kBlocksPerSm * x.device.sm_count);
+           summed(p, d, x, {0, p.tokens}, blocks_beside_nothing(x.device));
   };
   return v;
 }

@@ -43,10 +43,10 @@ constexpr int kSmallBlock = 128;
 
 // A word is an element of fp32, or two of bf16, of which a vector's last may lack one.
 template <class T>
-__device__ unsigned word_at(const T* x, std::int64_t word, std::int64_t n) {
+__device__ unsigned word_at(const T* x, int word, int n) {
   constexpr int kElements = 4 / sizeof(T);
   T of_word[kElements] = {};
-  const std::int64_t first = word * kElements;
+  const int first = word * kElements;
   if (first + kElements <= n) return *reinterpret_cast<const unsigned*>(x + first);
   if (first < n) of_word[0] = x[first];
   unsigned bits;
@@ -54,9 +54,9 @@ __device__ unsigned word_at(const T* x, std::int64_t word, std::int64_t n) {
   return bits;
 }
 template <class T>
-__device__ void store_word(T* y, std::int64_t word, std::int64_t n, unsigned bits) {
+__device__ void store_word(T* y, int word, int n, unsigned bits) {
   constexpr int kElements = 4 / sizeof(T);
-  const std::int64_t first = word * kElements;
+  const int first = word * kElements;
   if (first + kElements <= n) {
     *reinterpret_cast<unsigned*>(y + first) = bits;
   } else if (first < n) {
@@ -86,41 +86,48 @@ __device__ inline unsigned word_of(const float2& sum, __nv_bfloat16) {
   return bits;
 }
 
+/// One rank's part: where its vector goes, and where those of all come to.
 template <class T>
+struct LowLatency {
+  const T* x;
+  T* y;
+  int n;
+  int units;            ///< of a vector
+  Ranks<Flagged> into;  ///< this rank's place in the inbox of each rank
+  const Flagged* inbox;
+};
+
+// The own vector comes by way of the own inbox, too: no rank is a case of its own. Between the
+// begin and the first store stands little but what a store needs: before data are on their way,
+// each instruction is part of the latency.
+template <class T, int kRanks>
 __global__ void __launch_bounds__(kSmallBlock)
-    low_latency_kernel(const T* x, T* y, std::int64_t n, Ranks<std::uint32_t> inboxes,
-                       RankPeers peers) {
-  constexpr std::int64_t kUnitElements = kUnitWords * 4 / sizeof(T);
-  const std::int64_t units = (n + kUnitElements - 1) / kUnitElements;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kSmallBlock;
-  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSmallBlock + threadIdx.x;
+    low_latency_kernel(const LowLatency<T> vectors, const RankPeers peers) {
+  const int stride = static_cast<int>(gridDim.x) * kSmallBlock;
+  int i = static_cast<int>(blockIdx.x) * kSmallBlock + static_cast<int>(threadIdx.x);
   Flagged own{};
   const auto load_own = [&] {
 #pragma unroll
     for (int w = 0; w < kUnitWords; ++w)
-      own.data[w] = word_at(x, kUnitWords * i + w, n);
+      own.data[w] = word_at(vectors.x, kUnitWords * i + w, vectors.n);
   };
   load_own();  // on its way while the epoch is
   own.epoch = epoch_of(peers);
-  const std::int64_t turn = static_cast<std::int64_t>(own.epoch % 2) * peers.ranks;
-  for (; i < units; i += stride) {
+  const int turn = own.epoch % 2 == 0 ? 0 : kRanks * vectors.units;
+  for (; i < vectors.units; i += stride) {
     if (i >= stride) load_own();
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r < peers.ranks && r != peers.rank)
-        store_flagged(reinterpret_cast<Flagged*>(inboxes.of[r]) + (turn + peers.rank) * units + i,
-                      own);
-    }
-    const auto* const inbox =
-        reinterpret_cast<const Flagged*>(inboxes.of[peers.rank]) + turn * units + i;
-    Flagged come[kMostRanks];
+    for (int r = 0; r < kRanks; ++r)
+      store_flagged(vectors.into.of[r] + (turn + i), own);
+    Flagged come[kRanks];
     int missing = 0;
     for (unsigned looks = 0; missing >= 0; ++looks) {
       missing = -1;
 #pragma unroll
-      for (int r = 0; r < kMostRanks; ++r) {
-        if (r >= peers.ranks || r == peers.rank) continue;
-        come[r] = load_flagged(inbox + r * units);
+      for (int r = 0; r < kRanks; ++r)
+        come[r] = load_flagged(vectors.inbox + (turn + r * vectors.units + i));
+#pragma unroll
+      for (int r = 0; r < kRanks; ++r) {
         if (come[r].epoch != own.epoch) missing = r;
       }
       if (looks > kMostLooks) give_up_waiting(peers, missing, 0);
@@ -129,10 +136,9 @@ __global__ void __launch_bounds__(kSmallBlock)
     for (int w = 0; w < kUnitWords; ++w) {
       float2 sum{0, 0};
 #pragma unroll
-      for (int r = 0; r < kMostRanks; ++r) {
-        if (r < peers.ranks) add_word(sum, r == peers.rank ? own.data[w] : come[r].data[w], T{});
-      }
-      store_word(y, kUnitWords * i + w, n, word_of(sum, T{}));
+      for (int r = 0; r < kRanks; ++r)
+        add_word(sum, come[r].data[w], T{});
+      store_word(vectors.y, kUnitWords * i + w, vectors.n, word_of(sum, T{}));
     }
   }
   __syncthreads();

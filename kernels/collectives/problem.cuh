@@ -7,6 +7,7 @@
 
 #include "gpu/nccl.hpp"
 #include "kernels/common/pack.cuh"
+#include "kernels/common/rank_parts.cuh"
 #include "kernels/common/reference.cuh"
 
 namespace gpuexp::collectives {
@@ -52,6 +53,10 @@ inline std::int64_t element_bytes(const Problem& p) {
 inline std::int64_t part_begin(const Problem& p, int rank) {
   const std::int64_t unit = 16 / element_bytes(p);
   return rank == p.gpus ? p.n : p.n / unit * rank / p.gpus * unit;
+}
+
+inline std::int64_t longest_part(const Problem& p) {
+  return most_of_ranks(p.gpus, [&](int r) { return part_begin(p, r + 1) - part_begin(p, r); });
 }
 
 inline bool is_sum(const Problem& p) {

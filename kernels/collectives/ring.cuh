@@ -13,9 +13,8 @@ struct Ring {
   T* y;
   T* next;
   std::int64_t begins[kMostRanks + 1];
+  std::int64_t slice;  ///< elements of each part that a block has, or fewer
 };
-
-constexpr int kRingBlock = 512;
 
 template <class T>
 __device__ Pack<T, 16 / sizeof(T)> sum_of(const Pack<T, 16 / sizeof(T)>& a,
@@ -30,62 +29,65 @@ __device__ Pack<T, 16 / sizeof(T)> sum_of(const Pack<T, 16 / sizeof(T)>& a,
   return sum;
 }
 
+// A block's threads are a constant, as loops with that stride keep more of a link's rate than
+// with one that is known at run time.
+constexpr int kShortRingBlock = 128;
+constexpr int kLongRingBlock = 512;
+
 // What a block passes on: x, what came and x, which makes the sum, or what came.
 enum class Passes { own, sum, whole_sum, received };
 
 /// Elements [first, end) of a part, stored into the next rank's y; a whole sum into the own, too.
-template <class T, Passes kPasses>
+template <class T, Passes kPasses, int kBlock>
 __device__ void pass_on(const Ring<T>& ring, std::int64_t first, std::int64_t end) {
   constexpr int kElements = 16 / sizeof(T);
+  constexpr bool kIsSum = kPasses == Passes::sum || kPasses == Passes::whole_sum;
   const std::int64_t packs = (end - first) / kElements;
-  for (std::int64_t i = threadIdx.x; i < packs; i += kRingBlock) {
+  for (std::int64_t i = threadIdx.x; i < packs; i += kBlock) {
     const std::int64_t at = first + i * kElements;
-    Pack<T, kElements> value;
-    if (kPasses != Passes::received) value = load_pack<kElements>(ring.x + at);
-    if (kPasses == Passes::received) value = load_pack<kElements>(ring.y + at);
-    if (kPasses == Passes::sum || kPasses == Passes::whole_sum)
-      value = sum_of<T>(load_pack<kElements>(ring.y + at), value);
+    Pack<T, kElements> value =
+        load_pack<kElements>((kPasses == Passes::received ? ring.y : ring.x) + at);
+    if (kIsSum) value = sum_of<T>(load_pack<kElements>(ring.y + at), value);
     if (kPasses == Passes::whole_sum) store_pack(ring.y + at, value);
     store_pack(ring.next + at, value);
   }
   const std::int64_t at = first + packs * kElements + threadIdx.x;
   if (at >= end) return;
   T value = kPasses == Passes::received ? ring.y[at] : ring.x[at];
-  if (kPasses == Passes::sum || kPasses == Passes::whole_sum)
-    value = from_float<T>(static_cast<float>(ring.y[at]) + static_cast<float>(value));
+  if (kIsSum) value = from_float<T>(static_cast<float>(ring.y[at]) + static_cast<float>(value));
   if (kPasses == Passes::whole_sum) ring.y[at] = value;
   ring.next[at] = value;
 }
 
 // Each block has a slice of every part, and waits for the block of its number on the rank before.
-template <class T>
-__global__ void __launch_bounds__(kRingBlock) ring_kernel(Ring<T> ring, RankPeers peers) {
-  constexpr std::int64_t kLine = 128 / sizeof(T);
-  const int ranks = peers.ranks;
-  const int next = (peers.rank + 1) % ranks;
-  const int before = (peers.rank + ranks - 1) % ranks;
+template <class T, int kBlock>
+__global__ void __launch_bounds__(kBlock) ring_kernel(Ring<T> ring, RankPeers peers) {
+  const int last = peers.ranks - 1;
+  const int next = peers.rank == last ? 0 : peers.rank + 1;
+  const int before = peers.rank == 0 ? last : peers.rank - 1;
+  const std::int64_t in_part = ring.slice * blockIdx.x;
   const unsigned epoch = epoch_of(peers);
   // The next rank's y is not in use any more once it has begun.
   tell_rank<Before::loads>(peers, epoch, 0, before);
   wait_for_rank(peers, epoch, 0, next);
-  for (int step = 0; step < 2 * (ranks - 1); ++step) {
-    const int part = (peers.rank - step + 2 * ranks) % ranks;
+  int part = peers.rank;
+  for (int step = 0; step < 2 * last; ++step) {
     const std::int64_t begin = ring.begins[part];
     const std::int64_t length = ring.begins[part + 1] - begin;
-    const std::int64_t lines = (length + kLine - 1) / kLine;
-    const std::int64_t first = begin + min(length, lines * blockIdx.x / gridDim.x * kLine);
-    const std::int64_t end = begin + min(length, lines * (blockIdx.x + 1) / gridDim.x * kLine);
+    const std::int64_t first = begin + min(length, in_part);
+    const std::int64_t end = begin + min(length, in_part + ring.slice);
     if (step == 0) {
-      pass_on<T, Passes::own>(ring, first, end);
-    } else if (step < ranks - 1) {
-      pass_on<T, Passes::sum>(ring, first, end);
-    } else if (step == ranks - 1) {
-      pass_on<T, Passes::whole_sum>(ring, first, end);
+      pass_on<T, Passes::own, kBlock>(ring, first, end);
+    } else if (step < last) {
+      pass_on<T, Passes::sum, kBlock>(ring, first, end);
+    } else if (step == last) {
+      pass_on<T, Passes::whole_sum, kBlock>(ring, first, end);
     } else {
-      pass_on<T, Passes::received>(ring, first, end);
+      pass_on<T, Passes::received, kBlock>(ring, first, end);
     }
     tell_rank<Before::stores>(peers, epoch, step + 1, next);
     wait_for_rank(peers, epoch, step + 1, before);
+    part = part == 0 ? last : part - 1;
   }
   end_epoch(peers, epoch);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/launch.cuh"
 
@@ -36,6 +37,16 @@ struct RankPeers {
 
 __device__ inline RankSignals& signals_of(const RankPeers& peers, int rank) {
   return *reinterpret_cast<RankSignals*>(peers.signals.of[rank]);
+}
+
+/// What a function gives for the number of ranks as a constant: a kernel that knows it has no loop
+/// over ranks, and no branch for those that are not there.
+template <int kMost = kMostRanks, class Function>
+auto for_ranks(int ranks, Function function) {
+  if constexpr (kMost > 2) {
+    if (ranks < kMost) return for_ranks<kMost - 1>(ranks, function);
+  }
+  return function(std::integral_constant<int, kMost>{});
 }
 
 // The other side is another GPU: the scope is the system (PTX ISA, memory consistency model).

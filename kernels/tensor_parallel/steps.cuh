@@ -29,9 +29,8 @@ inline Steps stored(const Problem& p, const Move<T>& move, std::int64_t most_blo
 
 inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed<T>& sums,
                     std::int64_t most_count) {
-  constexpr std::int64_t kBlocksPerSm = 2;
-  return summed_by_ranks(sums, {d.signals, d.rank, p.gpus, x.report}, most_count,
-                         kBlocksPerSm * x.device.sm_count, {p.m, p.n, 1});
+  return summed_by_ranks<SumWaits::begin>(sums, {d.signals, d.rank, p.gpus, x.report}, most_count,
+                                          x.device, blocks_beside_nothing(x.device), {p.m, p.n, 1});
 }
 
 // ---- of a problem

@@ -51,13 +51,20 @@ struct WindowApi {
   Result (*deregister)(Communicator, void*) = nullptr;
 };
 
+// Of NCCL 2.28 and later.
+struct AllToAllApi {
+  Result (*all_to_all)(const void*, void*, std::size_t, int, Communicator, cudaStream_t) = nullptr;
+};
+
 const std::vector<std::string> kFiles{"libnccl.so.2", "libnccl.so"};
 
 struct Library {
   LoadedLibrary loaded{"NCCL", kFiles};
   LoadedLibrary with_windows{"NCCL", kFiles};
+  LoadedLibrary with_all_to_all{"NCCL", kFiles};
   Api api;
   WindowApi windows;
+  AllToAllApi all_to_all;
 
   Library() {
     loaded.resolve(api.unique_id, "ncclGetUniqueId");
@@ -76,6 +83,7 @@ struct Library {
     loaded.resolve(api.error_text, "ncclGetErrorString");
     with_windows.resolve(windows.register_window, "ncclCommWindowRegister");
     with_windows.resolve(windows.deregister, "ncclCommWindowDeregister");
+    with_all_to_all.resolve(all_to_all.all_to_all, "ncclAlltoAll");
   }
 };
 
@@ -217,6 +225,10 @@ void enqueue(const Call& call, Communicator communicator, cudaStream_t stream) {
     case Operation::broadcast:
       return check(api.broadcast(x, y, n, type, 0, communicator, stream), "ncclBroadcast");
     case Operation::all_to_all:
+      if (!library().with_all_to_all.missing()) {
+        return check(library().all_to_all.all_to_all(x, y, part, type, communicator, stream),
+                     "ncclAlltoAll");
+      }
       check(api.group_start(), "ncclGroupStart");
       for (int rank = 0; rank < call.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank) * bytes;
