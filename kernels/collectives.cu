@@ -154,8 +154,10 @@ Variant variant(std::string id, std::string compare_to) {
 }
 
 /// A kernel that waits for all ranks at its begin and at its end, and brings bytes over in between.
-Phase between_waits(const Problem& p, double link_bytes) {
+template <class Launch>
+Phase between_waits(const Problem& p, const DeviceSpec& device, Launch launch, double link_bytes) {
   Phase phase;
+  name_kernel(phase, launch(p, Data{}, LaunchContext{device, nullptr}));
   phase.what = "kernel";
   phase.link_bytes = link_bytes;
   phase.both_ways = p.operation != Operation::broadcast;
@@ -185,15 +187,17 @@ Variant one_shot() {
     return only_own(p, device);
   };
   v.deterministic = true;
-  v.phases = [](const Problem& p, const DeviceSpec&) {
+  const auto launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return is_sum(p) ? sums<false>(p, d, x, p.operation == Operation::all_reduce) : copies(p, d, x);
+  };
+  v.phases = [launch](const Problem& p, const DeviceSpec& device) {
     const double vector = static_cast<double>(p.n * element_bytes(p));
     // Of an all-reduce the vectors of all others; a broadcast's source sends that to each.
     const bool whole = p.operation == Operation::all_reduce || p.operation == Operation::broadcast;
-    return std::vector<Phase>{between_waits(p, whole ? (p.gpus - 1) * vector : work(p).from_peers)};
+    return std::vector<Phase>{
+        between_waits(p, device, launch, whole ? (p.gpus - 1) * vector : work(p).from_peers)};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return is_sum(p) ? sums<false>(p, d, x, p.operation == Operation::all_reduce) : copies(p, d, x);
-  };
+  v.launch = launch;
   return v;
 }
 
@@ -217,8 +221,11 @@ std::optional<std::string> only_all_reduce(const Problem& p, const DeviceSpec& d
 Variant two_shot() {
   Variant v = variant("two_shot", "one_shot");
   v.deterministic = true;
-  v.phases = [](const Problem& p, const DeviceSpec&) {
-    Phase phase = between_waits(p, work(p).from_peers);
+  const auto launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return sums<true>(p, d, x, false);
+  };
+  v.phases = [launch](const Problem& p, const DeviceSpec& device) {
+    Phase phase = between_waits(p, device, launch, work(p).from_peers);
     phase.fences = 1;
     return std::vector<Phase>{phase};
   };
@@ -227,9 +234,7 @@ Variant two_shot() {
                         {std::string(kTimeColumn), Direction::unchanged, 1.25,
                          [](const Problem& p) { return is_long(p) && p.gpus == 2; }}};
   v.unsupported = only_all_reduce;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return sums<true>(p, d, x, false);
-  };
+  v.launch = launch;
   return v;
 }
 
@@ -262,8 +267,12 @@ Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
 Variant ring() {
   Variant v = variant("ring", "two_shot");
   v.deterministic = true;
-  v.phases = [](const Problem& p, const DeviceSpec&) {
-    Phase phase = between_waits(p, work(p).from_peers);
+  const auto launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return p.dtype == DataType::bf16 ? ring_steps<__nv_bfloat16>(p, d, x)
+                                     : ring_steps<float>(p, d, x);
+  };
+  v.phases = [launch](const Problem& p, const DeviceSpec& device) {
+    Phase phase = between_waits(p, device, launch, work(p).from_peers);
     phase.by = LinkUse::stores;
     phase.signals = 1 + 2 * (p.gpus - 1);
     phase.fences = 2 * (p.gpus - 1);
@@ -276,10 +285,7 @@ Variant ring() {
     if (p.in_place) return kStillRead;
     return only_all_reduce(p, device);
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return p.dtype == DataType::bf16 ? ring_steps<__nv_bfloat16>(p, d, x)
-                                     : ring_steps<float>(p, d, x);
-  };
+  v.launch = launch;
   return v;
 }
 
@@ -330,10 +336,15 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
 Variant low_latency() {
   Variant v = variant("low_latency", "one_shot");
   v.deterministic = true;
-  v.phases = [](const Problem& p, const DeviceSpec& device) {
+  const auto launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return p.dtype == DataType::bf16 ? low_latency_steps<__nv_bfloat16>(p, d, x)
+                                     : low_latency_steps<float>(p, d, x);
+  };
+  v.phases = [launch](const Problem& p, const DeviceSpec& device) {
     const std::int64_t bytes = p.n * element_bytes(p);
     constexpr double kFlaggedPerData = static_cast<double>(sizeof(Flagged)) / kUnitBytes;
-    Phase phase = between_waits(p, kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
+    Phase phase = between_waits(p, device, launch,
+                                kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
     // One pass of the grid after another waits for what it brought over.
     phase.signals =
@@ -345,10 +356,7 @@ Variant low_latency() {
   v.expected_changes = time(Direction::decreases, 1.1, is_short_all_reduce);
   v.shown_at = {{"n", std::int64_t{2048}}};
   v.unsupported = too_long;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return p.dtype == DataType::bf16 ? low_latency_steps<__nv_bfloat16>(p, d, x)
-                                     : low_latency_steps<float>(p, d, x);
-  };
+  v.launch = launch;
   return v;
 }
 
@@ -438,13 +446,17 @@ Family declare() {
   f.input("x", &Data::x, type, count)
       .in_out("y", &Data::y, type, count)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .state("inbox", &Data::inbox, [](const Problem& p) {
-        const std::int64_t bytes = p.n * element_bytes(p);
-        constexpr std::int64_t kTurns = 2;
-        constexpr std::int64_t kWords = sizeof(Flagged) / 4;
-        return bytes > kMostInboxBytes ? kWords
-                                       : kTurns * p.gpus * kWords * ceil_div(bytes, kUnitBytes);
-      });
+      .told_from(kToldWord)
+      .state("inbox", &Data::inbox,
+             [](const Problem& p) {
+               const std::int64_t bytes = p.n * element_bytes(p);
+               constexpr std::int64_t kTurns = 2;
+               constexpr std::int64_t kWords = sizeof(Flagged) / 4;
+               return bytes > kMostInboxBytes
+                          ? kWords
+                          : kTurns * p.gpus * kWords * ceil_div(bytes, kUnitBytes);
+             })
+      .told_from(0);
   f.repeats_without_reset = true;
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const bool moves_on = p.operation == Operation::all_to_all || p.operation == Operation::shift;

@@ -117,6 +117,22 @@ std::vector<Bucket> buckets(const Problem& p, std::int64_t count) {
   return all;
 }
 
+/// How the exchange is made.
+struct Way {
+  bool in_buckets;  ///< each bucket's behind its backward pass, in a stream of its own
+  bool is_urgent;   ///< whose blocks go first
+  bool is_sharded;  ///< a rank has its part of sums alone, and updates that
+  bool by_nccl;
+  bool has_few_blocks = false;  ///< enough for the links
+};
+
+/// At most. Each thread of them waits for one pack of 16 bytes of each other rank at a time: half a
+/// MiB of each is on its way, more than a link delivers in the time that a load takes.
+std::int64_t exchange_blocks(const Way& way, const DeviceSpec& device) {
+  constexpr std::int64_t kFew = 64;
+  return way.has_few_blocks ? kFew : blocks_beside_nothing(device);
+}
+
 /// The steps of one launch, of whom each knows what T is.
 template <class T>
 class StepOf {
@@ -133,20 +149,8 @@ class StepOf {
   }
 
   /// The rank's part of a bucket's sum: to all ranks, or to itself.
-  template <bool kPushed>
-  Steps sum(const Bucket& b) const {
-    const auto first = [&](int r) { return part(b, r); };
-    Summed<T> sums{};
-    for (int r = 0; r < p_.gpus; ++r)
-      sums.from.of[r] = gradient(r) + first(d_.rank);
-    add_targets(sums, d_.rank, p_.gpus, kPushed, [&](int r) { return sum_of(r) + first(d_.rank); });
-    sums.count = first(d_.rank + 1) - first(d_.rank);
-    const std::int64_t longest =
-        most_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
-    const RankPeers peers{d_.signals, d_.rank, p_.gpus, x_.report};
-    constexpr SumWaits kWaits = kPushed ? SumWaits::around_pushed : SumWaits::around;
-    return summed_by_ranks<kWaits>(sums, peers, longest, x_.device,
-                                   blocks_beside_nothing(x_.device), {p_.n, 1, 1});
+  Steps sum(const Bucket& b, const Way& way) const {
+    return way.is_sharded ? sum<SumWaits::around>(b, way) : sum<SumWaits::around_pushed>(b, way);
   }
 
   /// By NCCL: all of a bucket's sum on all ranks.
@@ -173,6 +177,21 @@ class StepOf {
   }
 
  private:
+  template <SumWaits kWaits>
+  Steps sum(const Bucket& b, const Way& way) const {
+    const auto first = [&](int r) { return part(b, r); };
+    Summed<T> sums{};
+    for (int r = 0; r < p_.gpus; ++r)
+      sums.from.of[r] = gradient(r) + first(d_.rank);
+    add_targets(sums, d_.rank, p_.gpus, !way.is_sharded,
+                [&](int r) { return sum_of(r) + first(d_.rank); });
+    sums.count = first(d_.rank + 1) - first(d_.rank);
+    const std::int64_t longest =
+        most_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
+    const RankPeers peers{d_.signals, d_.rank, p_.gpus, x_.report};
+    return summed_by_ranks<kWaits>(sums, peers, longest, x_.device, exchange_blocks(way, x_.device),
+                                   {p_.n, 1, 1});
+  }
   std::int64_t part(const Bucket& b, int rank) const {
     return part_begin(b.first, b.end, rank, p_.gpus);
   }
@@ -182,14 +201,6 @@ class StepOf {
   const Problem& p_;
   const Data& d_;
   const LaunchContext& x_;
-};
-
-/// How the exchange is made.
-struct Way {
-  bool in_buckets;  ///< each bucket's behind its backward pass, in a stream of its own
-  bool is_urgent;   ///< whose blocks go first
-  bool is_sharded;  ///< a rank has its part of sums alone, and updates that
-  bool by_nccl;
 };
 
 template <class T>
@@ -206,8 +217,7 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
   };
   const auto exchange = [&](const Bucket& b) {
     if (way.by_nccl) return step.sum_by_nccl(b);
-    if (way.is_sharded) return step.template sum<false>(b) + step.update(b, true);
-    return step.template sum<true>(b);
+    return way.is_sharded ? step.sum(b, way) + step.update(b, true) : step.sum(b, way);
   };
   const Bucket whole{0, p.n};
   std::size_t last = 0;
@@ -242,8 +252,22 @@ Work work(const Problem& p, bool is_sharded) {
   return w;
 }
 
+/// Of a phase each, of shapes alone.
+template <class T>
+void name_kernels(const Problem& p, const DeviceSpec& device, const Way& way, Phase& backward,
+                  Phase& exchange, Phase& update) {
+  const Data data{};
+  const LaunchContext context{device, nullptr};
+  const StepOf<T> step(p, data, context);
+  const Bucket all{0, p.n};
+  const Bucket one = buckets(p, p.buckets).front();
+  name_kernel(backward, step.backward(one));
+  name_kernel(exchange, step.sum(way.in_buckets ? one : all, way));
+  name_kernel(update, step.update(way.in_buckets && way.is_sharded ? one : all, way.is_sharded));
+}
+
 /// Of the busiest rank, in the order of the steps.
-std::vector<Phase> phases(const Problem& p, const Way& way) {
+std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way& way) {
   const auto n = static_cast<double>(p.n);
   const double gradient = static_cast<double>(element_bytes(p));
   const double count = p.buckets;
@@ -260,8 +284,10 @@ std::vector<Phase> phases(const Problem& p, const Way& way) {
   exchange.link_loads = 1;
   exchange.fences = way.is_sharded ? 0 : 1;
   exchange.memory_bytes = 2 * n * gradient;
-  // Without priority the two take turns. Half of an SM's places are enough for it.
-  exchange.sm_share = way.is_urgent ? 0.5 : 1;
+  // Without priority the two take turns.
+  if (way.is_urgent)
+    exchange.sm_share = static_cast<double>(exchange_blocks(way, device)) * kSumBlock /
+                        (device.sm.max_threads * device.sm_count);
   Phase update;
   update.what = "update";
   const double updated = way.is_sharded ? n / p.gpus : n;
@@ -269,6 +295,11 @@ std::vector<Phase> phases(const Problem& p, const Way& way) {
   update.by = LinkUse::stores;
   update.link_bytes = way.is_sharded ? others * n * sizeof(float) : 0;
   update.both_ways = true;
+  if (p.dtype == DataType::bf16) {
+    name_kernels<__nv_bfloat16>(p, device, way, backward, exchange, update);
+  } else {
+    name_kernels<float>(p, device, way, backward, exchange, update);
+  }
   const auto part = [&](Phase phase, std::vector<std::size_t> after) {
     phase.link_bytes /= count;
     phase.memory_bytes /= count;
@@ -299,7 +330,7 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   v.is_vendor = way.by_nccl;
   if (way.by_nccl) v.unavailable = nccl::unavailable;
   if (!way.by_nccl)
-    v.phases = [way](const Problem& p, const DeviceSpec&) { return phases(p, way); };
+    v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
   // Momentum is a rank's own where updates are sharded: of the other parts there is none.
   v.writes = {"weights"};
   if (!way.is_sharded) v.writes.emplace_back("momentum");
@@ -340,11 +371,22 @@ Variant overlapped() {
 // The stream of the exchange has a higher priority: its blocks are next whenever one of the
 // backward pass ends, and both run at once. But a kernel that has as many blocks as fit on all SMs
 // then holds half of their places while it waits for its links, and the backward pass takes as much
-// longer. What is needed is both: priority, and few blocks, as nccl_prioritized has them.
+// longer.
 
 Variant prioritized() {
   Variant v = variant("prioritized", "overlapped", {true, true, false, false});
   v.expected_changes = time(Direction::unchanged, 1.25);
+  return v;
+}
+
+// ---- few_blocks
+//
+// Both are needed: priority, and no more blocks than fill the links. Those wait for their links on
+// a part of the SMs' places, and the backward pass keeps the rest.
+
+Variant few_blocks() {
+  Variant v = variant("few_blocks", "prioritized", {true, true, false, false, true});
+  v.expected_changes = time(Direction::decreases, 1.1);
   return v;
 }
 
@@ -384,11 +426,11 @@ Variant nccl_after_backward() {
 
 // ---- nccl_prioritized
 //
-// prioritized with NCCL's, as frameworks do it (Li et al., PyTorch Distributed, VLDB 2020): its
+// few_blocks with NCCL's, as frameworks do it (Li et al., PyTorch Distributed, VLDB 2020): its
 // kernel has some dozens of blocks, enough for the links, and leaves the SMs to the backward pass.
 
 Variant nccl_prioritized() {
-  return variant("nccl_prioritized", "prioritized", {true, true, false, true});
+  return variant("nccl_prioritized", "few_blocks", {true, true, false, true});
 }
 
 // ---- inputs
@@ -463,7 +505,8 @@ Family declare() {
       .in_out("momentum", &Data::momentum, count)
       .state("gradient", &Data::gradient, bytes)
       .state("sum", &Data::sum, bytes)
-      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
+      .told_from(kToldWord);
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
@@ -486,7 +529,7 @@ Family declare() {
       return Tolerance{0x1p-8 * (p.gpus + 1), 0, kRmsSafety * sum_rms(p.gpus + 1, p.dtype), 0};
     return Tolerance{0x1p-24 * (p.gpus + 4), 0, kRmsSafety * sum_rms(p.gpus + 4, p.dtype), 0};
   };
-  f.variant(after_backward()).variant(overlapped()).variant(prioritized());
+  f.variant(after_backward()).variant(overlapped()).variant(prioritized()).variant(few_blocks());
   f.variant(sharded()).variant(sharded_prioritized());
   f.variant(nccl_after_backward()).variant(nccl_prioritized());
   return f;

@@ -425,7 +425,8 @@ Family declare() {
       .in_out("y", &Data::y, elements_of_y)
       .state("gathered", &Data::gathered, elements_of_hidden)
       .state("partial", &Data::partial, elements_of_y)
-      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
+      .told_from(kToldWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;

@@ -497,7 +497,8 @@ Family declare() {
       .in_out("y", &Data::y, elements)
       .state("inbox", &Data::inbox,
              [](const Problem& p) { return kMostStages * room(elements(p)); })
-      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
+      .told_from(kToldWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;

@@ -561,7 +561,8 @@ Family declare() {
              [](const Problem& p) {
                return is_split_k(p) ? p.gpus * slot_rows(p) * p.n : std::int64_t{kUnit};
              })
-      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; });
+      .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
+      .told_from(kToldWord);
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
     constexpr int kGrid = 4;
     if (p.split != Split::grid || p.gpus == kGrid) return std::nullopt;

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kSmallBlock)
         come[r] = load_flagged(vectors.inbox + (turn + r * vectors.units + i));
 #pragma unroll
       for (int r = 0; r < kRanks; ++r) {
-        if (come[r].epoch != own.epoch) missing = r;
+        if (static_cast<int>(come[r].epoch - own.epoch) < 0) missing = r;
       }
       if (looks > kMostLooks) give_up_waiting(peers, missing, 0);
     }

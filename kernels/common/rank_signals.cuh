@@ -6,6 +6,7 @@
 // that nothing has to be cleared between launches.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,6 +27,8 @@ struct RankSignals {
   unsigned told[kMostSignalSteps][kMostSignalBlocks][kMostRanks];
 };
 constexpr std::int64_t kSignalWords = sizeof(RankSignals) / sizeof(unsigned);
+/// Where the words are that others write.
+constexpr std::int64_t kToldWord = offsetof(RankSignals, told) / sizeof(unsigned);
 
 /// What a kernel of one rank needs to wait for others.
 struct RankPeers {

@@ -241,6 +241,10 @@ struct Buffer {
   /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
   Callback<Tolerance(const void* problem)> tolerance;
   Residence residence = Residence::device;
+  /// State of problems that span GPUs: the 32-bit word from which on other ranks write the number
+  /// of the launch, 1 of the first. The rank waits for that number or a later one, as whoever
+  /// executes it by itself puts there.
+  std::optional<std::int64_t> told_from = {};
 };
 
 /// Variables that a process is started with, by name.

@@ -55,6 +55,10 @@ void FamilyDeclaration::set_residence(Residence residence) {
   family_.buffers.back().residence = residence;
 }
 
+void FamilyDeclaration::set_told_from(std::int64_t word) {
+  family_.buffers.back().told_from = word;
+}
+
 void FamilyDeclaration::set_own_tolerance(Callback<Tolerance(const void*)> tolerance) {
   family_.buffers.back().tolerance = std::move(tolerance);
 }

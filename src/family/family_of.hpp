@@ -83,6 +83,7 @@ class FamilyDeclaration {
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
                   Callback<std::int64_t(const void*)> count, BindMember bind);
   void set_residence(Residence residence);                             ///< of the buffer added last
+  void set_told_from(std::int64_t word);                               ///< likewise
   void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
   void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
@@ -231,6 +232,11 @@ class FamilyOf : public FamilyDeclaration {
   template <class T, class Count>
   FamilyOf& state(std::string name, Ranks<T> Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::state, member, always(DataTypeOf<T>::value), count);
+  }
+  /// Of the state declared last (Buffer::told_from).
+  FamilyOf& told_from(std::int64_t word) {
+    set_told_from(word);
+    return *this;
   }
   /// An output whose contents before the launch are an input; `inputs` fills it, too.
   template <class T, class Count>

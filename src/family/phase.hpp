@@ -43,10 +43,12 @@ struct Phase {
   bool by_library = false;                     ///< likewise: a vendor's library makes them
   /// The kernel that does it, of a step of some rank's launch that has so many blocks: what it
   /// takes by itself is found in its machine code, if that is known, and not reckoned from
-  /// `operations`.
+  /// `operations`. One that waits for other ranks is executed as if they were ahead
+  /// (Buffer::told_from) and their memory its own GPU's.
   const void* kernel = nullptr;
   Extent grid = {};
   std::optional<double> kernel_us = {};  ///< that time, once it is found
+  double kernel_latency_us = 0;  ///< of it, what no resource is busy for: latencies, one by one
   double sm_share = 1;  ///< of the SMs, that it holds while it runs; copies hold none
   int stream = 0;       ///< Step::stream
   std::vector<std::size_t> after = {};  ///< places of earlier phases that it waits for

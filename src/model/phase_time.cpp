@@ -54,11 +54,19 @@ class PhaseCosts {
 
   Alone alone(const Phase& phase) {
     Alone a;
+    // What its kernel takes by itself has a load from the own memory in place of each wait.
+    const double own_load_ns = c_.l2_latency_ns.value_or(0);
+    const int own_loads =
+        phase.kernel_us ? -(phase.signals + phase.link_loads) : phase.memory_loads;
     a.waits_us = (phase.signals * known(c_.link_signal_ns, phase.signals, "a signal takes") +
                   phase.link_loads * known(c_.link_load_ns, phase.link_loads, "a load takes") +
                   phase.fences * known(c_.link_fence_ns, phase.fences, "a fence takes") +
-                  phase.memory_loads * c_.l2_latency_ns.value_or(0)) /
+                  own_loads * own_load_ns) /
                  kNanosInMicro;
+    // A kernel that waits has latencies of its own between its waits, before and behind what comes
+    // over the links.
+    const double latency_us = phase.signals > 0 ? phase.kernel_latency_us : 0;
+    a.waits_us += latency_us;
     a.busy_us[kLinks] = seconds(phase.link_bytes, link_rate(phase, c_), "deliver");
     // Within L2 a launch finds what the one before left there.
     const bool in_l2 =
@@ -67,6 +75,7 @@ class PhaseCosts {
         in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
     if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
     compute(phase, a);
+    if (phase.kernel_us) a.busy_us[kSms] = phase.sm_share * (*phase.kernel_us - latency_us);
     if (!is_copy(phase)) a.busy_us[kSms] = std::max(a.busy_us[kSms], phase.sm_share * a.work_us());
     return a;
   }
@@ -102,7 +111,6 @@ class PhaseCosts {
     if (!phase.kernel_us) return;
     for (auto& [pipe, us] : a.pipes_us)
       us *= *phase.kernel_us / a.busy_us[kSms];
-    a.busy_us[kSms] = *phase.kernel_us;
   }
 
   double known(const Figure& figure, bool is_needed, const char* what) {

@@ -100,6 +100,7 @@ LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const 
       const auto* const of_step = std::get_if<KernelStep>(&step.action);
       if (!of_step || of_step->shape.kernel != kernel || !(of_step->shape.grid == grid)) continue;
       launch.steps = Steps(*of_step);
+      problem.tell_ahead();
       launch.refusal = simulator.refusal(launch.steps);
       if (launch.refusal.empty()) find_kernels(launch, simulator, device, resources, nullptr);
       return launch;

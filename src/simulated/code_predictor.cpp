@@ -115,8 +115,8 @@ class CodePredictor::Impl {
     /// Of phases, what their kernels take, by variant, mode, kernel and grid.
     std::map<
         std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
-        std::optional<double>>
-        kernels_us;
+        std::optional<KernelCodeTime>>
+        kernels;
 
     void forget() {
       launches.clear();
@@ -186,7 +186,7 @@ class CodePredictor::Impl {
     const auto made = plan_.experiment(group).family->make_problem(group.values);
     std::vector<Phase> phases = cell.variant->phases(made.get(), plan_.device);
     for (Phase& phase : phases) {
-      if (phase.kernel) phase.kernel_us = kernel_us(problem, cell, phase, timed, simulator);
+      if (phase.kernel) find_time(phase, kernel_time(problem, cell, phase, timed, simulator));
     }
     const PhaseTime time =
         phase_time(phases, cell.mode, plan_.device, plan_.ceiling_source.ceilings);
@@ -194,10 +194,20 @@ class CodePredictor::Impl {
     return {time.total_us, time.terms, "", {}, time.timeline};
   }
 
-  /// What the phase's kernel takes by itself; none where its code does not say.
-  std::optional<double> kernel_us(const Problem& problem, const Cell& cell, const Phase& phase,
-                                  Timed& timed, sim::Simulator& simulator) const {
-    const auto [known, is_new] = timed.kernels_us.try_emplace(
+  static void find_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
+    if (!kernel) return;
+    phase.kernel_us = kernel->time_us;
+    double busiest_us = 0;
+    for (const auto& [resource, alone_us] : kernel->alone_us)
+      busiest_us = std::max(busiest_us, alone_us);
+    phase.kernel_latency_us = std::max(0.0, kernel->time_us - busiest_us);
+  }
+
+  /// Of the phase's kernel by itself; none where its code does not say.
+  std::optional<KernelCodeTime> kernel_time(const Problem& problem, const Cell& cell,
+                                            const Phase& phase, Timed& timed,
+                                            sim::Simulator& simulator) const {
+    const auto [known, is_new] = timed.kernels.try_emplace(
         {cell.variant, cell.mode, phase.kernel, phase.grid.x, phase.grid.y, phase.grid.z});
     if (!is_new) return known->second;
     try {
@@ -206,7 +216,7 @@ class CodePredictor::Impl {
                                                  phase.grid, simulator, plan_.device, kernels_);
       const CodeTime time = predict_from_code(launch, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings);
-      if (time.refusal.empty()) known->second = time.each_us.front();
+      if (time.refusal.empty()) known->second = time.kernels.front();
     } catch (const std::exception&) {  // a rate stands in for it
       timed.forget();
     }

@@ -112,6 +112,22 @@ void HostProblem::allocate(Rank& rank) {
   }
 }
 
+void HostProblem::tell_ahead() {
+  // Later than as many launches as anybody executes, and not so late that its sign is lost.
+  constexpr std::uint32_t kAhead = 0x3fffffff;
+  for (Rank& rank : ranks_) {
+    for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
+      if (!family_.buffers[i].told_from) continue;
+      HostMemory& memory = rank.buffers[i];
+      const auto words = std::span(static_cast<std::uint32_t*>(memory.data()),
+                                   memory.bytes() / sizeof(std::uint32_t));
+      const auto told = words.begin() + *family_.buffers[i].told_from;
+      std::fill(words.begin(), told, 0);
+      std::fill(told, words.end(), kAhead);
+    }
+  }
+}
+
 void HostProblem::bind() {
   std::vector<std::vector<void*>> pointers;
   for (const Rank& rank : ranks_) {

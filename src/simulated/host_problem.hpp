@@ -42,6 +42,10 @@ class HostProblem {
   /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
+  /// Puts into the state of all ranks what others tell in a later launch (Buffer::told_from):
+  /// kernels of a rank then run as if the others were ahead.
+  void tell_ahead();
+
   int ranks() const { return static_cast<int>(ranks_.size()); }
   /// What a launch of the variant consists of on a rank, on inputs as launches find them.
   Steps steps(const Variant& variant, int rank = 0);

@@ -253,6 +253,34 @@ TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by th
   CHECK(*prediction.time_us > 1.1 * by_rate_us);
 }
 
+TEST_CASE("kernels that wait for other ranks are timed as if those were ahead", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Planned planned(R"({
+    "name": "sums", "seed": 3,
+    "experiments": [
+      {"name": "small", "family": "collectives",
+       "variants": ["one_shot", "two_shot", "ring", "low_latency"],
+       "axes": {"n": [2048], "gpus": [4]}, "modes": ["warm"]}]})");
+  const DeviceSpec& device = planned.plan.device;
+  for (const auto& [name, prediction] : planned.predictions()) {
+    INFO(name);
+    const std::string id = name.substr(0, name.find('/'));
+    const Family& family = *Registry::global().find("collectives");
+    const auto problem = family.make_problem(planned.plan.groups.front().values);
+    std::vector<Phase> phases = family.find(id)->phases(problem.get(), device);
+    REQUIRE(phases.front().kernel);
+    phases.front().kernel = nullptr;
+    const PhaseTime waits =
+        phase_time(phases, Mode::warm, device, planned.plan.ceiling_source.ceilings);
+    // Instructions take something beside the waits, but not as long as a wait each.
+    REQUIRE(prediction.time_us);
+    CHECK(prediction.time_from == "phases");
+    CHECK(*prediction.time_us > waits.total_us + 0.1);
+    CHECK(*prediction.time_us < waits.total_us * 1.5);
+  }
+}
+
 TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -169,6 +169,24 @@ TEST_CASE("a kernel that was timed takes that, whatever it was said to compute",
   CHECK(timed.terms.front().time_us == Approx(35));
 }
 
+TEST_CASE("a kernel that waits adds its latencies to its waits, and its loads stand in for theirs",
+          "[phase_time]") {
+  Phase waiting = moving(30);
+  waiting.signals = 2;
+  waiting.memory_loads = 1;
+  const double reckoned_us = warm({waiting}).total_us;
+  waiting.kernel_us = 5;
+  waiting.kernel_latency_us = 3;
+  const double l2_us = *ceilings().l2_latency_ns / 1e3;
+  const PhaseTime timed = warm({waiting});
+  CHECK(timed.total_us == Approx(reckoned_us + 3 - 3 * l2_us));
+  waiting.kernel_latency_us = 0;
+  CHECK(warm({waiting}).total_us == Approx(reckoned_us - 3 * l2_us));
+  waiting.kernel_us = 50;  // on all SMs, while links need 30
+  waiting.sm_share = 1;
+  CHECK(warm({waiting}).total_us == Approx(reckoned_us - 3 * l2_us + 20));
+}
+
 TEST_CASE("what is not known of a device is said", "[phase_time]") {
   Ceilings c = ceilings();
   c.link_signal_ns.reset();
