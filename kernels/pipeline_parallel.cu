@@ -295,6 +295,10 @@ Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& devic
   phase.operations = {
       {Pipe::tensor_bf16_fp32, of_tile * static_cast<double>(waves * device.sm_count)}};
   phase.memory_bytes = 2 * bytes_of(p, tokens) + bytes_of(p, p.width);
+  Operands sizes{};
+  sizes.rows = tokens;
+  sizes.width = p.width;
+  name_kernel(phase, layer(p, sizes));
   return phase;
 }
 

@@ -382,8 +382,13 @@ void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 void GlobalMemory::prepare_to_write(const AddressRange& range) {
-  for (const GlobalBuffer& buffer : buffers_)
-    buffer.make_readers(range);
+  for (GlobalBuffer& buffer : buffers_) {
+    if (leaves_overwritten_) {
+      buffer.leave_readers(range);
+    } else {
+      buffer.make_readers(range);
+    }
+  }
   for (GlobalBuffer& buffer : buffers_)
     buffer.leave(range);
 }

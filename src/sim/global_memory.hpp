@@ -124,12 +124,14 @@ class GlobalBuffer {
     for (const auto& fill : late_fills_)
       fill->leave(range);
   }
+  /// The range is about to be written: what reads it is never made.
+  void leave_readers(const AddressRange& range) {
+    std::erase_if(late_fills_, [&](const auto& fill) { return fill->reads_from(range); });
+  }
   /// Makes what reads the range: it is about to be written.
   void make_readers(const AddressRange& range) const {
     for (const auto& fill : late_fills_) {
-      if (std::any_of(fill->reads().begin(), fill->reads().end(),
-                      [&](const AddressRange& read) { return read.meets(range); }))
-        fill->make_all(1);
+      if (fill->reads_from(range)) fill->make_all(1);
     }
   }
 
@@ -190,6 +192,11 @@ class GlobalMemory {
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
 
+  /// Whether contents that are still to be made from a range are left unmade once that is about to
+  /// be written as a whole: for kernels that neither read them nor go by them. Else they are made
+  /// then.
+  void set_leaves_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
+
   /// Kernels do not store to the buffer that begins there.
   void set_constant(const void* begin);
   /// Contents that are made where somebody asks for them: kernels by at(), the host by make().
@@ -223,6 +230,7 @@ class GlobalMemory {
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
   bool is_shared_ = false;
+  bool leaves_overwritten_ = false;
 };
 
 }  // namespace gpuexp::sim

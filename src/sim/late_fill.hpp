@@ -2,6 +2,7 @@
 // few blocks read little, little is made.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,10 @@ class LateFill {
   explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {});
 
   const AddressRange& range() const { return range_; }
-  const std::vector<AddressRange>& reads() const { return reads_; }
+  bool reads_from(const AddressRange& range) const {
+    return std::any_of(reads_.begin(), reads_.end(),
+                       [&](const AddressRange& read) { return read.meets(range); });
+  }
   /// Makes what is not there yet of a range, which may reach beyond what the loop writes.
   void make(std::uint64_t address, std::size_t bytes);
   /// On several threads.
