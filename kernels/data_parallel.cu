@@ -341,11 +341,13 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   return v;
 }
 
-/// Changes of the time of long gradients whose backward pass takes about as long as the exchange.
+/// Changes of the time of long gradients whose backward pass takes about as long as the exchange,
+/// in buckets whose waits do not count yet.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, [](const Problem& p) {
              constexpr std::int64_t kLong = 1 << 24;
-             return p.n >= kLong && p.buckets >= 8 && p.cost >= 256 && p.cost <= 1024;
+             return p.n >= kLong && p.buckets >= 8 && p.buckets <= 32 && p.cost >= 256 &&
+                    p.cost <= 1024;
            }}};
 }
 
