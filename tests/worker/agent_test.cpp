@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -150,16 +151,20 @@ TEST_CASE("an agent that is killed while nobody needs it ends the run all the sa
 
 TEST_CASE("agents end when rank 0 is gone, however their workers are") {
   AgentRun b("hang_launch");
-  auto worker = b.job.worker(*b.others, 1);
-  REQUIRE(worker->receive(5, [] { return false; }) == "ready");
+  // An agent whose worker has answered leaves signals to rank 0.
+  std::vector<decltype(b.job.worker(*b.others, 1))> workers;
+  for (const int rank : {1, 2, 3}) {
+    workers.push_back(b.job.worker(*b.others, rank));
+    REQUIRE(workers.back()->receive(5, [] { return false; }) == "ready");
+  }
   for (const int rank : {1, 2, 3}) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       ::kill(b.job.agent(rank).id(), signal);
   }
   // The signals alone end none of them.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  CHECK(processes_with(b.job.options.place.id).size() == 4);
-  worker.reset();
+  CHECK(processes_with(b.job.options.place.id).size() == 6);
+  workers.clear();
   CHECK(b.endings() == kDismissed);
   CHECK(left_behind(b.job).empty());
 }
