@@ -120,7 +120,6 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   // Loads of 8 or 16 bytes may reach beyond the last argument.
   constexpr std::size_t kPadding = 16;
   std::vector<std::byte>& bank = launch.constants;
-  launch.parameters = layout.parameters;
   bank.assign(places.back() + kPadding, std::byte{0});
   const auto put = [&](std::size_t at, const auto& value) {
     std::memcpy(bank.data() + at, &value, sizeof value);
@@ -155,8 +154,9 @@ std::string unknown_constant(const Program& program, int compute_capability) {
   const Layout& layout = layout_of(compute_capability);
   for (const ListedInstruction& listed : program.listed) {
     for (const Operand& operand : read_operands(listed.operands)) {
-      // Of an index nothing is known yet: whoever executes it looks.
-      if (operand.kind != Operand::Kind::constant || operand.bank != 0 || operand.has_base)
+      // Of an index nothing is known: compilers begin arrays of parameters before these.
+      if (operand.kind != Operand::Kind::constant || operand.bank != 0 ||
+          operand.index != kZeroRegister)
         continue;
       if (is_known(static_cast<std::size_t>(operand.value), layout)) continue;
       return fmt::format("{} {} at {:#x}: what constant bank 0 has there is not known",

@@ -54,14 +54,7 @@ bool is_signed(const Decoding& in) {
 
 // ---- constants
 
-bool has_index(const Source& from) {
-  return from.index != kZeroRegister || from.uniform_index != kZeroUniformRegister;
-}
-
 std::uint32_t constant_word(const Warp& warp, const Op& op, std::uint64_t offset) {
-  // Before its parameters a kernel reads what it knows the place of, and no array.
-  if (op.bank == 0 && offset < warp.block.launch.parameters && has_index(op.from[0]))
-    throw Fault(fmt::format("what constant bank 0 has at {:#x} is not known", offset));
   const unsigned width = std::min<unsigned>(op.width, sizeof(std::uint32_t));
   const std::uint32_t value = constant_at(warp, op.bank, offset, width);
   return op.kind & kSigned ? with_sign(value, width) : value;
