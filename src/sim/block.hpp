@@ -46,7 +46,6 @@ struct LaunchState {
   unsigned most_warps = ~0u;         ///< of each block, the first ones; others count as exited
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
-  std::size_t parameters = 0;        ///< where they begin there
   std::vector<PlacedTensorMap> tensor_maps;  ///< among its parameters
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
