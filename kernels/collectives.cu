@@ -292,11 +292,11 @@ Variant ring() {
 // ---- low_latency
 //
 // Data that say themselves that they have come: each rank stores its vector into an inbox of each
-// other, every 12 bytes beside the number of the launch, and reads its own inbox until the numbers
-// are there. Nobody waits for anything else: what is left is one way over the link. NCCL has the
-// like in its protocol LL, with 4 bytes beside each number. A third more bytes move, which small
-// vectors do not notice. Inboxes take turns: a rank that stores for the next launch but one has
-// seen the last one's data of all others.
+// rank, its own as well, every 12 bytes beside the number of the launch, and reads its own inbox
+// until the numbers are there. Nobody waits for anything else: what is left is one way over the
+// link. NCCL has the like in its protocol LL, with 4 bytes beside each number. A third more bytes
+// move, which small vectors do not notice. Inboxes take turns: a rank that stores for the next
+// launch but one has seen the last one's data of all others.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;

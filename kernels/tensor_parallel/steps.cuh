@@ -112,11 +112,8 @@ inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x
   Summed<T> sums{};
   for (int r = 0; r < p.gpus; ++r)
     sums.from.of[r] = from(r);
-  sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, part);
-  if (pushed) {
-    for (T* const to : to_peers(p, d, part).to)
-      sums.to.of[sums.copies++] = to;
-  }
+  add_targets(sums, d.rank, p.gpus, pushed && is_everywhere(p),
+              [&](int r) { return d.c.of[r] + place_of(p, part); });
   sums.count = part.results();
   return summed(p, d, x, sums, slot_rows(p) * p.n);
 }

@@ -188,5 +188,20 @@ TEST_CASE("what a loop reads is found by its kernel's arguments, and made before
   }
 }
 
+// Two is a buffer that another is copied to, where and while that is not stored to.
+TEST_CASE("what is to be made from contents that change is made before, or left", "[late_fill]") {
+  for (const bool leaves : {false, true}) {
+    Two x(true);
+    x.memory.set_leaves_overwritten(leaves);
+    x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
+    const std::int64_t before = x.made;
+    x.memory.set(x.from.data(), 9, Two::kBytes);
+    CHECK((x.made > before) == !leaves);
+    if (!leaves) CHECK(x.to[5000] == std::byte{7});
+    if (leaves) CHECK(x.to[5000] != std::byte{7});
+    CHECK(x.memory.at(reinterpret_cast<std::uint64_t>(x.from.data() + 5000), 1)[0] == std::byte{9});
+  }
+}
+
 }  // namespace
 }  // namespace gpuexp::test
