@@ -5,10 +5,10 @@
 
 namespace gpuexp {
 
-/// Taken from the host as it is touched. Aligned to 2 MiB, as the driver's pages are, and to a
-/// power of two that is not less than its size: banks of L1's tags are chosen by a hash of a line's
-/// whole number, and so that counts do not depend on where the host has put a buffer, no address
-/// within one may carry into the bits of its beginning.
+/// Taken from the host as it is touched. Aligned to 8 GiB, and to a power of two that is not less
+/// than its size: banks of L1's tags are chosen by a hash of a line's whole number, and its sets by
+/// its place within 8 GiB, and so that counts do not depend on where the host has put a buffer, no
+/// address within one may carry into the bits of its beginning.
 class HostMemory {
  public:
   /// Throws std::bad_alloc.

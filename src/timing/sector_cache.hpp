@@ -71,13 +71,16 @@ class SectorCache {
     std::size_t way = 0;
   };
 
-  // Folded, so that rows of a matrix whose pitch is a power of two do not share sets. Buffers begin
-  // at multiples of 2 MiB, and where differs from run to run: what lies beyond decides nothing.
+  // Folded, so that rows of a matrix whose pitch is a power of two do not share sets. Where buffers
+  // begin differs from run to run, by multiples of 8 GiB (simulated/host_memory): what lies beyond
+  // decides nothing. Lines of different 2 MiB are that many sets apart, and not in one.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
+    constexpr std::uint64_t kLinesOf8GiB = 1 << 26;
     const auto sets = static_cast<std::uint32_t>(sets_.size());
     const auto within = static_cast<std::uint32_t>(line % kLinesOf2MiB);
-    return sets_[(within ^ within / sets) % sets];
+    const auto before = static_cast<std::uint32_t>(line % kLinesOf8GiB / kLinesOf2MiB);
+    return sets_[((within ^ within / sets) + before) % sets];
   }
 
   std::vector<Set> sets_;

@@ -300,6 +300,21 @@ TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
   CHECK(none.find(8) == SectorCache::kAbsent);
 }
 
+TEST_CASE("a warp's lines all stay in L1, however far they lie apart", "[timing]") {
+  constexpr std::int64_t kBytes = 128 * 1024;
+  constexpr std::uint64_t kLanes = 32;
+  for (std::uint64_t stride = 4; stride <= (std::uint64_t{128} << 20) / 32; stride *= 2) {
+    SectorCache cache(kBytes);
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane)
+      cache.put(lane * stride, 1);
+    std::uint64_t there = 0;
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane)
+      there += cache.has_line(lane * stride) ? 1 : 0;
+    INFO(stride << " sectors");
+    CHECK(there == kLanes);
+  }
+}
+
 TEST_CASE("bank conflicts hold up the data stage", "[timing]") {
   const SmFigures f = figures();
   OwnMemory free_of(f);
