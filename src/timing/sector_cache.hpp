@@ -80,7 +80,7 @@ class SectorCache {
     const auto sets = static_cast<std::uint32_t>(sets_.size());
     const auto within = static_cast<std::uint32_t>(line % kLinesOf2MiB);
     const auto before = static_cast<std::uint32_t>(line % kLinesOf8GiB / kLinesOf2MiB);
-    return sets_[((within ^ within / sets) + before) % sets];
+    return sets_[((within ^ within / sets) + before + before / sets) % sets];
   }
 
   std::vector<Set> sets_;
