@@ -11,8 +11,7 @@
 // there is a size from which on the links have time enough. They use it where results leave while
 // others are still being multiplied.
 #include "gpu/nccl.hpp"
-#include "kernels/common/mma_pipeline.cuh"
-#include "kernels/common/tile_order.cuh"
+#include "kernels/tensor_parallel/paced_product.cuh"
 #include "kernels/tensor_parallel/phases.cuh"
 
 namespace gpuexp::tensor_parallel {
@@ -20,20 +19,10 @@ namespace gpuexp::tensor_parallel {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// Where a product goes, by the first element: to all of these matrices or, in parts of rows, each
-/// to the one whose rows begin last.
-struct Targets {
-  Ranks<T> c;
-  int count;
-  std::int64_t pitch;
-  bool by_rows;
-  std::int64_t begins[kMostRanks + 1];
-};
-
 // Narrow copies need registers for addresses: their warps and blocks sum half as much.
 template <int kUnitBytes>
-using Tiles = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
-                                 Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
+using Tiles =
+    std::conditional_t<kUnitBytes == 16, LargeTiles, Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
 
 template <int kColumns>
 __device__ void store_tile(const float* slab, const Corner& at, const Operands& x, const Targets&);
@@ -45,21 +34,10 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
     product_kernel(Operands x, Targets targets) {
   using P = Tiles<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
-  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of C about as wide as high
-  const auto tile = grouped_tile<kGroupRows>();
-  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
-                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
-  const auto window = [](const T* from, std::int64_t row, std::int64_t column, std::int64_t pitch,
-                         std::int64_t rows, std::int64_t columns) {
-    constexpr int kSize = static_cast<int>(sizeof(T));
-    const auto* const base = reinterpret_cast<const char*>(from);
-    return Window{base, base + (row * pitch + column) * kSize, static_cast<int>(pitch) * kSize,
-                  static_cast<int>(rows - row), static_cast<int>(columns - column) * kSize};
-  };
-  mma_pipeline<T, float, P, kUnitBytes>(
-      shared, window(x.a, corner.row, 0, x.a_pitch, x.rows, x.depth),
-      window(x.b, 0, corner.col, x.b_pitch, x.depth, x.columns), static_cast<int>(x.depth), corner,
-      [&](const float* slab, const Corner& at) { store_tile<P::kWarpN>(slab, at, x, targets); });
+  const Corner tile = corner_of<P>(grouped_tile<kGroupRows>());
+  multiply_tile<P, kUnitBytes>(shared, tile, x, tile, [&](const float* slab, const Corner& at) {
+    store_tile<P::kWarpN>(slab, at, x, targets);
+  });
 }
 
 // A pack of sums is rounded once, and stored as often as there are GPUs that want it: posted
@@ -77,10 +55,7 @@ __device__ void store_tile(const float* slab, const Corner& at, const Operands& 
     const std::int64_t column = at.col + i % kColumns;
     if (row >= x.rows || column >= x.columns) continue;
     const float* const sums = slab + i / kColumns * S::kPitch + i % kColumns;
-    int first = 0;
-    while (targets.by_rows && row >= targets.begins[first + 1])
-      ++first;
-    const int end = targets.by_rows ? first + 1 : targets.count;
+    const auto [first, end] = targets.of_row(row);
     const std::int64_t place = row * targets.pitch + column;
     Pack<T, kPack> pack;
     if (has_packs) pack = rounded_sums<T, kPack>(sums);
@@ -116,12 +91,15 @@ Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
                                   : own_product_of<4>(p, x, targets);
 }
 
-Targets to_one(const Problem& p, T* c) {
-  Targets targets{};
-  targets.c.of[0] = c;
-  targets.count = 1;
-  targets.pitch = p.n;
-  return targets;
+Phase timed_product_phase(const Problem& p) {
+  Phase phase = own_product_phase(p);
+  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
+  Operands sizes{};
+  sizes.rows = part.rows.size();
+  sizes.columns = part.columns.size();
+  sizes.depth = part.depth.size();
+  name_kernel(phase, own_product(p, sizes, {}));
+  return phase;
 }
 
 // ---- what is said of all variants
@@ -456,24 +434,11 @@ Variant with_own_product(std::string id, std::string compare_to) {
   return v;
 }
 
-Phase own_product_phase(const Problem& p) {
-  Phase phase = product_phase(work(p));
-  phase.tensor_path = TensorPath::mma_sync;
-  phase.by_library = false;
-  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
-  Operands sizes{};
-  sizes.rows = part.rows.size();
-  sizes.columns = part.columns.size();
-  sizes.depth = part.depth.size();
-  name_kernel(phase, own_product(p, sizes, {}));
-  return phase;
-}
-
 Variant product_then_stores() {
   Variant v = with_own_product("product_then_stores", "product_then_copies");
   v.expected_changes = time(Direction::increases, 1.1, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    std::vector<Phase> phases{own_product_phase(p)};
+    std::vector<Phase> phases{timed_product_phase(p)};
     if (is_split_k(p)) {
       phases.push_back(sum_phase(p, LinkUse::loads, least_traffic(p)));
     } else if (is_everywhere(p)) {
@@ -505,8 +470,8 @@ Variant one_kernel() {
   Variant v = with_own_product("one_kernel", "product_then_stores");
   v.expected_changes = faster_once_very_large(1.05);
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    Phase product = own_product_phase(p);
-    const Traffic traffic = is_split_k(p) ? scattered(p) : gathered(p);
+    Phase product = timed_product_phase(p);
+    const Traffic traffic = left_meanwhile(p);
     product.by = LinkUse::stores;
     product.link_bytes = traffic.most();
     product.both_ways = true;
@@ -516,23 +481,47 @@ Variant one_kernel() {
     return phases;
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Part part = part_of(p, d.rank);
-    const Operands operands = resident(p, d, part);
-    if (!is_split_k(p)) {
-      Targets targets = to_one(p, d.c.of[d.rank] + place_of(p, part));
-      for (T* const to : to_peers(p, d, part).to)
-        targets.c.of[targets.count++] = to;
-      return own_product(p, operands, targets);
-    }
-    Targets targets = to_one(p, nullptr);
-    targets.by_rows = true;
-    targets.count = p.gpus;
-    for (int owner = 0; owner < p.gpus; ++owner) {
-      const Range rows = even_part(p.m, p.gpus, owner);
-      targets.begins[owner + 1] = rows.end;
-      targets.c.of[owner] = inbox(p, d, owner, d.rank) - rows.first * p.n;
-    }
-    return own_product(p, operands, targets) + inbox_summed(p, d, x, true, nullptr);
+    Steps steps = own_product(p, resident(p, d, part_of(p, d.rank)), to_all(p, d));
+    return is_split_k(p) ? steps + inbox_summed(p, d, x, true, nullptr) : steps;
+  };
+  return v;
+}
+
+// ---- one_kernel_paced
+//
+// Tiles by blocks that stay, one per SM, each with a warp that sends. Results wait in shared memory
+// of their own, from where bulk copies carry them to all GPUs while the block multiplies its next
+// tile, and no faster than the links take them: stores that wait for a link hold back the SM's
+// loads. What is left to wait for is the way of each block's last tile.
+
+Variant one_kernel_paced() {
+  Variant v = with_own_product("one_kernel_paced", "one_kernel");
+  v.min_compute_capability = kBulkCopyComputeCapability;
+  v.expected_changes = time(Direction::decreases, 1.03, is_very_large);
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
+    if ((p.n | p.k) % kUnit != 0)
+      return "bulk copies are of " + std::to_string(kBulkCopyUnit) +
+             " bytes: n and k have to be multiples of " + std::to_string(kUnit);
+    if (const Reason lacks = lacks_specific_code(device)) return lacks;
+    return lacks_shared_memory(device, LargeTiles::kSharedBytes + kStagedBytes);
+  };
+  v.phases = [](const Problem& p, const DeviceSpec& device) {
+    const Part part = part_of(p, p.gpus - 1);
+    const double last = last_share(part, device);
+    std::vector<Phase> phases{own_product_phase(p)};
+    const Traffic traffic = left_meanwhile(p);
+    phases[0].by = LinkUse::stores;
+    phases[0].link_bytes = (1 - last) * traffic.most();
+    phases[0].both_ways = true;
+    phases[0].memory_bytes += traffic.from;
+    phases.push_back(
+        move_phase("last tiles", LinkUse::stores, {last * traffic.to, last * traffic.from}));
+    if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
+    return phases;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Steps steps = paced_product(p, resident(p, d, part_of(p, d.rank)), to_all(p, d), x.device);
+    return is_split_k(p) ? steps + inbox_summed(p, d, x, true, nullptr) : steps;
   };
   return v;
 }
@@ -584,7 +573,7 @@ Family declare() {
   f.variant(one_gpu()).variant(copied_parts()).variant(product_then_copies());
   f.variant(product_then_nccl()).variant(partial_sums());
   f.variant(chunks_copy_engine()).variant(chunks_stores());
-  f.variant(product_then_stores()).variant(one_kernel());
+  f.variant(product_then_stores()).variant(one_kernel()).variant(one_kernel_paced());
   return f;
 }
 

@@ -103,6 +103,25 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
+/// Whether it has.
+__device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
+#if __CUDA_ARCH__ >= 900
+  unsigned ended;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(ended)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return ended != 0;
+#else
+  __trap();
+#endif
+}
+
 /// Orders what this thread has stored to shared memory before copies that read it; a barrier of all
 /// threads that stored has to follow.
 __device__ inline void publish_to_copies() {

@@ -16,6 +16,16 @@ struct Pipeline : T {
   /// Tiles of A and B are equally large for all types.
   static constexpr int kStageBytes = T::kDepthBytes * (T::kBlockM + T::kBlockN);
   static constexpr int kSharedBytes = kStages * kStageBytes;
+  /// Of the threads that multiply.
+  __device__ static void wait_for_all() { __syncthreads(); }
+};
+
+/// In blocks with other threads beside those that multiply: these have barrier 1 to themselves.
+template <class P>
+struct BesideOthers : P {
+  __device__ static void wait_for_all() {
+    asm volatile("bar.sync 1, %0;" ::"n"(P::kThreads) : "memory");
+  }
 };
 
 /// The grid of tiles of P that covers an m×n C, tiles of a column of C in neighbouring blocks, one
@@ -78,7 +88,7 @@ __device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, in
     next_tile();
   }
   cp_async_wait<P::kStages - 2>();
-  __syncthreads();
+  P::wait_for_all();
 
   Product product;
   typename Product::Fragments fragments[2];
@@ -97,7 +107,7 @@ __device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, in
         // All but the newest groups have landed, the next tile's among them, and past the barrier
         // those of all threads; nobody reads the present tile any more.
         cp_async_wait<P::kStages - 2>();
-        __syncthreads();
+        P::wait_for_all();
         read = after(read);
       }
       Product::load(fragments[(step + 1) % 2], read, read + A::kBytes, (step + 1) % P::kSteps);
@@ -111,7 +121,7 @@ __device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, in
     write = after(write);
   }
   cp_async_wait<0>();
-  __syncthreads();
+  P::wait_for_all();
   product.store(shared, corner, store);
 }
 

@@ -10,6 +10,16 @@ struct TilePlace {
   Count column;
 };
 
+/// The tile that is so many behind the first one in the order below, of rows × columns of tiles.
+template <auto kGroupRows, class Count = decltype(kGroupRows)>
+__device__ TilePlace<Count> grouped_tile(Count linear, Count rows, Count columns) {
+  const Count per_group = kGroupRows * columns;
+  const Count first_row = linear / per_group * kGroupRows;
+  const Count group_rows = min(rows - first_row, kGroupRows);
+  const Count in_group = linear % per_group;
+  return {first_row + in_group % group_rows, in_group / group_rows};
+}
+
 /// The tile of C of this block of a matrix product, for grids of rows × columns of tiles. Blocks
 /// start in the order of their linear index. Walking down kGroupRows tiles before the next column
 /// keeps the blocks that run at one time in a compact patch of C, which shares rows of A and
@@ -23,11 +33,8 @@ template <auto kGroupRows>
 __device__ auto grouped_tile() {
   using Count = decltype(kGroupRows);
   const Count linear = blockIdx.y * gridDim.x + blockIdx.x;
-  const Count blocks_per_group = kGroupRows * gridDim.y;
-  const Count first_row = linear / blocks_per_group * kGroupRows;
-  const Count group_rows = min(static_cast<Count>(gridDim.x) - first_row, kGroupRows);
-  const Count in_group = linear % blocks_per_group;
-  return TilePlace<Count>{first_row + in_group % group_rows, in_group / group_rows};
+  return grouped_tile<kGroupRows>(linear, static_cast<Count>(gridDim.x),
+                                  static_cast<Count>(gridDim.y));
 }
 
 /// Which tiles blocks take one after the other: neighbours in a row of tiles, or in a column.

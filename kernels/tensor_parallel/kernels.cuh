@@ -1,4 +1,4 @@
-// What carries a product's results between GPUs by the SMs.
+// Where a product's results go, and what carries them between GPUs by the SMs.
 #pragma once
 
 #include "kernels/tensor_parallel/problem.cuh"
@@ -44,5 +44,27 @@ __global__ void __launch_bounds__(kBlock) send_kernel(Sent sent) {
     }
   }
 }
+
+/// Where a product goes, by the first element: to all of these matrices or, in parts of rows, each
+/// to the one whose rows begin last.
+struct Targets {
+  Ranks<T> c;
+  int count;
+  std::int64_t pitch;
+  bool by_rows;
+  std::int64_t begins[kMostRanks + 1];
+
+  struct Places {
+    int first;
+    int end;
+  };
+  __device__ Places of_row(std::int64_t row) const {
+    if (!by_rows) return {0, count};
+    int first = 0;
+    while (row >= begins[first + 1])
+      ++first;
+    return {first, first + 1};
+  }
+};
 
 }  // namespace gpuexp::tensor_parallel

@@ -97,4 +97,17 @@ inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& devi
   return phases;
 }
 
+/// By a kernel of one's own.
+inline Phase own_product_phase(const Problem& p) {
+  Phase phase = product_phase(work(p));
+  phase.tensor_path = TensorPath::mma_sync;
+  phase.by_library = false;
+  return phase;
+}
+
+/// What leaves while it is multiplied.
+inline Traffic left_meanwhile(const Problem& p) {
+  return is_split_k(p) ? scattered(p) : gathered(p);
+}
+
 }  // namespace gpuexp::tensor_parallel

@@ -154,6 +154,36 @@ inline Steps copied_operand(T* to, const T* from, std::int64_t rows, std::int64_
   return CopyStep{to, from, kBytes * columns, rows, kBytes * columns, kBytes * pitch};
 }
 
+// ---- where one's own kernel stores a product
+
+inline Targets to_one(const Problem& p, T* c) {
+  Targets targets{};
+  targets.c.of[0] = c;
+  targets.count = 1;
+  targets.pitch = p.n;
+  return targets;
+}
+
+/// All GPUs' C or, of summands, the inboxes of those who sum them.
+inline Targets to_all(const Problem& p, const Data& d) {
+  if (!is_split_k(p)) {
+    const Part part = part_of(p, d.rank);
+    Targets targets = to_one(p, d.c.of[d.rank] + place_of(p, part));
+    for (T* const to : to_peers(p, d, part).to)
+      targets.c.of[targets.count++] = to;
+    return targets;
+  }
+  Targets targets = to_one(p, nullptr);
+  targets.by_rows = true;
+  targets.count = p.gpus;
+  for (int owner = 0; owner < p.gpus; ++owner) {
+    const Range rows = even_part(p.m, p.gpus, owner);
+    targets.begins[owner + 1] = rows.end;
+    targets.c.of[owner] = inbox(p, d, owner, d.rank) - rows.first * p.n;
+  }
+  return targets;
+}
+
 // ---- in chunks
 
 /// What copying a row of results to all others takes, over what multiplying it takes; by the

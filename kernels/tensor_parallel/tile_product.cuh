@@ -1,0 +1,39 @@
+// What a block does for a tile of a part's product, by mma.sync.
+#pragma once
+
+#include "kernels/common/mma_pipeline.cuh"
+#include "kernels/common/tile_order.cuh"
+#include "kernels/tensor_parallel/steps.cuh"
+
+namespace gpuexp::tensor_parallel {
+
+constexpr unsigned kGroupRows = 16;  // of tiles, a patch of C about as wide as high
+
+using LargeTiles = Pipeline<Tiling<128, 256, 64, 64, 64>, 4>;
+
+/// An operand of so many rows and columns, from one of its elements on.
+__device__ inline Window window_of(const T* from, std::int64_t row, std::int64_t column,
+                                   std::int64_t pitch, std::int64_t rows, std::int64_t columns) {
+  constexpr int kSize = static_cast<int>(sizeof(T));
+  const auto* const base = reinterpret_cast<const char*>(from);
+  return {base, base + (row * pitch + column) * kSize, static_cast<int>(pitch) * kSize,
+          static_cast<int>(rows - row), static_cast<int>(columns - column) * kSize};
+}
+
+/// A tile of C by a block; the corner is where store(slab, at) counts `at` from.
+template <class P, int kUnitBytes, class Store>
+__device__ __forceinline__ void multiply_tile(char* shared, const Corner& tile, const Operands& x,
+                                              const Corner& corner, Store&& store) {
+  mma_pipeline<T, float, P, kUnitBytes>(shared,
+                                        window_of(x.a, tile.row, 0, x.a_pitch, x.rows, x.depth),
+                                        window_of(x.b, 0, tile.col, x.b_pitch, x.depth, x.columns),
+                                        static_cast<int>(x.depth), corner, store);
+}
+
+template <class P>
+__device__ Corner corner_of(const TilePlace<unsigned>& tile) {
+  return {static_cast<std::int64_t>(tile.row) * P::kBlockM,
+          static_cast<std::int64_t>(tile.column) * P::kBlockN};
+}
+
+}  // namespace gpuexp::tensor_parallel
