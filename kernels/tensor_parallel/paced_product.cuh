@@ -13,6 +13,9 @@ using PacedTiles = BesideOthers<LargeTiles>;
 constexpr int kWarpgroup = 128;
 constexpr int kPacedThreads = PacedTiles::kThreads + kWarpgroup;
 constexpr int kHandingThreads = PacedTiles::kThreads + 32;
+// Three warpgroups start with 168 registers per thread, the most that an SM has for them.
+constexpr int kSendingRegisters = 40;
+constexpr int kMultiplyingRegisters = (3 * 168 - kSendingRegisters) / 2;
 constexpr int kStagedBytes = PacedTiles::kBlockM * PacedTiles::kBlockN * int{sizeof(T)};
 
 /// Of the part's tiles each block takes every gridDim.x-th.
@@ -39,49 +42,54 @@ __device__ void receive() {
   asm volatile("bar.sync %0, %1;" ::"n"(int{kBarrier}), "n"(kHandingThreads) : "memory");
 }
 
-// By one thread. A GPU's links take less than its SMs send, and what they have no room for holds
-// back the loads of the same SMs: both leave by one queue. So a tile's rows leave one by one, and
-// all SMs together send what the links take. Nothing is behind the last tile, and a block that
-// waits for its tile to be gone has no loads to hold back.
+// By one warp, whose lanes have a row each. A GPU's links take less than its SMs send, and what
+// they have no room for holds back the loads of the same SMs: both leave by one queue. So a tile's
+// rows leave one by one, and all SMs together send what the links take. Nothing is behind the last
+// tile, and a block that waits for its tile to be gone has no loads to hold back.
 __device__ inline void send_tile(const T* staged, const Corner& at, const Operands& x,
                                  const Targets& targets, int clocks_per_row, Barrier* hurry,
                                  unsigned parity) {
   using P = PacedTiles;
+  constexpr unsigned kAllLanes = 0xffffffff;
   const auto rows = static_cast<int>(min(x.rows - at.row, static_cast<std::int64_t>(P::kBlockM)));
   const auto bytes = static_cast<unsigned>(
       min(x.columns - at.col, static_cast<std::int64_t>(P::kBlockN)) * sizeof(T));
-  long long next = clock64();
+  const long long begun = clock64();
 #pragma unroll 1
-  for (int row = 0; row < rows; ++row) {
-    const auto [first, end] = targets.of_row(at.row + row);
-    const std::int64_t place = (at.row + row) * targets.pitch + at.col;
+  for (int row = static_cast<int>(threadIdx.x % 32); __any_sync(kAllLanes, row < rows); row += 32) {
+    const long long due = begun + static_cast<long long>(row) * clocks_per_row;
+    for (bool waits = row < rows; __any_sync(kAllLanes, waits);) {
+      if (!waits) continue;
+      if (clock64() < due && !has_ended(hurry, parity)) {
+        __nanosleep(40);
+        continue;
+      }
+      const auto [first, end] = targets.of_row(at.row + row);
+      const std::int64_t place = (at.row + row) * targets.pitch + at.col;
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
-      if (r >= first && r < end)
-        start_bulk_store(targets.c.of[r] + place, staged + row * P::kBlockN, bytes);
+      for (int r = 0; r < kMostRanks; ++r) {
+        if (r >= first && r < end)
+          start_bulk_store(targets.c.of[r] + place, staged + row * P::kBlockN, bytes);
+      }
+      waits = false;
     }
-    next += clocks_per_row;
-    while (clock64() < next && !has_ended(hurry, parity))
-      __nanosleep(40);
   }
+  wait_for_stores_to_read<0>();
+  __syncwarp();
 }
 
 __device__ inline void send_tiles(const PacedTilesOfPart& tiles, const T* staged, const Operands& x,
                                   const Targets& targets, Barrier* hurry) {
-  const bool sends = threadIdx.x % 32 == 0;
   unsigned parity = 0;
   for (unsigned tile = blockIdx.x; tile < tiles.count(); tile += gridDim.x) {
     receive<kStaged>();
-    if (sends) {
-      const int clocks = tiles.is_last(tile) ? 0 : tiles.clocks_per_row;
-      send_tile(staged, tiles.corner(tile), x, targets, clocks, hurry, parity);
-      wait_for_stores_to_read<0>();
-    }
-    __syncwarp();
+    const bool is_last = tiles.is_last(tile);
+    send_tile(staged, tiles.corner(tile), x, targets, is_last ? 0 : tiles.clocks_per_row, hurry,
+              parity);
+    if (!is_last) hand_over<kSent>();
     parity ^= 1;
-    if (!tiles.is_last(tile)) hand_over<kSent>();
   }
-  if (sends) wait_for_stores();
+  wait_for_stores();
 }
 
 __device__ inline void multiply_tiles(const PacedTilesOfPart& tiles, char* shared, T* staged,
@@ -119,10 +127,10 @@ __global__ void __launch_bounds__(kPacedThreads, 1)
   if (threadIdx.x == 0) init_barriers(&hurry, 1);
   __syncthreads();
   if (threadIdx.x >= P::kThreads) {
-    keep_registers<24>();
+    keep_registers<kSendingRegisters>();
     if (threadIdx.x < kHandingThreads) send_tiles(tiles, staged, x, targets, &hurry);
   } else {
-    take_registers<240>();
+    take_registers<kMultiplyingRegisters>();
     multiply_tiles(tiles, shared, staged, x, &hurry);
   }
 }
