@@ -14,7 +14,7 @@ constexpr int kWarpgroup = 128;
 constexpr int kPacedThreads = PacedTiles::kThreads + kWarpgroup;
 constexpr int kHandingThreads = PacedTiles::kThreads + 32;
 // Three warpgroups start with 168 registers per thread, the most that an SM has for them.
-constexpr int kSendingRegisters = 40;
+constexpr int kSendingRegisters = 24;
 constexpr int kMultiplyingRegisters = (3 * 168 - kSendingRegisters) / 2;
 constexpr int kStagedBytes = PacedTiles::kBlockM * PacedTiles::kBlockN * int{sizeof(T)};
 
@@ -54,25 +54,20 @@ __device__ inline void send_tile(const T* staged, const Corner& at, const Operan
   const auto rows = static_cast<int>(min(x.rows - at.row, static_cast<std::int64_t>(P::kBlockM)));
   const auto bytes = static_cast<unsigned>(
       min(x.columns - at.col, static_cast<std::int64_t>(P::kBlockN)) * sizeof(T));
-  const long long begun = clock64();
-#pragma unroll 1
-  for (int row = static_cast<int>(threadIdx.x % 32); __any_sync(kAllLanes, row < rows); row += 32) {
-    const long long due = begun + static_cast<long long>(row) * clocks_per_row;
-    for (bool waits = row < rows; __any_sync(kAllLanes, waits);) {
-      if (!waits) continue;
-      if (clock64() < due && !has_ended(hurry, parity)) {
-        __nanosleep(40);
-        continue;
-      }
-      const auto [first, end] = targets.of_row(at.row + row);
-      const std::int64_t place = (at.row + row) * targets.pitch + at.col;
-#pragma unroll
-      for (int r = 0; r < kMostRanks; ++r) {
-        if (r >= first && r < end)
-          start_bulk_store(targets.c.of[r] + place, staged + row * P::kBlockN, bytes);
-      }
-      waits = false;
+  const auto now = [] { return static_cast<unsigned>(clock()); };
+  const unsigned begun = now();
+  for (int row = static_cast<int>(threadIdx.x % 32); __any_sync(kAllLanes, row < rows);) {
+    if (row >= rows) continue;
+    if (now() - begun < static_cast<unsigned>(row * clocks_per_row) && !has_ended(hurry, parity)) {
+      __nanosleep(40);
+      continue;
     }
+    const auto [first, end] = targets.of_row(at.row + row);
+#pragma unroll 1
+    for (int r = first; r < end; ++r)
+      start_bulk_store(targets.c.of[r] + (at.row + row) * targets.pitch + at.col,
+                       staged + row * P::kBlockN, bytes);
+    row += 32;
   }
   wait_for_stores_to_read<0>();
   __syncwarp();
