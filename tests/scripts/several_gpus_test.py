@@ -28,7 +28,7 @@ FAMILIES = {
     "peer_latency": {"steps": [1, 2, 33, 4097]},
     "data_parallel": {"n": SIZES, "buckets": [1, 3], "cost": [0, 5], "dtype": ["fp32", "bf16"]},
     "tensor_parallel": {
-        "m": [1, 24, 65, 264, 1024], "n": [3, 9, 130, 136, 1032], "k": [1, 40, 75, 72, 520],
+        "m": [1, 24, 65, 264, 1024, 4096], "n": [3, 9, 130, 136, 1032, 8200], "k": [1, 40, 75, 72, 520, 72],
         "split": ["rows", "columns", "k", "grid"],
         "result": ["everywhere", "parts"],
     },

@@ -132,6 +132,32 @@ TEST_CASE("16 bytes of one rank are there for another as a whole", "[ranks]") {
   }
 }
 
+// On few SMs, so that small problems have several tiles for each block.
+TEST_CASE("blocks that stay send each of their tiles", "[ranks]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Family& family = *Registry::global().find("tensor_parallel");
+  const Variant& variant = *family.find("one_kernel_paced");
+  DeviceSpec few_sms = device();
+  few_sms.sm_count = 2;
+  for (const char* const split : {"rows", "columns", "k"}) {
+    const Values values = values_with(family, {{"m", std::int64_t{520}},
+                                               {"n", std::int64_t{1032}},
+                                               {"k", std::int64_t{136}},
+                                               {"split", std::string(split)},
+                                               {"gpus", std::int64_t{2}}});
+    sim::Simulator simulator(kernels(), few_sms.compute_capability());
+    HostProblem problem(family, values, 7, few_sms, simulator);
+    if (!runs_on(few_sms, family, variant, problem.problem()))
+      return skip(Tier::machine_code, "built without code for compute capability 9.0");
+    problem.poison(variant);
+    problem.launch(variant);
+    const Verification result = problem.check(variant);
+    INFO(split << (result.passed() ? "" : ": " + failure_of(result)));
+    CHECK(result.passed());
+  }
+}
+
 TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
