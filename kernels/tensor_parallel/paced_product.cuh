@@ -43,9 +43,10 @@ __device__ void receive() {
 }
 
 // By one warp, whose lanes have a row each. A GPU's links take less than its SMs send, and what
-// they have no room for holds back the loads of the same SMs: both leave by one queue. So a tile's
-// rows leave one by one, and all SMs together send what the links take. Nothing is behind the last
-// tile, and a block that waits for its tile to be gone has no loads to hold back.
+// they have no room for holds back the loads of the SMs that send, as if both left by one queue
+// (docs/lessons/tensor_parallel.md). So a tile's rows leave one by one, and all SMs together send
+// less than the links take. Nothing is behind the last tile, and a block that waits for its tile to
+// be gone has no loads to hold back.
 __device__ inline void send_tile(const T* staged, const Corner& at, const Operands& x,
                                  const Targets& targets, int clocks_per_row, Barrier* hurry,
                                  unsigned parity) {
