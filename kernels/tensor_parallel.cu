@@ -470,13 +470,7 @@ Variant one_kernel() {
   Variant v = with_own_product("one_kernel", "product_then_stores");
   v.expected_changes = faster_once_very_large(1.05);
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    Phase product = timed_product_phase(p);
-    const Traffic traffic = left_meanwhile(p);
-    product.by = LinkUse::stores;
-    product.link_bytes = traffic.most();
-    product.both_ways = true;
-    product.memory_bytes += traffic.from;
-    std::vector<Phase> phases{product};
+    std::vector<Phase> phases{sending(timed_product_phase(p), p, 1)};
     if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
     return phases;
   };
@@ -497,10 +491,10 @@ Variant one_kernel() {
 Variant one_kernel_paced() {
   Variant v = with_own_product("one_kernel_paced", "one_kernel");
   v.min_compute_capability = kBulkCopyComputeCapability;
-  const auto to_several = [](const Problem& p) { return is_large(p) && p.gpus > 2; };
-  const auto to_one = [](const Problem& p) { return is_large(p) && p.gpus == 2; };
-  v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.1, to_several},
-                        {std::string(kTimeColumn), Direction::decreases, 1.01, to_one}};
+  const auto over_many = [](const Problem& p) { return is_large(p) && p.gpus > 2; };
+  const auto over_two = [](const Problem& p) { return is_large(p) && p.gpus == 2; };
+  v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.1, over_many},
+                        {std::string(kTimeColumn), Direction::decreases, 1.01, over_two}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
     if ((p.n | p.k) % kUnit != 0)
       return "bulk copies are of " + std::to_string(kBulkCopyUnit) +
@@ -509,16 +503,11 @@ Variant one_kernel_paced() {
     return lacks_shared_memory(device, LargeTiles::kSharedBytes + kStagedBytes);
   };
   v.phases = [](const Problem& p, const DeviceSpec& device) {
-    const Part part = part_of(p, p.gpus - 1);
-    const double last = last_share(part, device);
-    std::vector<Phase> phases{own_product_phase(p)};
-    const Traffic traffic = left_meanwhile(p);
-    phases[0].by = LinkUse::stores;
-    phases[0].link_bytes = (1 - last) * traffic.most();
-    phases[0].both_ways = true;
-    phases[0].memory_bytes += traffic.from;
-    phases.push_back(
-        move_phase("last tiles", LinkUse::stores, {last * traffic.to, last * traffic.from}));
+    const double last = last_share(part_of(p, p.gpus - 1), device);
+    const Traffic traffic = sent_tiles(p);
+    std::vector<Phase> phases{
+        sending(own_product_phase(p), p, 1 - last),
+        move_phase("last tiles", LinkUse::stores, {last * traffic.to, last * traffic.from})};
     if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
     return phases;
   };

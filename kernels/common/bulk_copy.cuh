@@ -103,7 +103,7 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Whether it has.
+/// Whether the phase of that parity has ended; does not wait.
 __device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   unsigned ended;

@@ -105,9 +105,18 @@ inline Phase own_product_phase(const Problem& p) {
   return phase;
 }
 
-/// What leaves while it is multiplied.
-inline Traffic left_meanwhile(const Problem& p) {
+/// What kernels store to peers that do it with each tile.
+inline Traffic sent_tiles(const Problem& p) {
   return is_split_k(p) ? scattered(p) : gathered(p);
+}
+
+/// That share of it while it multiplies.
+inline Phase sending(Phase product, const Problem& p, double share) {
+  product.by = LinkUse::stores;
+  product.link_bytes = share * sent_tiles(p).most();
+  product.both_ways = true;
+  product.memory_bytes += sent_tiles(p).from;
+  return product;
 }
 
 }  // namespace gpuexp::tensor_parallel
