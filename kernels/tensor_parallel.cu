@@ -35,9 +35,10 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
   using P = Tiles<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
   const Corner tile = corner_of<P>(grouped_tile<kGroupRows>());
-  multiply_tile<P, kUnitBytes>(shared, tile, x, tile, [&](const float* slab, const Corner& at) {
-    store_tile<P::kWarpN>(slab, at, x, targets);
-  });
+  tile_sums<P, kUnitBytes>(shared, tile, x)
+      .store(shared, tile, [&](const float* slab, const Corner& at) {
+        store_tile<P::kWarpN>(slab, at, x, targets);
+      });
 }
 
 // A pack of sums is rounded once, and stored as often as there are GPUs that want it: posted
@@ -486,7 +487,9 @@ Variant one_kernel() {
 // Tiles by blocks that stay, one per SM, each with a warp that sends. Results wait in shared memory
 // of their own, from where bulk copies carry them to all GPUs while the block multiplies its next
 // tile, and no faster than the links take them: stores that wait for a link hold back the SM's
-// loads. What is left to wait for is the way of each block's last tile.
+// loads. What is left to wait for is the way of the last results. So that there are few, two blocks
+// share each of the last tiles: both sum half of k for it, and exchange sums by way of each other's
+// shared memory.
 
 Variant one_kernel_paced() {
   Variant v = with_own_product("one_kernel_paced", "one_kernel");
@@ -500,7 +503,7 @@ Variant one_kernel_paced() {
       return "bulk copies are of " + std::to_string(kBulkCopyUnit) +
              " bytes: n and k have to be multiples of " + std::to_string(kUnit);
     if (const Reason lacks = lacks_specific_code(device)) return lacks;
-    return lacks_shared_memory(device, LargeTiles::kSharedBytes + kStagedBytes);
+    return lacks_shared_memory(device, kPacedSharedBytes);
   };
   v.phases = [](const Problem& p, const DeviceSpec& device) {
     const double last = last_share(part_of(p, p.gpus - 1), device);

@@ -43,14 +43,12 @@ Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device)
   return s;
 }
 
-/// Accumulates the tile whose part of A starts at `a`, whose part of B starts at `b` and whose
-/// corner in C is `corner`, over a depth of k elements of In, and hands it to store(slab, Corner)
-/// as Product::store does. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all of
-/// P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes. Product is a
-/// WarpProduct, or has its members.
-template <class Product, class In, class P, int kUnitBytes, class Store>
-__device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, int k,
-                                            const Corner& corner, Store&& store) {
+/// Accumulates the tile whose part of A starts at `a` and whose part of B starts at `b`, over a
+/// depth of k elements of In. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all
+/// of P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes, which nobody needs
+/// any more at the end. Product is a WarpProduct, or has its members.
+template <class Product, class In, class P, int kUnitBytes>
+__device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window b, int k) {
   using A = typename Product::A;
   using B = typename Product::B;
   constexpr int kStage = P::kStageBytes;
@@ -122,7 +120,15 @@ __device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, in
   }
   cp_async_wait<0>();
   P::wait_for_all();
-  product.store(shared, corner, store);
+  return product;
+}
+
+/// Likewise, and hands the tile, whose corner in C is `corner`, to store(slab, Corner) as
+/// Product::store does.
+template <class Product, class In, class P, int kUnitBytes, class Store>
+__device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, int k,
+                                            const Corner& corner, Store&& store) {
+  pipelined_sums<Product, In, P, kUnitBytes>(shared, a, b, k).store(shared, corner, store);
 }
 
 /// Of row-major A and B.

@@ -3,48 +3,13 @@
 // ClusterRow (row_group.cuh) reads it from them behind a barrier of the cluster. That barrier
 // orders what was stored before it: ptxas makes a fence of it that waits until global memory has
 // all stores of the thread, and blocks cannot end before the others have read. Stores that are
-// pushed (st.async) bring their own notice instead, as bulk copies do: nothing waits for anything
-// else.
+// pushed bring their own notice instead: nothing waits for anything else.
 #pragma once
 
-#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/pushed_stores.cuh"
 #include "kernels/common/row_group.cuh"
 
 namespace gpuexp {
-
-/// All threads of the cluster wait for each other, and no store for anyone; barriers that were made
-/// ready before are for all blocks to use (init_barriers).
-__device__ inline void arrive_in_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#else
-  __trap();
-#endif
-}
-__device__ inline void wait_for_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#else
-  __trap();
-#endif
-}
-
-/// Where it `pushes`, stores a word to another block's shared memory, whose bytes arrive at a
-/// barrier of that block: addresses that mapped_shared gave.
-__device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsigned barrier) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n"
-      ".reg .pred pushes;\n"
-      "setp.ne.u32 pushes, %3, 0;\n"
-      "@pushes st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];\n"
-      "}" ::"r"(to),
-      "r"(word), "r"(barrier), "r"(static_cast<unsigned>(pushes))
-      : "memory");
-#else
-  __trap();
-#endif
-}
 
 /// Slots 0 and 1 can be used again and again, in turn; first of all, blocks meet().
 struct PushedRow : ClusterRow {

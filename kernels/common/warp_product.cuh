@@ -191,6 +191,15 @@ class WarpProduct {
     }
   }
 
+  /// Calls each(i, MmaSums) for i from 0 to kFragments - 1, in all lanes alike.
+  static constexpr int kFragments = T::kWarpM / 16 * (T::kWarpN / 8);
+  template <class Each>
+  __device__ void for_each_fragment(Each&& each) {
+#pragma unroll
+    for (int i = 0; i < kFragments; ++i)
+      each(i, sums_[i / kColTiles][i % kColTiles]);
+  }
+
   /// Hands the sums to store(slab, Corner), 16 rows at a time, by way of S::kBytes of shared memory
   /// per warp, which no warp may need any more.
   template <class Store>

@@ -20,14 +20,16 @@ __device__ inline Window window_of(const T* from, std::int64_t row, std::int64_t
           static_cast<int>(rows - row), static_cast<int>(columns - column) * kSize};
 }
 
-/// A tile of C by a block; the corner is where store(slab, at) counts `at` from.
-template <class P, int kUnitBytes, class Store>
-__device__ __forceinline__ void multiply_tile(char* shared, const Corner& tile, const Operands& x,
-                                              const Corner& corner, Store&& store) {
-  mma_pipeline<T, float, P, kUnitBytes>(shared,
-                                        window_of(x.a, tile.row, 0, x.a_pitch, x.rows, x.depth),
-                                        window_of(x.b, 0, tile.col, x.b_pitch, x.depth, x.columns),
-                                        static_cast<int>(x.depth), corner, store);
+template <class P>
+using TileSums = WarpProduct<T, float, P>;
+
+/// The sums of a tile of C, by a block (pipelined_sums).
+template <class P, int kUnitBytes>
+__device__ __forceinline__ TileSums<P> tile_sums(char* shared, const Corner& tile,
+                                                 const Operands& x) {
+  return pipelined_sums<TileSums<P>, T, P, kUnitBytes>(
+      shared, window_of(x.a, tile.row, 0, x.a_pitch, x.rows, x.depth),
+      window_of(x.b, 0, tile.col, x.b_pitch, x.depth, x.columns), static_cast<int>(x.depth));
 }
 
 template <class P>

@@ -132,19 +132,22 @@ TEST_CASE("16 bytes of one rank are there for another as a whole", "[ranks]") {
   }
 }
 
-// On few SMs, so that small problems have several tiles for each block.
+// On few SMs, so that small problems have several tiles for each block. Of 15 tiles, or 25 where
+// the GPUs split k, two blocks have 7 or 12 each and halve one; four have 3 each, one pair halves
+// two and the other one; or 6 each, and a pair halves one.
 TEST_CASE("blocks that stay send each of their tiles", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("tensor_parallel");
   const Variant& variant = *family.find("one_kernel_paced");
   DeviceSpec few_sms = device();
-  few_sms.sm_count = 2;
-  for (const char* const split : {"rows", "columns", "k"}) {
+  for (const auto& [sms, split] : std::vector<std::pair<int, std::string>>{
+           {2, "rows"}, {4, "rows"}, {4, "columns"}, {2, "k"}, {4, "k"}}) {
+    few_sms.sm_count = sms;
     const Values values = values_with(family, {{"m", std::int64_t{520}},
                                                {"n", std::int64_t{1032}},
                                                {"k", std::int64_t{136}},
-                                               {"split", std::string(split)},
+                                               {"split", split},
                                                {"gpus", std::int64_t{2}}});
     sim::Simulator simulator(kernels(), few_sms.compute_capability());
     HostProblem problem(family, values, 7, few_sms, simulator);
@@ -153,7 +156,7 @@ TEST_CASE("blocks that stay send each of their tiles", "[ranks]") {
     problem.poison(variant);
     problem.launch(variant);
     const Verification result = problem.check(variant);
-    INFO(split << (result.passed() ? "" : ": " + failure_of(result)));
+    INFO(split << ", " << sms << " SMs" << (result.passed() ? "" : ": " + failure_of(result)));
     CHECK(result.passed());
   }
 }

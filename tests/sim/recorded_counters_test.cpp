@@ -78,14 +78,16 @@ struct Comparison {
   }
 };
 
-/// The counters that the simulator knows, of one kernel of a launch.
-std::vector<Comparison> compare(const sim::KernelExecution& execution,
-                                const std::vector<Field>& recorded) {
+using Executions = std::vector<sim::KernelExecution>;
+
+/// The counters that the simulator knows, of kernels of a launch that were recorded together.
+std::vector<Comparison> compare(const Executions& executions, const std::vector<Field>& recorded) {
   LaunchCounts counts;
-  counts.kernels.emplace_back();
-  const sim::MetricValues values = execution.metrics();
   counts.metrics.assign(sim::metric_names().begin(), sim::metric_names().end());
-  counts.kernels.back().values.assign(values.begin(), values.end());
+  for (const sim::KernelExecution& execution : executions) {
+    const sim::MetricValues values = execution.metrics();
+    counts.kernels.emplace_back().values.assign(values.begin(), values.end());
+  }
   std::vector<Comparison> comparisons;
   for (const SelectedCounter& counter : select_counters({kAllCounters})) {
     const auto simulated = counted(counter, counts);
@@ -109,11 +111,12 @@ std::optional<double> allowed(const Cell& cell, const std::string& counter) {
 /// Blocks of what takes long to execute whole.
 std::optional<sim::BlockSampling> sampling_of(const Cell& cell) {
   constexpr double kMostWhole = 3e8;
-  if (cell.lane_instructions <= kMostWhole || cell.kernels.size() > 1) return std::nullopt;
+  if (cell.lane_instructions <= kMostWhole || cell.row->kernel_launches > 1) return std::nullopt;
   return sim::BlockSampling{};
 }
 
-/// Executes in order, so that variants of one problem share its inputs.
+/// Executes in order, so that variants of one problem share its inputs: each(cell, recorded kernel,
+/// executions). A launch of very many kernels is recorded as one.
 template <class Each>
 void execute(const std::vector<const Cell*>& wanted, const Each& each) {
   std::unique_ptr<Problem> problem;
@@ -126,10 +129,14 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
       before = cell;
     }
     problem->host.set_sampling(sampling_of(*cell));
-    const auto executions = problem->host.launch(*cell->variant);
+    const Executions executions = problem->host.launch(*cell->variant);
+    if (cell->kernels.size() == 1) {
+      each(*cell, 0, executions);
+      continue;
+    }
     REQUIRE(std::min(executions.size(), kMostKernelRows) == cell->kernels.size());
     for (std::size_t k = 0; k < cell->kernels.size(); ++k)
-      each(*cell, k, executions[k]);
+      each(*cell, k, Executions{executions[k]});
   }
 }
 
@@ -162,8 +169,8 @@ TEST_CASE("the simulator counts what an H200 counted", "[counters]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::size_t held = 0;
-  execute(small_cells(), [&](const Cell& cell, std::size_t k, const auto& execution) {
-    for (const Comparison& c : compare(execution, *cell.kernels[k])) {
+  execute(small_cells(), [&](const Cell& cell, std::size_t k, const Executions& executions) {
+    for (const Comparison& c : compare(executions, *cell.kernels[k])) {
       const auto limit = allowed(cell, c.counter);
       if (!limit) continue;
       INFO(c.counter << ": simulated " << c.simulated << ", recorded " << c.recorded);
@@ -180,8 +187,8 @@ TEST_CASE("counts of another kernel are not those of the recording", "[counters]
   const auto small = small_cells();
   const Cell& sequential = *small.at(0);
   const Cell& strided = *small.at(1);
-  execute({&sequential}, [&](const Cell&, std::size_t, const auto& execution) {
-    for (const Comparison& c : compare(execution, *strided.kernels.front())) {
+  execute({&sequential}, [&](const Cell&, std::size_t, const Executions& executions) {
+    for (const Comparison& c : compare(executions, *strided.kernels.front())) {
       INFO(c.counter);
       if (c.counter == "warp_instructions" || c.counter == "global_load_sectors" ||
           c.counter == "l1_tag_wavefronts")
@@ -202,8 +209,8 @@ TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
       wanted.push_back(&cell);
   }
   csv << "key,kernel,counter,simulated,recorded\n";
-  execute(wanted, [&](const Cell& cell, std::size_t k, const auto& execution) {
-    for (const Comparison& c : compare(execution, *cell.kernels[k]))
+  execute(wanted, [&](const Cell& cell, std::size_t k, const Executions& executions) {
+    for (const Comparison& c : compare(executions, *cell.kernels[k]))
       csv << fmt::format("\"{}\",{},{},{},{}\n", cell.row->key, k, c.counter, c.simulated,
                          c.recorded);
     csv.flush();
