@@ -92,8 +92,11 @@ Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
                                   : own_product_of<4>(p, x, targets);
 }
 
-Phase timed_product_phase(const Problem& p) {
-  Phase phase = own_product_phase(p);
+/// Its product, by itself.
+Phase own_product_phase(const Problem& p) {
+  Phase phase = product_phase(work(p));
+  phase.tensor_path = TensorPath::mma_sync;
+  phase.by_library = false;
   const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
   Operands sizes{};
   sizes.rows = part.rows.size();
@@ -439,7 +442,7 @@ Variant product_then_stores() {
   Variant v = with_own_product("product_then_stores", "product_then_copies");
   v.expected_changes = time(Direction::increases, 1.1, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    std::vector<Phase> phases{timed_product_phase(p)};
+    std::vector<Phase> phases{own_product_phase(p)};
     if (is_split_k(p)) {
       phases.push_back(sum_phase(p, LinkUse::loads, least_traffic(p)));
     } else if (is_everywhere(p)) {
@@ -470,10 +473,9 @@ Variant product_then_stores() {
 Variant one_kernel() {
   Variant v = with_own_product("one_kernel", "product_then_stores");
   v.expected_changes = faster_once_very_large(1.05);
-  v.phases = [](const Problem& p, const DeviceSpec&) {
-    std::vector<Phase> phases{sending(timed_product_phase(p), p, 1)};
-    if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
-    return phases;
+  v.phases = [](const Problem& p, const DeviceSpec& device) {
+    const Phase product = own_product_phase(p);
+    return sending_phases(p, product, last_share(product.grid.count(), device.sm_count));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     Steps steps = own_product(p, resident(p, d, part_of(p, d.rank)), to_all(p, d));
@@ -506,13 +508,15 @@ Variant one_kernel_paced() {
     return lacks_shared_memory(device, kPacedSharedBytes);
   };
   v.phases = [](const Problem& p, const DeviceSpec& device) {
-    const double last = last_share(part_of(p, p.gpus - 1), device);
-    const Traffic traffic = sent_tiles(p);
-    std::vector<Phase> phases{
-        sending(own_product_phase(p), p, 1 - last),
-        move_phase("last tiles", LinkUse::stores, {last * traffic.to, last * traffic.from})};
-    if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
-    return phases;
+    const Part part = part_of(p, p.gpus - 1);
+    const PacedPieces pieces = pieces_of(part.rows.size(), part.columns.size(), device);
+    // How long its own blocks take depends on pauses and on each other. Their tiles are multiplied
+    // as one_kernel's are, in turns of all SMs, of which halves take half as long.
+    Phase product = own_product_phase(p);
+    product.kernel_of = "one_kernel";
+    product.kernel_times =
+        turns(pieces) / static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
+    return sending_phases(p, product, last_share(pieces));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     Steps steps = paced_product(p, resident(p, d, part_of(p, d.rank)), to_all(p, d), x.device);

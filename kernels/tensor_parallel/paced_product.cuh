@@ -8,6 +8,7 @@
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/pushed_stores.cuh"
 #include "kernels/common/registers.cuh"
+#include "kernels/tensor_parallel/phases.cuh"
 #include "kernels/tensor_parallel/tile_product.cuh"
 
 namespace gpuexp::tensor_parallel {
@@ -288,14 +289,15 @@ inline PacedPieces pieces_of(std::int64_t rows, std::int64_t columns, const Devi
   return pieces;
 }
 
+/// So many whole tiles a block has to multiply, at most.
+inline double turns(const PacedPieces& pieces) {
+  return pieces.whole() + static_cast<double>(pieces.halves(0)) / kPair;
+}
+
 /// Of the part's results, what blocks send behind all that they multiply.
-inline double last_share(const Part& part, const DeviceSpec& device) {
-  const PacedPieces pieces = pieces_of(part.rows.size(), part.columns.size(), device);
-  if (pieces.tiles() == 0) return 0;
-  const unsigned left = pieces.tiles() % pieces.blocks;
-  const unsigned pairs = pieces.blocks / kPair;
-  const unsigned last = left == 0 ? pieces.blocks : left > pairs ? left - pairs : left;
-  return static_cast<double>(last) / pieces.tiles();
+inline double last_share(const PacedPieces& pieces) {
+  return last_share(pieces.tiles(),
+                    pieces.tiles() % pieces.blocks == 0 ? pieces.blocks : pieces.blocks / kPair);
 }
 
 inline Steps paced_product(const Problem& p, const Operands& x, const Targets& targets,

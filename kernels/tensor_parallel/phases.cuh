@@ -97,26 +97,27 @@ inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& devi
   return phases;
 }
 
-/// By a kernel of one's own.
-inline Phase own_product_phase(const Problem& p) {
-  Phase phase = product_phase(work(p));
-  phase.tensor_path = TensorPath::mma_sync;
-  phase.by_library = false;
-  return phase;
+/// Of so many tiles, of which so many are done at one time, the share that is done last.
+inline double last_share(std::int64_t tiles, std::int64_t at_once) {
+  if (tiles == 0) return 0;
+  const std::int64_t last = (tiles - 1) % at_once + 1;
+  return static_cast<double>(last) / static_cast<double>(tiles);
 }
 
-/// What kernels store to peers that do it with each tile.
-inline Traffic sent_tiles(const Problem& p) {
-  return is_split_k(p) ? scattered(p) : gathered(p);
-}
-
-/// That share of it while it multiplies.
-inline Phase sending(Phase product, const Problem& p, double share) {
+/// A kernel that stores tiles to peers when they are done: that share of them behind all that it
+/// multiplies, the others meanwhile.
+inline std::vector<Phase> sending_phases(const Problem& p, Phase product, double last_share) {
+  const Traffic sent = is_split_k(p) ? scattered(p) : gathered(p);
   product.by = LinkUse::stores;
-  product.link_bytes = share * sent_tiles(p).most();
+  product.link_bytes = (1 - last_share) * sent.most();
   product.both_ways = true;
-  product.memory_bytes += sent_tiles(p).from;
-  return product;
+  product.memory_bytes += (1 - last_share) * sent.from;
+  std::vector<Phase> phases{std::move(product)};
+  if (sent.most() > 0)
+    phases.push_back(
+        move_phase("last tiles", LinkUse::stores, {last_share * sent.to, last_share * sent.from}));
+  if (is_split_k(p)) phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
+  return phases;
 }
 
 }  // namespace gpuexp::tensor_parallel

@@ -46,11 +46,13 @@ struct Phase {
   /// `operations`. One that waits for other ranks is executed as if they were ahead
   /// (Buffer::told_from) and their memory its own GPU's.
   const void* kernel = nullptr;
+  std::string kernel_of = {};  ///< the variant whose launch has it; empty: this one's
+  double kernel_times = 1;     ///< so many times as long, where this one has more turns or fewer
   Extent grid = {};
   std::optional<double> kernel_us = {};  ///< that time, once it is found
   double kernel_latency_us = 0;  ///< of it, what no resource is busy for: latencies, one by one
-  double sm_share = 1;  ///< of the SMs, that it holds while it runs; copies hold none
-  int stream = 0;       ///< Step::stream
+  double sm_share = 1;           ///< of the SMs, that it holds while it runs; copies hold none
+  int stream = 0;                ///< Step::stream
   std::vector<std::size_t> after = {};  ///< places of earlier phases that it waits for
 };
 

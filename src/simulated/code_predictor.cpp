@@ -200,24 +200,27 @@ class CodePredictor::Impl {
 
   static void find_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
     if (!kernel) return;
-    phase.kernel_us = kernel->time_us;
+    phase.kernel_us = phase.kernel_times * kernel->time_us;
     double busiest_us = 0;
     for (const auto& [resource, alone_us] : kernel->alone_us)
       busiest_us = std::max(busiest_us, alone_us);
-    phase.kernel_latency_us = std::max(0.0, kernel->time_us - busiest_us);
+    phase.kernel_latency_us = phase.kernel_times * std::max(0.0, kernel->time_us - busiest_us);
   }
 
   /// Of the phase's kernel by itself; none where its code does not say.
   std::optional<KernelCodeTime> kernel_time(const Problem& problem, const Cell& cell,
                                             const Phase& phase, Timed& timed,
                                             sim::Simulator& simulator) const {
+    const Family& family = *plan_.experiment(*problem.group).family;
+    const Variant* const variant =
+        phase.kernel_of.empty() ? cell.variant : family.find(phase.kernel_of);
     const auto [known, is_new] = timed.kernels.try_emplace(
-        {cell.variant, cell.mode, phase.kernel, phase.grid.x, phase.grid.y, phase.grid.z});
+        {variant, cell.mode, phase.kernel, phase.grid.x, phase.grid.y, phase.grid.z});
     if (!is_new) return known->second;
     try {
       make_host(problem, timed, simulator);
-      const LaunchToTime launch = kernel_to_time(*timed.host, *cell.variant, phase.kernel,
-                                                 phase.grid, simulator, plan_.device, kernels_);
+      const LaunchToTime launch = kernel_to_time(*timed.host, *variant, phase.kernel, phase.grid,
+                                                 simulator, plan_.device, kernels_);
       const CodeTime time = predict_from_code(launch, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings);
       if (time.refusal.empty()) known->second = time.kernels.front();

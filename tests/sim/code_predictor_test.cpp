@@ -233,11 +233,13 @@ TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by th
   const Planned planned(R"({
     "name": "products", "seed": 3,
     "experiments": [
-      {"name": "shared", "family": "tensor_parallel", "variants": ["product_then_stores"],
+      {"name": "shared", "family": "tensor_parallel",
+       "variants": ["product_then_stores", "one_kernel_paced"],
        "axes": {"m": [1024], "n": [1024], "k": [1024], "split": ["rows"], "result": ["parts"],
                 "gpus": [2]},
        "modes": ["warm"]}]})");
-  const Prediction prediction = planned.predictions().at("product_then_stores/warm");
+  const auto predictions = planned.predictions();
+  const Prediction& prediction = predictions.at("product_then_stores/warm");
   INFO(prediction.why_no_time);
   REQUIRE(prediction.time_us);
   CHECK(prediction.time_from == "phases");
@@ -251,6 +253,13 @@ TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by th
       phase_time(phases, Mode::warm, planned.plan.device, planned.plan.ceiling_source.ceilings)
           .total_us;
   CHECK(*prediction.time_us > 1.1 * by_rate_us);
+  // Timed by the kernel of another variant. 16 tiles of 132 blocks are all halved by pairs.
+  const Variant& paced = *Registry::global().find("tensor_parallel")->find("one_kernel_paced");
+  CHECK(paced.phases(problem.get(), planned.plan.device).front().kernel_times == 0.5);
+  const auto paced_us = predictions.at("one_kernel_paced/warm").time_us;
+  REQUIRE(paced_us);
+  CHECK(*paced_us > 0.5 * *prediction.time_us);
+  CHECK(*paced_us < 0.7 * *prediction.time_us);
 }
 
 TEST_CASE("kernels that wait for other ranks are timed as if those were ahead", "[predictor]") {
