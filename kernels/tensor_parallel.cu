@@ -511,9 +511,10 @@ Variant one_kernel_paced() {
     const Part part = part_of(p, p.gpus - 1);
     const PacedPieces pieces = pieces_of(part.rows.size(), part.columns.size(), device);
     // How long its own blocks take depends on pauses and on each other. Their tiles are multiplied
-    // as one_kernel's are, in turns of all SMs, of which halves take half as long.
+    // as those of a kernel that stores them once, in turns of all SMs, of which halves take half as
+    // long.
     Phase product = own_product_phase(p);
-    product.kernel_of = "one_kernel";
+    product.kernel_of = "product_then_stores";
     product.kernel_times =
         turns(pieces) / static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
     return sending_phases(p, product, last_share(pieces));
