@@ -306,10 +306,13 @@ TEST_CASE("every variant's code has a predicted time, but those that are listed"
         if (variant.is_vendor || found.count(name) > 0) continue;
         if (!runs_on(device(), family, variant, problem.get())) continue;
         if (variant.phases) {
-          const PhaseTime time = phase_time(variant.phases(problem.get(), device()), Mode::cold,
-                                            device(), recorded_ceilings().ceilings);
+          const std::vector<Phase> phases = variant.phases(problem.get(), device());
+          const PhaseTime time =
+              phase_time(phases, Mode::cold, device(), recorded_ceilings().ceilings);
           found[name] = time.refusal;
           INFO(name);
+          for (const Phase& phase : phases)
+            CHECK((phase.kernel_of.empty() || family.find(phase.kernel_of)));
           if (time.refusal.empty()) CHECK(time.total_us > 0);
           continue;
         }
