@@ -309,18 +309,24 @@ std::optional<std::string> too_long(const Problem& p, const DeviceSpec& device) 
   return std::nullopt;
 }
 
-std::int64_t low_latency_blocks(const Problem& p, const DeviceSpec& device) {
-  return std::min<std::int64_t>(ceil_div(p.n * element_bytes(p), kUnitBytes * kSmallBlock),
-                                2 * device.sm_count);
+std::int64_t units_of(const Problem& p) {
+  return ceil_div(p.n * element_bytes(p), kUnitBytes);
+}
+
+Shape low_latency_shape(const Problem& p, const DeviceSpec& device) {
+  const int warps = 8 * device.sm_count;  // all of them run at once
+  const bool has_a_thread_each = units_of(p) <= kWarpBlock * std::min(warps, kMostSignalBlocks);
+  Shape shape;
+  shape.block = {has_a_thread_each ? kWarpBlock : kSmallBlock, 1, 1};
+  shape.grid = {std::min(ceil_div(units_of(p), shape.block.x), warps * kWarpBlock / shape.block.x),
+                1, 1};
+  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
+  return shape;
 }
 
 template <class T>
 Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x) {
-  Shape shape;
-  shape.block = {kSmallBlock, 1, 1};
-  shape.grid = {low_latency_blocks(p, x.device), 1, 1};
-  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  const auto units = static_cast<int>(ceil_div(p.n * element_bytes(p), kUnitBytes));
+  const auto units = static_cast<int>(units_of(p));
   LowLatency<T> vectors{static_cast<const T*>(taken(p, d).of[d.rank]),
                         static_cast<T*>(d.y.of[d.rank]),
                         static_cast<int>(p.n),
@@ -330,7 +336,7 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
   for (int r = 0; r < p.gpus; ++r)
     vectors.into.of[r] = reinterpret_cast<Flagged*>(d.inbox.of[r]) + d.rank * units;
   const auto kernel = for_ranks(p.gpus, [](auto ranks) { return &low_latency_kernel<T, ranks()>; });
-  return launch(kernel, shape, vectors, peers_of(p, d, x));
+  return launch(kernel, low_latency_shape(p, x.device), vectors, peers_of(p, d, x));
 }
 
 Variant low_latency() {
@@ -347,8 +353,8 @@ Variant low_latency() {
                                 kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
     // One pass of the grid after another waits for what it brought over.
-    phase.signals =
-        static_cast<int>(ceil_div(bytes, kUnitBytes * kSmallBlock * low_latency_blocks(p, device)));
+    const Shape shape = low_latency_shape(p, device);
+    phase.signals = static_cast<int>(ceil_div(units_of(p), shape.block.x * shape.grid.x));
     phase.memory_loads = 2 * phase.signals;
     phase.link_loads = 0;
     return std::vector<Phase>{phase};

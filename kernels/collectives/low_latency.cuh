@@ -38,7 +38,9 @@ __device__ inline Flagged load_flagged(const Flagged* from) {
   return f;
 }
 
-// Blocks are small, so that they start soon, and there are many.
+// Blocks are small, so that they start soon, and there are many: of one warp, which waits for its
+// own data alone, as long as so many give each unit a thread of its own.
+constexpr int kWarpBlock = 32;
 constexpr int kSmallBlock = 128;
 
 // A word is an element of fp32, or two of bf16, of which a vector's last may lack one.
@@ -103,8 +105,9 @@ struct LowLatency {
 template <class T, int kRanks>
 __global__ void __launch_bounds__(kSmallBlock)
     low_latency_kernel(const LowLatency<T> vectors, const RankPeers peers) {
-  const int stride = static_cast<int>(gridDim.x) * kSmallBlock;
-  int i = static_cast<int>(blockIdx.x) * kSmallBlock + static_cast<int>(threadIdx.x);
+  const int block = static_cast<int>(blockDim.x);
+  const int stride = static_cast<int>(gridDim.x) * block;
+  int i = static_cast<int>(blockIdx.x) * block + static_cast<int>(threadIdx.x);
   Flagged own{};
   const auto load_own = [&] {
 #pragma unroll
