@@ -335,8 +335,12 @@ Steps low_latency_steps(const Problem& p, const Data& d, const LaunchContext& x)
                         reinterpret_cast<const Flagged*>(d.inbox.of[d.rank])};
   for (int r = 0; r < p.gpus; ++r)
     vectors.into.of[r] = reinterpret_cast<Flagged*>(d.inbox.of[r]) + d.rank * units;
-  const auto kernel = for_ranks(p.gpus, [](auto ranks) { return &low_latency_kernel<T, ranks()>; });
-  return launch(kernel, low_latency_shape(p, x.device), vectors, peers_of(p, d, x));
+  const Shape shape = low_latency_shape(p, x.device);
+  const auto kernel = for_ranks(p.gpus, [&shape](auto ranks) {
+    return shape.block.x == kWarpBlock ? &low_latency_kernel<T, ranks(), kWarpBlock>
+                                       : &low_latency_kernel<T, ranks(), kSmallBlock>;
+  });
+  return launch(kernel, shape, vectors, peers_of(p, d, x));
 }
 
 Variant low_latency() {

@@ -38,8 +38,8 @@ __device__ inline Flagged load_flagged(const Flagged* from) {
   return f;
 }
 
-// Blocks are small, so that they start soon, and there are many: of one warp, which waits for its
-// own data alone, as long as so many give each unit a thread of its own.
+// Blocks are small, so that they start soon, and there are many: of one warp, which needs no
+// barrier where the compiler knows it, as long as so many give each unit a thread of its own.
 constexpr int kWarpBlock = 32;
 constexpr int kSmallBlock = 128;
 
@@ -102,12 +102,11 @@ struct LowLatency {
 // The own vector comes by way of the own inbox, too: no rank is a case of its own. Between the
 // begin and the first store stands little but what a store needs: before data are on their way,
 // each instruction is part of the latency.
-template <class T, int kRanks>
-__global__ void __launch_bounds__(kSmallBlock)
+template <class T, int kRanks, int kBlock>
+__global__ void __launch_bounds__(kBlock)
     low_latency_kernel(const LowLatency<T> vectors, const RankPeers peers) {
-  const int block = static_cast<int>(blockDim.x);
-  const int stride = static_cast<int>(gridDim.x) * block;
-  int i = static_cast<int>(blockIdx.x) * block + static_cast<int>(threadIdx.x);
+  const int stride = static_cast<int>(gridDim.x) * kBlock;
+  int i = static_cast<int>(blockIdx.x) * kBlock + static_cast<int>(threadIdx.x);
   Flagged own{};
   const auto load_own = [&] {
 #pragma unroll
