@@ -27,6 +27,7 @@ from requirements import skip
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "slurm" / "shards.sbatch"
+RANKS_SCRIPT = ROOT / "scripts" / "slurm" / "ranks.sbatch"
 GPUEXP = sys.argv.pop(1)
 NODES = ("node1", "node2")
 SHARDS = 4
@@ -253,6 +254,26 @@ class Slurm(unittest.TestCase):
             script.write_text(f"#!/bin/sh\nexec {' '.join(command)} {self.folder}/script --rank-timeout 5\n")
             cluster.call("sbatch", "-N2", "-n2", f"--output={self.folder}/script.out", str(script))
             cluster.wait_for("the script", lambda: (self.folder / "script" / "results.json").exists(), 40)
+
+    def test_ranks_of_a_batch_job_are_one_run(self):
+        with Cluster(self.folder) as cluster:
+            cluster.environment.update(GPUEXP_JOB_DIR=str(self.folder / "jobs"), RESULTS=str(self.folder / "ranks"))
+            submit = ["sbatch", "-N2", "-n2", f"--output={self.folder}/ranks.out", f"--chdir={ROOT}", str(RANKS_SCRIPT)]
+            simulated = ["--simulate", "h200", "--blocks", "2"]
+            cluster.call(*submit, str(self.config), *simulated)
+            results = self.folder / "ranks" / "results.json"
+            cluster.wait_for("the job", lambda: results.exists() and not cluster.call("squeue", "--noheader"), 60)
+            self.assertEqual(len(json.loads(results.read_text())["rows"]), 72, cluster.logs())
+            before = results.stat().st_mtime_ns
+            cluster.call(*submit, "--resume", str(self.folder / "ranks"), *simulated)
+            cluster.wait_for("the resumed job", lambda: results.stat().st_mtime_ns > before and not cluster.call("squeue", "--noheader"), 60)
+            self.assertEqual(len(json.loads(results.read_text())["rows"]), 72, cluster.logs())
+
+    def test_ranks_outside_a_job_are_refused(self):
+        environment = {name: value for name, value in os.environ.items() if name != "SLURM_JOB_ID"}
+        done = subprocess.run([RANKS_SCRIPT, "collectives"], capture_output=True, text=True, check=False, env=environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("submit it by: sbatch", done.stderr)
 
     def srun(self, cluster, words, code):
         done = subprocess.run(["srun", *words], capture_output=True, text=True, check=False, timeout=60, env=cluster.environment)
