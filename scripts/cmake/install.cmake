@@ -14,7 +14,7 @@ install(FILES README.md DESTINATION "${_gpuexp_share}")
 install(PROGRAMS scripts/quickstart.sh scripts/plot.py scripts/plot_access.py scripts/plot_drift.py
                  scripts/plot_roofline.py scripts/compare_gpus.py scripts/prediction_errors.py scripts/bench_pytorch.py
         DESTINATION "${_gpuexp_share}/scripts")
-install(PROGRAMS scripts/slurm/shards.sbatch DESTINATION "${_gpuexp_share}/scripts/slurm")
+install(PROGRAMS scripts/slurm/ranks.sbatch scripts/slurm/shards.sbatch DESTINATION "${_gpuexp_share}/scripts/slurm")
 install(FILES scripts/setup.sh DESTINATION "${_gpuexp_share}/scripts")
 install(DIRECTORY scripts/plotting scripts/pytorch DESTINATION "${_gpuexp_share}/scripts" PATTERN __pycache__ EXCLUDE)
 
