@@ -113,23 +113,6 @@ int type_of(DataType type) {
   return type == DataType::bf16 ? kBfloat16 : kFloat32;
 }
 
-std::string hex(const UniqueId& id) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : id.internal) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
-}
-
-UniqueId unique_id_from(const std::string& text) {
-  UniqueId id{};
-  for (std::size_t i = 0; i < sizeof id.internal; ++i)
-    id.internal[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  return id;
-}
-
 /// A communicator of a group of ranks, for buffers of one kind: NCCL knows what is registered by
 /// its address, and would take it for registered in calls that are to show the other case.
 class Group {
@@ -138,7 +121,9 @@ class Group {
       : meeting_(peers.exchange().place().meeting), buffers_(buffers) {
     UniqueId id{};
     if (peers.rank() == 0) check(library().api.unique_id(&id), "ncclGetUniqueId");
-    id = unique_id_from(peers.exchange().all_gather(hex(id)).front().text);
+    const std::string of_first =
+        peers.exchange().all_gather({id.internal, sizeof id.internal}).front().text;
+    of_first.copy(id.internal, sizeof id.internal);
     check(library().api.init_rank(&communicator_, peers.ranks(), id, peers.rank()),
           "ncclCommInitRank");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -70,43 +71,91 @@ void check(CUresult result, const std::string& what) {
                     DeviceFault::refused);
 }
 
-CUmemAllocationProp memory_on(int device) {
+CUmemAllocationProp memory_on(int device, PeerHandles handles) {
   CUmemAllocationProp wanted{};
   wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
-  wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  wanted.requestedHandleTypes = handles == PeerHandles::fabric
+                                    ? CU_MEM_HANDLE_TYPE_FABRIC
+                                    : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return wanted;
+}
+
+/// Bytes in whose multiples the driver hands out such memory.
+std::int64_t granularity(const CUmemAllocationProp& wanted) {
+  std::size_t step = 0;
+  check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+        "memory that other GPUs reach (cuMemGetAllocationGranularity)");
+  return static_cast<std::int64_t>(step);
 }
 
 /// A handle to memory, released with this. What is mapped stays.
 class MemoryHandle {
  public:
-  MemoryHandle(std::int64_t bytes, int device) {
-    const CUmemAllocationProp wanted = memory_on(device);
+  MemoryHandle(std::int64_t bytes, int device, PeerHandles handles) {
+    const CUmemAllocationProp wanted = memory_on(device, handles);
     check(driver().create(&handle_, static_cast<std::size_t>(bytes), &wanted, 0),
           fmt::format("{} bytes of memory that other GPUs reach (cuMemCreate)", bytes));
   }
-  MemoryHandle(const OwnedDescriptor& descriptor, int rank) {
-    check(driver().import_handle(
-              &handle_, reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor.get())),
-              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-          fmt::format("the memory of rank {} (cuMemImportFromShareableHandle)", rank));
+  /// Of another rank, whose exported() this is.
+  MemoryHandle(const RankExchange::Told& exported, int rank) {
+    const auto import_as = [&](void* handle, CUmemAllocationHandleType type) {
+      check(driver().import_handle(&handle_, handle, type),
+            fmt::format("the memory of rank {} (cuMemImportFromShareableHandle)", rank));
+    };
+    if (exported.descriptor) {
+      import_as(reinterpret_cast<void*>(static_cast<std::uintptr_t>(exported.descriptor.get())),
+                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+      return;
+    }
+    CUmemFabricHandle handle{};
+    if (exported.text.size() != sizeof handle)
+      throw DeviceError(fmt::format("rank {} shares no memory", rank), DeviceFault::lost);
+    std::memcpy(&handle, exported.text.data(), sizeof handle);
+    import_as(&handle, CU_MEM_HANDLE_TYPE_FABRIC);
   }
   ~MemoryHandle() { driver().release(handle_); }
   MemoryHandle(const MemoryHandle&) = delete;
   MemoryHandle& operator=(const MemoryHandle&) = delete;
 
   CUmemGenericAllocationHandle get() const { return handle_; }
-  OwnedDescriptor exported() const {
-    int descriptor = -1;
-    check(driver().export_handle(&descriptor, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-          "a handle of memory for other GPUs (cuMemExportToShareableHandle)");
-    return OwnedDescriptor(descriptor);
+  /// What other ranks import it by: a descriptor, or the bytes of a fabric handle.
+  RankExchange::Told exported(PeerHandles handles) const {
+    const auto export_to = [&](void* handle, CUmemAllocationHandleType type) {
+      check(driver().export_handle(handle, handle_, type, 0),
+            "a handle of memory for other GPUs (cuMemExportToShareableHandle)");
+    };
+    if (handles == PeerHandles::descriptors) {
+      int descriptor = -1;
+      export_to(&descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+      return {"", OwnedDescriptor(descriptor)};
+    }
+    CUmemFabricHandle handle{};
+    export_to(&handle, CU_MEM_HANDLE_TYPE_FABRIC);
+    return {std::string(reinterpret_cast<const char*>(&handle), sizeof handle), OwnedDescriptor()};
   }
 
  private:
   CUmemGenericAllocationHandle handle_ = 0;
 };
+
+// The attribute CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED does not say: H200s have it where
+// cuMemCreate refuses such memory for want of an IMEX channel.
+bool grants_fabric_handles(int device) {
+  const CUmemAllocationProp wanted = memory_on(device, PeerHandles::fabric);
+  std::size_t step = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  if (driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+      driver().create(&handle, step, &wanted, 0) != CUDA_SUCCESS)
+    return false;
+  driver().release(handle);
+  return true;
+}
+
+PeerHandles handles_of_all(int device, RankExchange& ranks) {
+  return ranks.is_any(!grants_fabric_handles(device)) ? PeerHandles::descriptors
+                                                      : PeerHandles::fabric;
+}
 
 unsigned char* mapped(const MemoryHandle& memory, std::int64_t bytes, int device, int rank) {
   const auto size = static_cast<std::size_t>(bytes);
@@ -127,27 +176,27 @@ unsigned char* mapped(const MemoryHandle& memory, std::int64_t bytes, int device
 
 }  // namespace
 
-PeerMemory::PeerMemory(std::int64_t bytes, int device, RankExchange& ranks) {
-  const CUmemAllocationProp wanted = memory_on(device);
-  std::size_t step = 0;
-  check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
-        "memory that other GPUs reach (cuMemGetAllocationGranularity)");
-  bytes_ = ceil_div(std::max<std::int64_t>(bytes, 1), static_cast<std::int64_t>(step)) *
-           static_cast<std::int64_t>(step);
-  const MemoryHandle own(bytes_, device);
+PeerMemory::PeerMemory(std::int64_t bytes, int device, PeerHandles handles, RankExchange& ranks) {
+  const std::int64_t step = granularity(memory_on(device, handles));
+  bytes_ = ceil_div(std::max<std::int64_t>(bytes, 1), step) * step;
+  const std::vector<RankExchange::Told> sizes = ranks.all_gather(std::to_string(bytes_));
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    if (sizes[rank].text != std::to_string(bytes_)) {
+      throw DeviceError(
+          fmt::format("rank {} shares {} bytes, this one {}", rank, sizes[rank].text, bytes_),
+          DeviceFault::lost);
+    }
+  }
+  const MemoryHandle own(bytes_, device, handles);
+  const RankExchange::Told exported = own.exported(handles);
   const std::vector<RankExchange::Told> told =
-      ranks.all_gather(std::to_string(bytes_), own.exported().get());
+      ranks.all_gather(exported.text, exported.descriptor.get());
   try {
     for (int rank = 0; rank < ranks.place().ranks; ++rank) {
-      const RankExchange::Told& of_one = told[static_cast<std::size_t>(rank)];
-      if (of_one.text != std::to_string(bytes_)) {
-        throw DeviceError(
-            fmt::format("rank {} shares {} bytes, this one {}", rank, of_one.text, bytes_),
-            DeviceFault::lost);
-      }
       mapped_.push_back(rank == ranks.place().rank
                             ? mapped(own, bytes_, device, rank)
-                            : mapped(MemoryHandle(of_one.descriptor, rank), bytes_, device, rank));
+                            : mapped(MemoryHandle(told[static_cast<std::size_t>(rank)], rank),
+                                     bytes_, device, rank));
     }
   } catch (...) {
     unmap();
@@ -177,8 +226,12 @@ PeerGroup* PeerGroup::current() {
 }
 
 PeerGroup::PeerGroup(const RankPlace& place, int device)
-    : exchange_(place), device_(device), d_offset_(sizeof(ClockOffset)) {
-  signals_memory_ = std::make_unique<PeerMemory>(sizeof(BarrierSignals), device, exchange_);
+    : exchange_(place),
+      device_(device),
+      handles_(handles_of_all(device, exchange_)),
+      d_offset_(sizeof(ClockOffset)) {
+  signals_memory_ =
+      std::make_unique<PeerMemory>(sizeof(BarrierSignals), device, handles_, exchange_);
   GPUEXP_CUDA(cudaMemset(signals_memory_->of(rank()), 0, sizeof(BarrierSignals)));
   for (int r = 0; r < ranks(); ++r)
     signals_.of[r] = reinterpret_cast<BarrierSignals*>(signals_memory_->of(r));
@@ -205,7 +258,7 @@ std::shared_ptr<PeerMemory> PeerGroup::memory(std::int64_t bytes) {
     memory = std::move(found->second);
     free_.erase(found);
   } else {
-    memory = std::make_unique<PeerMemory>(bytes, device_, exchange_);
+    memory = std::make_unique<PeerMemory>(bytes, device_, handles_, exchange_);
   }
   return {memory.release(), [this](PeerMemory* used) {
             free_.emplace(used->bytes(), std::unique_ptr<PeerMemory>(used));

@@ -16,12 +16,19 @@ namespace gpuexp {
 struct BarrierSignals;
 struct BarrierReport;
 
+/// By what ranks import each other's memory (CUDA Driver API, CUmemAllocationHandleType).
+enum class PeerHandles {
+  descriptors,  ///< POSIX file descriptors: they travel between processes of one host
+  fabric,       ///< bytes that any process of an NVLink domain may import; needs an IMEX channel
+};
+
 /// Memory of equal size on every rank, mapped into this process: its own and that of the others
-/// (CUDA Driver API, virtual memory management; the handles travel as file descriptors). Memory of
-/// cudaMallocAsync, which the rest of the program uses, cannot be shared by CUDA IPC.
+/// (CUDA Driver API, virtual memory management). Memory of cudaMallocAsync, which the rest of the
+/// program uses, cannot be shared by CUDA IPC.
 class PeerMemory {
  public:
-  PeerMemory(std::int64_t bytes, int device, RankExchange& ranks);
+  /// All ranks ask for the same. Throws DeviceError.
+  PeerMemory(std::int64_t bytes, int device, PeerHandles handles, RankExchange& ranks);
   ~PeerMemory();
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
@@ -88,6 +95,7 @@ class PeerGroup {
  private:
   RankExchange exchange_;
   int device_;
+  PeerHandles handles_;  ///< fabric where cuMemCreate grants that to every rank
   std::unique_ptr<PeerMemory> signals_memory_;
   Ranks<BarrierSignals> signals_{};
   BarrierReport* report_ = nullptr;  ///< in host memory that the GPU writes

@@ -45,9 +45,9 @@ class RankExchange {
     std::string text;
     OwnedDescriptor descriptor;
   };
-  /// Of every rank, by rank, once all have told theirs. The text is at most kLongest bytes; the
-  /// descriptor stays the caller's. Throws DeviceError that names a rank which is gone, or has told
-  /// nothing in time.
+  /// Of every rank, by rank, once all have told theirs. The text is at most kLongest bytes, of any
+  /// value; the descriptor stays the caller's. Throws DeviceError that names a rank which is gone,
+  /// or has told nothing in time.
   std::vector<Told> all_gather(const std::string& text, int descriptor = -1);
 
   /// What rank 0 has.

@@ -26,6 +26,12 @@ void on_each(int ranks, const Function& f) {
   }
 }
 
+// What a rank tells may be bytes of any value, such as a handle to memory.
+std::string text_of(int rank) {
+  using namespace std::string_literals;
+  return "rank \0\xff "s + std::to_string(rank);
+}
+
 TEST_CASE("ranks tell each other text and hand each other descriptors") {
   const int ranks = GENERATE(2, 3, 8);
   struct Got {
@@ -47,7 +53,7 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
       const char letter = static_cast<char>('a' + rank);
       if (::write(in.get(), &letter, 1) != 1) return;
     }
-    const auto told = exchange.all_gather("I am " + std::to_string(rank), out.get());
+    const auto told = exchange.all_gather(text_of(rank), out.get());
     const auto& of_next = told[static_cast<std::size_t>((rank + 1) % ranks)];
     Got& own = got[static_cast<std::size_t>(rank)];
     own.text = of_next.text;
@@ -59,7 +65,7 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
   for (int rank = 0; rank < ranks; ++rank) {
     const int next = (rank + 1) % ranks;
     const Got& own = got[static_cast<std::size_t>(rank)];
-    CHECK(own.text == "I am " + std::to_string(next));
+    CHECK(own.text == text_of(next));
     CHECK(own.one_says_so);
     CHECK_FALSE(own.none_says_so);
     CHECK(own.letter == static_cast<char>('a' + next));
