@@ -152,6 +152,7 @@ class MemoryPath {
   /// So many wavefronts will take the data stage from `when` on, until `end` or longer.
   void take_later(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
+  void fill_l1_with_others() { l1_.fill_with_others(); }
   /// Nothing more will be asked for.
   void finish() { catch_up(SectorCache::kAbsent); }
 

@@ -60,6 +60,7 @@ struct Turn {
   ResidentWarp* warp = nullptr;
   double ready_at = 0;           ///< nothing of the warp's own holds up its next instruction
   IssuedTo to = IssuedTo::none;  ///< where that goes
+  double waits_since = 0;        ///< for a turn, among those that cannot be issued when ready
 };
 
 struct ResidentWarp {
@@ -70,6 +71,7 @@ struct ResidentWarp {
   double free_from = 0;                    ///< the stall of its last instruction has ended
   Turn* turn = nullptr;                    ///< at its scheduler
   double waits_from = 0;                   ///< the clock behind its last instruction
+  double goes_on_since = 0;                ///< when the last result or barrier came it waited for
   std::uint32_t next = 0;
   WarpState waits_in = WarpState::wait;  ///< from free_from until it is ready
   bool at_barrier = false;

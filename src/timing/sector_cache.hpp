@@ -6,21 +6,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace gpuexp {
 
-/// Lines of four sectors in sets of eight, of which the one that was used longest ago makes way.
+/// Lines of four sectors in sets of sixteen, of which any makes way but those that were used just
+/// now. What an H100 and an H200 do is not documented; this comes to how often they lose lines that
+/// wait for their second use among so many others (docs/counters.md, What makes way in L1).
 class SectorCache {
  public:
   explicit SectorCache(std::int64_t bytes)
       : sets_(static_cast<std::size_t>(bytes / (kLineBytes * std::int64_t{kWays}))) {}
 
+  /// All its lines are others', as a launch leaves it that has run for long.
+  void fill_with_others() {
+    uses_ += kSafeUses + 1;
+    for (Set& set : sets_)
+      set.used.fill(uses_ - kSafeUses);
+  }
+
   /// When the sector is there; empty of it: never, and the caller asks for it.
   static constexpr double kAbsent = std::numeric_limits<double>::infinity();
   double find(std::uint64_t sector) {
     if (!has_line(sector)) return kAbsent;
-    last_.set->used[last_.way] = ++uses_;
+    use_last();
     return last_.set->there[last_.way][sector % kSectors];
   }
 
@@ -45,31 +55,51 @@ class SectorCache {
     if (sets_.empty()) return;
     if (!has_line(sector)) {
       Set& set = set_of(sector / kSectors);
-      const auto oldest = std::min_element(set.used.begin(), set.used.end());
-      last_ = {&set, static_cast<std::size_t>(oldest - set.used.begin())};
+      last_ = {&set, way_for_new(set)};
       set.numbers[last_.way] = sector / kSectors;
       set.there[last_.way].fill(kAbsent);
     }
-    last_.set->used[last_.way] = ++uses_;
+    use_last();
     last_.set->there[last_.way][sector % kSectors] = when;
   }
 
  private:
   static constexpr std::int64_t kLineBytes = 128;
-  static constexpr std::size_t kWays = 8;  // not documented
+  static constexpr std::size_t kWays = 16;
+  static constexpr std::uint64_t kSafeUses = 128;  // of lines, one after the other
   static constexpr std::uint64_t kSectors = 4;
 
   struct Set {
     Set() { numbers.fill(~std::uint64_t{0}); }
 
-    std::array<std::uint64_t, kWays> numbers;  ///< of lines; they fill a cache line of the host
-    std::array<std::uint64_t, kWays> used{};
+    std::array<std::uint64_t, kWays> numbers;  ///< of lines
+    std::array<std::uint64_t, kWays> used{};   ///< when, in uses of lines; 0: the way is free
     std::array<std::array<double, kSectors>, kWays> there{};
   };
   struct Place {
     Set* set = nullptr;
     std::size_t way = 0;
   };
+
+  // Sectors of a line follow each other, and are one use of it.
+  void use_last() {
+    std::uint64_t& used = last_.set->used[last_.way];
+    if (used != uses_) used = ++uses_;
+  }
+
+  // A free one, else one that may make way, else the one that was used longest ago.
+  std::size_t way_for_new(const Set& set) {
+    std::array<std::size_t, kWays> may;
+    std::size_t count = 0;
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if (set.used[way] == 0) return way;
+      may[count] = way;
+      count += set.used[way] + kSafeUses <= uses_;
+    }
+    if (count > 0) return may[draw_() % count];
+    const auto oldest = std::min_element(set.used.begin(), set.used.end());
+    return static_cast<std::size_t>(oldest - set.used.begin());
+  }
 
   // Folded, so that rows of a matrix whose pitch is a power of two do not share sets. Where buffers
   // begin differs from run to run, by multiples of 8 GiB (simulated/host_memory): what lies beyond
@@ -80,11 +110,13 @@ class SectorCache {
     const auto sets = static_cast<std::uint32_t>(sets_.size());
     const auto within = static_cast<std::uint32_t>(line % kLinesOf2MiB);
     const auto before = static_cast<std::uint32_t>(line % kLinesOf8GiB / kLinesOf2MiB);
-    return sets_[((within ^ within / sets) + before + before / sets) % sets];
+    const std::uint32_t row = within / sets;
+    return sets_[((within ^ row ^ row / sets) + before + before / sets) % sets];
   }
 
   std::vector<Set> sets_;
-  std::uint64_t uses_ = 0;
+  std::uint64_t uses_ = 1;  // since a way that is free has 0
+  std::minstd_rand draw_;
   Place last_;  ///< of the line that was found last: sectors of a warp follow each other
 };
 

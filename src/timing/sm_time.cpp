@@ -92,6 +92,11 @@ SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmF
   for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
     sms_.push_back(
         std::make_unique<Sm>(figures, asked_for_, blocks.draws + static_cast<std::uint64_t>(i)));
+  // The waves that are executed stand for those behind them.
+  if (blocks.count > kMostWaves * blocks.resident) {
+    for (const auto& sm : sms_)
+      sm->memory.fill_l1_with_others();
+  }
 }
 
 SmTime SmRun::run() {
@@ -219,7 +224,7 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     w->place = cluster.place * warps + warp->index;
     const std::size_t group = warp->index / WarpgroupProducts::kWarps;
     if (group < block.products.size()) w->warpgroup = &block.products[group];
-    w->free_from = w->waits_from = when;
+    w->free_from = w->waits_from = w->goes_on_since = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
     scheduler.add({w.get()});
     scheduler.is_changed = true;

@@ -31,6 +31,7 @@ std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) {
 
 // Of the warps whose next instruction can be issued first; the last one where it can stay, else the
 // one that is ready longest: all of a block get on alike, as the waits at barriers of an H200 show.
+// Of those that have had to wait for their pipe or queue, the one that waits longest.
 void choose(Scheduler& scheduler) {
   scheduler.is_changed = false;
   const std::array<double, kIssuedTo> from = could_issue_to(scheduler);
@@ -49,9 +50,11 @@ void choose(Scheduler& scheduler) {
   Key first = ~Key{0};
   const Turn* chosen = nullptr;
   for (const Turn& turn : scheduler.turns) {
+    const double when = could_issue(turn);
+    const double since = when > turn.ready_at ? turn.waits_since : turn.ready_at;
     const std::uint64_t rank =
-        turn.warp == scheduler.last ? 0 : 1 + std::bit_cast<std::uint64_t>(turn.ready_at);
-    const Key key = Key{std::bit_cast<std::uint64_t>(could_issue(turn))} << 64 | rank;
+        turn.warp == scheduler.last ? 0 : 1 + std::bit_cast<std::uint64_t>(since);
+    const Key key = Key{std::bit_cast<std::uint64_t>(when)} << 64 | rank;
     chosen = key < first ? &turn : chosen;
     first = key < first ? key : first;
   }

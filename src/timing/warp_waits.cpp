@@ -55,6 +55,10 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     warp.awaits_products = !done;
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
+  if (turn.ready_at > warp.free_from) warp.goes_on_since = turn.ready_at;
+  // On an H200 loads in a row are issued one warp's behind another's (docs/prediction.md, Who goes
+  // first).
+  turn.waits_since = op.kind == Kind::global ? warp.goes_on_since : turn.ready_at;
   if (warp.awaits_products)
     turn.ready_at = kNever;
   else
@@ -64,6 +68,7 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
 void WarpWaits::hold(ResidentWarp& warp, double until, WarpState state) {
   const double from = warp.free_from;
   warp.free_from = std::max(from, until);
+  if (until > from) warp.goes_on_since = until;
   find_ready(warp);
   places_[warp.next][state] += warp.free_from - from;
   warp.waits_from += warp.free_from - from;

@@ -96,7 +96,7 @@ class TimedRun {
 
   const sim::Program& program() const { return program_; }
 
-  /// Where a buffer of 8 KiB lies that begins a line.
+  /// Where a buffer of 64 KiB lies that begins a line.
   static std::uint64_t buffer() { return reinterpret_cast<std::uint64_t>(data_.data()); }
   /// Puts its address into R2 and R3.
   static std::string address() {
@@ -106,7 +106,7 @@ class TimedRun {
   }
 
  private:
-  alignas(128) static inline std::array<std::uint32_t, 2048> data_{};
+  alignas(128) static inline std::array<std::uint32_t, 16384> data_{};
   std::string text_;
   sim::Program program_;
   sim::GlobalMemory memory_;

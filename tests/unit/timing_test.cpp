@@ -1,8 +1,13 @@
 // How long machine code takes on an SM: what the encoding of instructions says of their issue,
 // pipes, scoreboards, barriers, and the memory path.
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <numeric>
+#include <queue>
+#include <random>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -140,13 +145,13 @@ TEST_CASE("what a warp spills is in L1 as long as that has room for it", "[timin
   const SmTime kept = time_of(16, 128 * 1024);
   CHECK(kept.l2_reads == 0);
   CHECK(kept.l2_writes == 0);
-  const SmTime lost = time_of(16, 1024);  // eight lines
+  const SmTime lost = time_of(32, 2048);  // sixteen lines
   CHECK(lost.l2_reads == 4);              // sectors of a line, which L1 had written there
   CHECK(lost.l2_writes == 4);
   CHECK(lost.clocks > kept.clocks + 150);
   // Each warp has lines of its own.
-  CHECK(time_of(4, 1024, 1).l2_reads == 0);
-  CHECK(time_of(4, 1024, 4).l2_reads > 0);
+  CHECK(time_of(8, 2048, 1).l2_reads == 0);
+  CHECK(time_of(8, 2048, 4).l2_reads > 0);
 }
 
 TEST_CASE("the spread of latencies is the recorded one, around its mean", "[timing]") {
@@ -298,6 +303,102 @@ TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
   SectorCache none(0);
   none.put(8, 5);
   CHECK(none.find(8) == SectorCache::kAbsent);
+}
+
+// Blocks of eight warps on one of 132 SMs, in a loop over the grid: each warp touches four lines,
+// waits for 12800 clocks, and touches them again.
+double second_uses_that_hit(int warps) {
+  constexpr std::uint64_t kSectorsOfLine = 4;
+  constexpr std::uint64_t kLinesOfWarp = 4;
+  constexpr std::uint64_t kWarpsOfBlock = 8;
+  constexpr std::uint64_t kSms = 132;
+  struct Turn {
+    double when;
+    std::uint64_t warp;
+    std::uint64_t count;  // of its turns before
+    bool operator<(const Turn& other) const { return when > other.when; }
+  };
+  SectorCache cache(229 * 1024);
+  cache.fill_with_others();
+  std::mt19937 draw(1);
+  const auto clocks = [&draw](double most) { return most * static_cast<double>(draw()) / 0x1p32; };
+  std::priority_queue<Turn> turns;
+  for (int warp = 0; warp < warps; ++warp)
+    turns.push({clocks(14'000), static_cast<std::uint64_t>(warp), 0});
+  int uses = 0;
+  int hits = 0;
+  while (uses < 200'000) {
+    const auto [when, warp, count] = turns.top();
+    turns.pop();
+    const bool is_second = count % 2 == 1;
+    const std::uint64_t in_grid =
+        warp / kWarpsOfBlock * kSms * kWarpsOfBlock + warp % kWarpsOfBlock;
+    const std::uint64_t first =
+        (count / 2 * kSms * static_cast<std::uint64_t>(warps) + in_grid) * kLinesOfWarp;
+    for (std::uint64_t i = 0; i < kLinesOfWarp; ++i) {
+      uses += is_second;
+      hits += is_second && cache.has_line((first + i) * kSectorsOfLine);
+      cache.put((first + i) * kSectorsOfLine, 0);
+    }
+    turns.push({when + (is_second ? 30 : 12'800 + 800 + clocks(400)), warp, count + 1});
+  }
+  return 100.0 * hits / uses;
+}
+
+TEST_CASE("L1 loses as many lines that wait for a second use as an H200 does", "[timing]") {
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/l1_second_access.csv");
+  std::string text;
+  std::getline(file, text);
+  REQUIRE(text ==
+          "from,warps_per_sm,clocks_until_second_access,second_load_hits_pct,store_hits_pct");
+  int compared = 0;
+  while (std::getline(file, text)) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    std::istringstream fields(text);
+    std::string from;
+    int warps = 0;
+    int clocks = 0;
+    double hits_pct = 0;
+    REQUIRE(fields >> from >> warps >> clocks >> hits_pct);
+    if (clocks != 12'800) continue;
+    ++compared;
+    INFO(from << ", " << warps << " warps");
+    CHECK(second_uses_that_hit(warps) == Approx(hits_pct).margin(2));
+  }
+  CHECK(compared == 6);
+}
+
+// 32 warps load eight lines each that no other one touches, one after the other, and then again.
+double second_loads_that_hit(bool after_data) {
+  constexpr unsigned kWarps = 32;
+  constexpr int kLoads = 8;
+  const auto loads = [](bool waits_first) {
+    std::string code;
+    for (int i = 0; i < kLoads; ++i) {
+      Control control = writes(0, 2);
+      control.stays = false;  // any warp may come between
+      if (waits_first && i == 0) control.waits = 1;
+      code += line(fmt::format("LDG.E R4, desc[UR4][R2.64+{:#x}]", i * kWarps * 128), control);
+    }
+    return code;
+  };
+  const std::string own_line = TimedRun::address() + line("S2R R0, SR_TID.X", stall(12)) +
+                               line("SHF.L.U32 R0, R0, 0x2, RZ", stall(6)) +
+                               line("IADD3 R2, R2, R0, RZ", stall(6));
+  SmFigures f = figures();
+  f.l1_bytes = 16 * 1024;
+  const SmTime time =
+      TimedRun(own_line + loads(false) + loads(after_data) + kExit, kWarps * sim::kLanes).time(f);
+  SectorLookups second;
+  for (std::size_t place = time.lookups.size() - 1 - kLoads; place < time.lookups.size(); ++place)
+    second += time.lookups[place];
+  return second.hits / second.all;
+}
+
+TEST_CASE("loads in a row are issued one warp's behind another's", "[timing]") {
+  // Though twice as many lines are under way as L1 has.
+  CHECK(second_loads_that_hit(false) > 0.97);
+  CHECK(second_loads_that_hit(true) < 0.7);
 }
 
 TEST_CASE("a warp's lines all stay in L1, however far they lie apart", "[timing]") {
