@@ -17,7 +17,10 @@ namespace gpuexp {
 class SectorCache {
  public:
   explicit SectorCache(std::int64_t bytes)
-      : sets_(static_cast<std::size_t>(bytes / (kLineBytes * std::int64_t{kWays}))) {}
+      : sets_(static_cast<std::size_t>(bytes / (kLineBytes * std::int64_t{kWays}))) {
+    constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+    if (!sets_.empty()) reciprocal_ = (kOne - 1) / sets_.size() + 1;
+  }
 
   /// All its lines are others', as a launch leaves it that has run for long.
   void fill_with_others() {
@@ -41,10 +44,14 @@ class SectorCache {
     if (sets_.empty()) return false;
     const std::uint64_t number = sector / kSectors;
     if (last_.set && last_.set->numbers[last_.way] == number) return true;
-    Set& set = set_of(number);
-    const auto found = std::find(set.numbers.begin(), set.numbers.end(), number);
-    if (found == set.numbers.end()) return false;
-    last_ = {&set, static_cast<std::size_t>(found - set.numbers.begin())};
+    Place& known = known_[number % kKnown];
+    if (!known.set || known.set->numbers[known.way] != number) {
+      Set& set = set_of(number);
+      const auto found = std::find(set.numbers.begin(), set.numbers.end(), number);
+      if (found == set.numbers.end()) return false;
+      known = {&set, static_cast<std::size_t>(found - set.numbers.begin())};
+    }
+    last_ = known;
     return true;
   }
 
@@ -68,6 +75,7 @@ class SectorCache {
   static constexpr std::size_t kWays = 16;
   static constexpr std::uint64_t kSafeUses = 128;  // of lines, one after the other
   static constexpr std::uint64_t kSectors = 4;
+  static constexpr std::size_t kKnown = 1024;
 
   struct Set {
     Set() { numbers.fill(~std::uint64_t{0}); }
@@ -107,16 +115,24 @@ class SectorCache {
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;
-    const auto sets = static_cast<std::uint32_t>(sets_.size());
     const auto within = static_cast<std::uint32_t>(line % kLinesOf2MiB);
     const auto before = static_cast<std::uint32_t>(line % kLinesOf8GiB / kLinesOf2MiB);
-    const std::uint32_t row = within / sets;
-    return sets_[((within ^ row ^ row / sets) + before + before / sets) % sets];
+    const std::uint32_t row = over_sets(within);
+    const std::uint32_t folded = (within ^ row ^ over_sets(row)) + before + over_sets(before);
+    return sets_[folded - over_sets(folded) * sets_.size()];
+  }
+
+  // The quotient, of what is below 2^15 (Granlund and Montgomery, Division by Invariant Integers
+  // using Multiplication, PLDI 1994).
+  std::uint32_t over_sets(std::uint32_t n) const {
+    return static_cast<std::uint32_t>(n * reciprocal_ >> 32);
   }
 
   std::vector<Set> sets_;
-  std::uint64_t uses_ = 1;  // since a way that is free has 0
+  std::uint64_t reciprocal_ = 0;  ///< 2^32 over how many there are, rounded up
+  std::uint64_t uses_ = 1;        // since a way that is free has 0
   std::minstd_rand draw_;
+  std::array<Place, kKnown> known_;  ///< where lines were found: most are still there
   Place last_;  ///< of the line that was found last: sectors of a warp follow each other
 };
 

@@ -396,8 +396,8 @@ double second_loads_that_hit(bool after_data) {
 }
 
 TEST_CASE("loads in a row are issued one warp's behind another's", "[timing]") {
-  // Though twice as many lines are under way as L1 has.
-  CHECK(second_loads_that_hit(false) > 0.97);
+  // Though twice as many lines are under way as L1 has. Before the queue is full, warps take turns.
+  CHECK(second_loads_that_hit(false) > 0.9);
   CHECK(second_loads_that_hit(true) < 0.7);
 }
 
