@@ -118,6 +118,7 @@ void Recorder::uncounted(const Row& row, const std::string& why) {
 }
 
 void Recorder::recovered(const std::string& why) {
+  ++recoveries_[why];
   if (log_) log_->event("recovered: " + why);
 }
 

@@ -34,6 +34,8 @@ class Recorder final : public RunObserver {
   int mismatch_files() const { return mismatch_files_; }
   /// Why hardware counters could not be read, and for how many rows.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
+  /// How often the device was lost and taken anew, by what it was lost by.
+  const std::map<std::string, int>& recoveries() const { return recoveries_; }
   /// Samples of an empty kernel, by mode.
   const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }
   /// Rows go there as they finish.
@@ -80,6 +82,7 @@ class Recorder final : public RunObserver {
   std::filesystem::path mismatches_;  ///< empty where none are saved
   int mismatch_files_ = 0;
   std::map<std::string, int> uncounted_;
+  std::map<std::string, int> recoveries_;
   std::map<Mode, std::vector<double>> floors_us_;
   std::vector<RankProvenance> ranks_;
   Progress progress_;

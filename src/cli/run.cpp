@@ -283,6 +283,12 @@ class Run {
       if (!options_.quiet)
         fmt::print(stderr, "gpuexp: no hardware counters of {} rows: {}\n", rows, why);
     }
+    // A cell that got another try has passed, and its row says nothing of it.
+    for (const auto& [why, times] : recorder.recoveries()) {
+      if (!options_.quiet)
+        fmt::print(stderr, "gpuexp: the device was lost {}, and taken anew: {}\n",
+                   times == 1 ? "once" : fmt::format("{} times", times), why);
+    }
     const ExitCode code = exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
   }

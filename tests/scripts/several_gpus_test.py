@@ -80,7 +80,7 @@ class SeveralGpusTest(unittest.TestCase):
             return list(csv.DictReader(file))
 
     def start(self, config, name):
-        command = [GPUEXP, "run", config, "--out", self.folder / name, "--quiet"]
+        command = [GPUEXP, "run", config, "--out", self.folder / name]
         return subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def worker_of(self, device):
@@ -142,9 +142,10 @@ class SeveralGpusTest(unittest.TestCase):
                 victim = self.worker_of(device)
                 time.sleep(3)
                 os.kill(victim, signal.SIGKILL)
-                self.assertEqual(run.wait(120), 0, run.stderr.read())
-                run.stderr.close()
+                told = run.communicate(timeout=120)[1].decode()
+                self.assertEqual(run.returncode, 0, told)
                 self.assertEqual({row["status"] for row in self.rows("killed" + device)}, {"passed"})
+                self.assertRegex(told, f"lost once, and taken anew: rank {device}: the worker process ended during .*: signal 9")
 
     def test_a_worker_that_stops_costs_its_cell_and_is_named(self):
         run = self.start(self.long_config(), "stopped")

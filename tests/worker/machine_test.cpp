@@ -22,12 +22,14 @@ struct MachineRun : SpanRun {
 
   MachineRun(const std::string& fault, std::int64_t gpus) : SpanRun(gpus) {
     machine.start = [this, fault](int rank, const Environment& environment) {
-      // A rank that is late once is not late for ever.
+      // A rank that is late once is not late for ever, and somebody kills the first worker alone.
       const bool again = std::count(started.begin(), started.end(), rank) > 0;
       started.push_back(rank);
       variables.push_back(environment);
+      const std::string its = fault == "kill_once" ? "kill_launch" : fault;
       return std::make_unique<ChildProcess>(std::vector<std::string>{
-          "rank", std::to_string(rank), again && fault == "late" ? "none" : fault});
+          "rank", std::to_string(rank),
+          again && (fault == "late" || fault == "kill_once") ? "none" : its});
     };
   }
 };
@@ -130,6 +132,24 @@ TEST_CASE("what a rank suffers ends the workers of all, and the reason names it"
   }
   INFO(rows[3].reason);
   CHECK(rows[3].status == Status::passed);
+}
+
+TEST_CASE("a rank's worker that somebody kills costs nothing but time, and is told of") {
+  struct Told : RunObserver {
+    std::vector<std::string> recoveries;
+    void recovered(const std::string& why) override { recoveries.push_back(why); }
+  };
+  Told told;
+  MachineRun b("kill_once", 3);
+  b.observer = &told;
+  for (const Row& row : b.run()) {
+    INFO(row.reason);
+    CHECK(row.status == Status::passed);
+  }
+  CHECK(b.started == std::vector{0, 1, 2, 0, 1, 2});
+  REQUIRE(told.recoveries.size() == 1);
+  CHECK_THAT(told.recoveries.front(),
+             contains_text("rank 1: the worker process ended during launch of second: signal 9"));
 }
 
 TEST_CASE("ranks wait so long for one that does not come, and no longer") {
