@@ -178,11 +178,13 @@ MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   }
   abandoned_ = false;
   if (losses.empty()) return {};
-  // What ends the run comes before what ends workers, and one that misses another says less than
-  // that other's own end.
+  // What ends the run comes before what ends workers. A process that died says more than a library
+  // of another rank that misses it, and that more than who was given up.
   const auto weight = [](const Loss& loss) {
     const auto fault = fault_of(loss.error);
-    return !fault ? 0 : fault != DeviceFault::peer_lost ? 1 : 2;
+    if (!fault) return 0;
+    if (*fault == DeviceFault::peer_lost) return 3;
+    return *fault == DeviceFault::refused ? 2 : 1;
   };
   return *std::min_element(losses.begin(), losses.end(), [&](const Loss& one, const Loss& other) {
     return weight(one) < weight(other);

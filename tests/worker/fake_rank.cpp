@@ -24,6 +24,9 @@ constexpr double kPatienceS = 1;
 /// Fault of a rank that writes its ranges to "PATH.RANK", a line each, and what profilers are told.
 constexpr const char* kTraced = "traced ";
 
+/// Fault of a rank that is killed, and whom the others miss by an error of a library.
+constexpr const char* kMissed = "kill_missed";
+
 class FileTracer final : public Tracer {
  public:
   FileTracer(int rank, const std::string& fault) {
@@ -41,7 +44,9 @@ class FileTracer final : public Tracer {
 class FakeRank final : public FakeExecutor, public RankMember {
  public:
   FakeRank(int rank, std::string suffers, FileTracer& tracer)
-      : fault_(rank == 1 ? std::move(suffers) : "none"), tracer_(tracer) {}
+      : misses_(suffers == kMissed),
+        fault_(rank == 1 ? std::move(suffers) : "none"),
+        tracer_(tracer) {}
 
   void start_profiler() override { tracer_.write("start_profiler"); }
   void stop_profiler() override { tracer_.write("stop_profiler"); }
@@ -60,10 +65,16 @@ class FakeRank final : public FakeExecutor, public RankMember {
   void launch(const Variant& variant, Mode) override {
     if (fault_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (variant.id == "second") {
-      if (fault_ == "kill_launch") std::raise(SIGKILL);
+      if (fault_ == "kill_launch" || fault_ == kMissed) std::raise(SIGKILL);
       if (fault_ == "hang_launch") std::this_thread::sleep_for(std::chrono::hours(1));
     }
-    if (spans_) others_->all_gather("here");
+    if (!spans_) return;
+    try {
+      others_->all_gather("here");
+    } catch (const DeviceError&) {
+      if (!misses_) throw;
+      throw DeviceError("remote process exited", DeviceFault::refused);
+    }
   }
 
   // Steps of each rank alone.
@@ -110,6 +121,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
   }
 
  private:
+  bool misses_;  ///< another rank that is lost, by an error of its own
   std::string fault_;
   FileTracer& tracer_;
   std::optional<RankExchange> others_;

@@ -13,9 +13,10 @@ namespace gpuexp::test {
 /// toy_span: the toy family on `gpus` GPUs.
 const Registry& spanning_registry();
 
-/// Serves the rank's calls, with what the fault does to it: "none"; "kill_launch", "hang_launch",
-/// "no_memory", "slow" (every launch), "late" (to the meeting), "wrong" (results), each of rank 1
-/// and of launches of `second` where it is about these.
+/// Serves the rank's calls, with what the fault does to it: "none"; "kill_launch", "kill_missed"
+/// (likewise, and a library of the others says so first), "hang_launch", "no_memory", "slow" (every
+/// launch), "late" (to the meeting), "wrong" (results), each of rank 1 and of launches of `second`
+/// where it is about these.
 [[noreturn]] void work_as_rank(int rank, const std::string& fault);
 
 }  // namespace gpuexp::test

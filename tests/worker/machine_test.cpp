@@ -16,6 +16,24 @@
 namespace gpuexp::test {
 namespace {
 
+/// A process that takes its time to be gone, as one that has a GPU does.
+class SlowToEnd final : public WorkerProcess {
+ public:
+  explicit SlowToEnd(std::unique_ptr<WorkerProcess> process) : process_(std::move(process)) {}
+  void send(std::string_view line) override { process_->send(line); }
+  std::optional<std::string> receive(double timeout_s,
+                                     const std::function<bool()>& give_up) override {
+    return process_->receive(timeout_s, give_up);
+  }
+  Ending end() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    return process_->end();
+  }
+
+ private:
+  std::unique_ptr<WorkerProcess> process_;
+};
+
 struct MachineRun : SpanRun {
   std::vector<int> started;            ///< the rank of every worker
   std::vector<Environment> variables;  ///< what was in its environment
@@ -27,9 +45,13 @@ struct MachineRun : SpanRun {
       started.push_back(rank);
       variables.push_back(environment);
       const std::string its = fault == "kill_once" ? "kill_launch" : fault;
-      return std::make_unique<ChildProcess>(std::vector<std::string>{
-          "rank", std::to_string(rank),
-          again && (fault == "late" || fault == "kill_once") ? "none" : its});
+      std::unique_ptr<WorkerProcess> worker =
+          std::make_unique<ChildProcess>(std::vector<std::string>{
+              "rank", std::to_string(rank),
+              again && (fault == "late" || fault == "kill_once") ? "none" : its});
+      if (fault == "kill_missed" && rank == 1)
+        worker = std::make_unique<SlowToEnd>(std::move(worker));
+      return worker;
     };
   }
 };
@@ -117,6 +139,8 @@ TEST_CASE("what a rank suffers ends the workers of all, and the reason names it"
   };
   const auto c = GENERATE(
       Case{"kill_launch", Status::failed,
+           "rank 1: the worker process ended during launch of second: signal 9", false},
+      Case{"kill_missed", Status::failed,
            "rank 1: the worker process ended during launch of second: signal 9", false},
       Case{"hang_launch", Status::failed, "rank 0: rank 1 has told nothing for 1 s", false},
       Case{"no_memory", Status::failed, "rank 1: no memory", true},
