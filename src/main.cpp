@@ -9,6 +9,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <fmt/format.h>
 
 #include "base/names.hpp"
@@ -82,11 +86,21 @@ ExitCode flushed(ExitCode code) {
   return ExitCode::internal;
 }
 
+// Blocks are executed by the thousand, each with registers of its own: memory that goes back to the
+// system with one has to be asked for, page by page, with the next.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kBytes = 1 << 30;
+  mallopt(M_TRIM_THRESHOLD, kBytes);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // A file that may not grow any more (ulimit -f) is then an error of the write, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  keep_freed_memory();
   try {
     return static_cast<int>(flushed(run(argc, argv)));
   } catch (const gpuexp::ConfigError& e) {

@@ -90,7 +90,7 @@ class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
             const DeviceSpec& device, const Ceilings& ceilings)
-      : launch_(simulator.launch_of(*kernel.step)),
+      : launch_(simulator.rough_launch_of(*kernel.step, kernel.keeps_global)),
         stop_(simulator.stop),
         kernel_(kernel),
         device_(device),
@@ -101,9 +101,6 @@ class KernelRun {
         cluster_(launch_.cluster.count()),
         places_(places_at_once(device, cluster_)),
         active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
-    launch_.checks.memory = false;
-    launch_.counts_accesses = false;
-    launch_.is_rough = true;
     launch_.checks.most_instructions = kMostInstructionsOfWarp;
     set_figures();
     set_behind(traffic);

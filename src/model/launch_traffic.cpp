@@ -280,10 +280,7 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
   for (const ResidentKernel& kernel : kernels) {
     const Shape& shape = kernel.step->shape;
     auto& grid = grids[identity_of(*kernel.step)];
-    sim::LaunchState state = simulator.launch_of(*kernel.step);
-    state.checks.memory = false;
-    state.counts_accesses = false;
-    state.is_rough = true;
+    sim::LaunchState state = simulator.rough_launch_of(*kernel.step, kernel.keeps_global);
     state.checks.most_instructions = kMostInstructionsOfWarp;
     const auto shared = static_cast<std::int64_t>(state.shared_bytes) * kernel.blocks_per_sm;
     if (!grid) grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));

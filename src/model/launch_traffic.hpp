@@ -22,6 +22,7 @@ namespace gpuexp {
 struct ResidentKernel {
   const KernelStep* step = nullptr;
   int blocks_per_sm = 0;
+  bool keeps_global = false;  ///< what it stores to global memory decides, in other kernels
 };
 
 /// What one kernel of a launch touches.

@@ -58,15 +58,19 @@ GPUEXP_VECTORIZED void note_mixed(Warp& warp, Access kind, unsigned width, LaneM
 
 }  // namespace
 
+void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values) {
+  if (access.shape.last >= kLocalWindow)
+    note_mixed(warp, access.kind, access.width, access.lanes, access.address, values);
+  else
+    warp.block.note(access);
+}
+
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                     const Lanes32* values) {
   const MemoryAccess access{Space::global, kind, width, lanes, address};
-  if (access.shape.last >= kLocalWindow) {
-    note_mixed(warp, kind, width, lanes, address, values);
+  note_generic(warp, access, values);
+  if (access.shape.last >= kLocalWindow || !warp.block.launch.global->holds(access))
     return std::nullopt;
-  }
-  warp.block.note(access);
-  if (!warp.block.launch.global->holds(access)) return std::nullopt;
   return 0;
 }
 

@@ -67,8 +67,10 @@ inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
 
 /// Before an access of the cluster's shared memory, by addresses of 32 bits.
 void note_shared(Warp& warp, const MemoryAccess& access);
-/// Before an access by addresses of which each may be of any space. `values`: what a store writes.
-/// Empty unless one buffer of global memory has all of them.
+/// Before an access by addresses of which each may be of any space, and which is given as one of
+/// global memory. `values`: what a store writes.
+void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values = nullptr);
+/// Likewise. Empty unless one buffer of global memory has all of them.
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                     const Lanes32* values = nullptr);
 

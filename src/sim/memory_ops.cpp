@@ -189,6 +189,8 @@ GPUEXP_INLINED void store_lanes(const Warp& warp, const Source& value, unsigned 
 GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
+  if (op.is_idle)
+    return note_generic(warp, {Space::global, Access::load, op.width, lanes, address});
   const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
   if (origin) return load_lanes(warp, op, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
@@ -199,6 +201,8 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
+  if (op.is_idle)
+    return note_generic(warp, {Space::global, Access::store, op.width, lanes, address});
   const Origin origin =
       note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
   if (origin) return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
@@ -287,6 +291,7 @@ GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes)
   const Access kind = op.kind2 == kAtomicLoad ? Access::atomic : Access::load;
   const MemoryAccess access{Space::shared, kind, op.width, lanes, address};
   warp.block.note(access);
+  if (op.is_idle) return;
   if (const Origin origin = shared_origin(warp, access))
     return load_lanes(warp, op, lanes, *origin, address);
   for_each_lane(lanes,
@@ -299,6 +304,7 @@ GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes
   const MemoryAccess access{Space::shared, Access::store, op.width,
                             lanes,         address,       values_of(warp, op.from[1])};
   warp.block.note(access);
+  if (op.is_idle) return;
   if (const Origin origin = shared_origin(warp, access))
     return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
@@ -382,6 +388,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   const MemoryAccess written{Space::shared, Access::async_store, op.width, lanes, to, nullptr,
                              &from};
   warp.block.note(written);
+  if (op.is_idle) return;
   const Origin origin = shared_origin(warp, written);
   const bool is_plain = origin && op.width >= 4 && !fills_with_zero && copied == kAllLanes &&
                         read.shape.last < kLocalWindow && warp.block.launch.global->holds(read);
@@ -424,6 +431,7 @@ GPUEXP_VECTORIZED void run_ldsm(Warp& warp, const Op& op, LaneMask lanes) {
   // Each of the first lanes has the address of a row.
   warp.block.note(
       {Space::shared, Access::load, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
+  if (op.is_idle) return;
   std::array<Lanes32, 4> result;
   for (unsigned matrix = 0; matrix < op.value; ++matrix) {
     std::uint16_t rows[kRows][kRows];
@@ -457,6 +465,7 @@ GPUEXP_VECTORIZED void run_stsm(Warp& warp, const Op& op, LaneMask lanes) {
   shared_addresses(warp, op.from[0], address);
   warp.block.note(
       {Space::shared, Access::store, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
+  if (op.is_idle) return;
   for (unsigned matrix = 0; matrix < op.value; ++matrix) {
     Lanes32 scratch;
     const Lanes32& value = read_raw(warp, next_register(op.from[1], matrix), scratch);
@@ -486,6 +495,7 @@ GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) 
   Lanes64 address;
   local_addresses(warp, op.from[0], address);
   warp.block.note({Space::local, Access::load, op.width, lanes, address});
+  if (op.is_idle) return;
   LocalMemory& local = warp.local_memory();
   for_each_lane(lanes,
                 [&](unsigned l) { load_word(warp, op, l, local.at(l, address[l], op.width)); });
@@ -495,6 +505,7 @@ GPUEXP_VECTORIZED void run_local_store(Warp& warp, const Op& op, LaneMask lanes)
   Lanes64 address;
   local_addresses(warp, op.from[0], address);
   warp.block.note({Space::local, Access::store, op.width, lanes, address});
+  if (op.is_idle) return;
   LocalMemory& local = warp.local_memory();
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, local.at(l, address[l], op.width));

@@ -33,6 +33,7 @@ struct Op {
   std::uint8_t kind2 = 0;
   std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
   std::uint8_t bank = 0;    ///< of a constant that it loads
+  bool is_idle = false;     ///< of an access: its values decide nothing, and are left (idle_ops.hpp)
   std::uint32_t value = 0;  ///< a look-up table, a target, a count
 };
 

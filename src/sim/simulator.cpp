@@ -138,7 +138,7 @@ KernelResource Simulator::resource_of(const void* stub) const {
                   compute_capability_ / 10, compute_capability_ % 10));
 }
 
-const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
+Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
   const KernelResource resource = resource_of(stub);
@@ -148,7 +148,7 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
   const bool fixed = has_fixed_clusters(program, compute_capability_);
-  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), fixed});
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), fixed, {}});
   return *kernel;
 }
 
@@ -170,6 +170,27 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   if (kernel.program.has_constant_operands)
     launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;
+  return launch;
+}
+
+const IdleOps& Simulator::idle_of(const KernelStep& step, bool keeps_global) {
+  Kernel& kernel = kernel_of(step.shape.kernel);
+  std::optional<IdleOps>& idle = kernel.idle[keeps_global];
+  if (!idle) idle = idle_ops(kernel.program, keeps_global);
+  return *idle;
+}
+
+bool Simulator::is_decided_by_global(const KernelStep& step) {
+  return idle_of(step, false).global_decides;
+}
+
+LaunchState Simulator::rough_launch_of(const KernelStep& step, bool keeps_global) {
+  LaunchState launch = launch_of(step);
+  launch.checks.memory = false;
+  launch.counts_accesses = false;
+  launch.is_rough = true;
+  if (launch.ops.empty()) launch.ops = launch.program->ops;
+  leave_out(idle_of(step, keeps_global), launch.ops);
   return launch;
 }
 

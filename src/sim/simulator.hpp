@@ -1,6 +1,7 @@
 // Executes the steps of a launch on the CPU: kernels by their machine code, fills and copies.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "family/step.hpp"
 #include "sass/kernel_resource.hpp"
 #include "sim/grid_run.hpp"
+#include "sim/idle_ops.hpp"
 
 namespace gpuexp::sim {
 
@@ -44,6 +46,12 @@ class Simulator {
   /// std::runtime_error with the refusal(). Refers to the simulator, and to the step's
   /// tensor maps.
   LaunchState launch_of(const KernelStep& step);
+  /// Likewise for whoever asks for branches and addresses alone: nothing is checked or counted, and
+  /// values that decide neither are not computed. `keeps_global`: what it stores to global memory
+  /// decides, in other kernels.
+  LaunchState rough_launch_of(const KernelStep& step, bool keeps_global);
+  /// Whether values that it loads from global memory decide where it goes or what it reaches.
+  bool is_decided_by_global(const KernelStep& step);
 
   /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.
   /// Throws Fault with the kernel, of several blocks that have one the first block's, and
@@ -71,9 +79,11 @@ class Simulator {
     KernelResource resource;
     Program program;
     bool has_fixed_clusters = false;  ///< it is compiled for clusters of one size
+    std::array<std::optional<IdleOps>, 2> idle{};  ///< by keeps_global, where they were asked for
   };
   KernelResource resource_of(const void* stub) const;
-  const Kernel& kernel_of(const void* stub);
+  Kernel& kernel_of(const void* stub);
+  const IdleOps& idle_of(const KernelStep& step, bool keeps_global);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
   void run_on_host(const HostLoop& loop);
   /// False where it has to be executed at once.

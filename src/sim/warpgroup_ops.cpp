@@ -222,6 +222,12 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned b_at = op.from[1].index + (a_in_registers ? 0u : 2u);
   const MatrixDescriptor b = descriptor_at(warp, b_at);
   note_matrix_loads(warp, b.start, columns * 2 * kUnitBytes);
+  if (op.is_idle) {
+    if (!a_in_registers)
+      note_matrix_loads(warp, descriptor_at(warp, op.from[1].index).start, kM * 2 * kUnitBytes);
+    warp.product_groups += (op.value & kCommits) != 0;
+    return;
+  }
   read_matrix(warp, b, op.value & kTransposesB, b_type, 0, columns,
               [&](unsigned n, unsigned k, const Number& number) { p.put_b(n, k, number); });
   if (a_in_registers) {

@@ -1,5 +1,6 @@
 #include "simulated/code_prediction.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <variant>
@@ -79,6 +80,11 @@ void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceS
     }
     launch.kernels.push_back({kernel, resident->blocks_per_sm});
   }
+  const bool keeps_global = std::any_of(
+      launch.kernels.begin(), launch.kernels.end(),
+      [&](const ResidentKernel& kernel) { return simulator.is_decided_by_global(*kernel.step); });
+  for (ResidentKernel& kernel : launch.kernels)
+    kernel.keeps_global = keeps_global;
   try {
     launch.footprint =
         footprint_of(simulator, launch.kernels, device, known ? &known->footprints : nullptr);

@@ -1,0 +1,411 @@
+#include "sim/idle_ops.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Operand::Kind;
+
+/// Registers, predicates, and those of the whole warp.
+constexpr unsigned kRegisters = 256;
+constexpr unsigned kPredicates = 8;
+constexpr unsigned kFirstPredicate = kRegisters;
+constexpr unsigned kFirstUniform = kFirstPredicate + kPredicates;
+constexpr unsigned kFirstUniformPredicate = kFirstUniform + kRegisters;
+using Places = std::bitset<kFirstUniformPredicate + kPredicates>;
+
+/// What an instruction is to whoever asks for branches and addresses.
+enum class Role : std::uint8_t {
+  acts,          ///< it does more than compute: all that it reads decides
+  computes,      ///< it writes registers from registers
+  carries,       ///< likewise, and nothing but its results tells whether it was executed
+  carries_late,  ///< and for which lanes it was: its result may be waited for
+  loads,
+  stores,
+  copies,      ///< from global into shared memory
+  multiplies,  ///< what lies in shared memory, as a warpgroup
+};
+
+struct RoleOf {
+  std::string_view mnemonic;
+  Role role;
+};
+
+constexpr RoleOf kRoles[] = {
+    {"FFMA", Role::carries},      {"FADD", Role::carries},       {"FMUL", Role::carries},
+    {"FMNMX", Role::carries},     {"FMNMX3", Role::carries},     {"FSEL", Role::carries},
+    {"FSET", Role::carries},      {"FSETP", Role::carries},      {"HFMA2", Role::carries},
+    {"HADD2", Role::carries},     {"HMUL2", Role::carries},      {"HMNMX2", Role::carries},
+    {"HSETP2", Role::carries},    {"HSET2", Role::carries},      {"F2FP", Role::carries},
+    {"PRMT", Role::carries},      {"MOV", Role::carries},        {"SEL", Role::carries},
+    {"IMAD", Role::carries},      {"IADD3", Role::carries},      {"VIADD", Role::carries},
+    {"LOP3", Role::carries},      {"SHF", Role::carries},        {"LEA", Role::carries},
+    {"ISETP", Role::carries},     {"PLOP3", Role::carries},      {"VIMNMX", Role::carries},
+    {"IMNMX", Role::carries},     {"VIADDMNMX", Role::carries},  {"IABS", Role::carries},
+    {"BMSK", Role::carries},      {"SGXT", Role::carries},       {"VABSDIFF", Role::carries},
+    {"MUFU", Role::carries_late}, {"F2F", Role::carries_late},   {"F2I", Role::carries_late},
+    {"I2F", Role::carries_late},  {"I2FP", Role::carries_late},  {"FRND", Role::carries_late},
+    {"FCHK", Role::carries_late}, {"DFMA", Role::carries_late},  {"DADD", Role::carries_late},
+    {"DMUL", Role::carries_late}, {"DSETP", Role::carries_late}, {"SHFL", Role::carries_late},
+    {"HMMA", Role::carries_late}, {"IMMA", Role::carries_late},  {"DMMA", Role::carries_late},
+    {"MOVM", Role::carries_late}, {"POPC", Role::carries_late},  {"FLO", Role::carries_late},
+    {"BREV", Role::carries_late}, {"IDP", Role::carries_late},   {"I2I", Role::carries_late},
+    {"I2IP", Role::carries_late}, {"F2IP", Role::carries_late},  {"R2UR", Role::computes},
+    {"VOTE", Role::computes},     {"VOTEU", Role::computes},     {"REDUX", Role::computes},
+    {"CREDUX", Role::computes},   {"MATCH", Role::computes},     {"S2R", Role::computes},
+    {"S2UR", Role::computes},     {"CS2R", Role::computes},      {"CS2UR", Role::computes},
+    {"LDC", Role::computes},      {"ULDC", Role::computes},      {"LDCU", Role::computes},
+    {"UMOV", Role::computes},     {"UIADD3", Role::computes},    {"UIMAD", Role::computes},
+    {"ULEA", Role::computes},     {"USHF", Role::computes},      {"ULOP3", Role::computes},
+    {"UPLOP3", Role::computes},   {"UPRMT", Role::computes},     {"USEL", Role::computes},
+    {"UISETP", Role::computes},   {"UFLO", Role::computes},      {"UPOPC", Role::computes},
+    {"LDG", Role::loads},         {"LD", Role::loads},           {"LDS", Role::loads},
+    {"LDL", Role::loads},         {"LDSM", Role::loads},         {"STG", Role::stores},
+    {"ST", Role::stores},         {"STS", Role::stores},         {"STL", Role::stores},
+    {"STSM", Role::stores},       {"LDGSTS", Role::copies},      {"HGMMA", Role::multiplies},
+    {"QGMMA", Role::multiplies},  {"IGMMA", Role::multiplies},
+};
+
+/// Spaces of memory, as bits.
+constexpr unsigned kGlobal = 1;
+constexpr unsigned kShared = 2;
+constexpr unsigned kLocal = 4;
+
+unsigned spaces_of(std::string_view mnemonic) {
+  if (mnemonic == "LDG" || mnemonic == "STG") return kGlobal;
+  if (mnemonic == "LDL" || mnemonic == "STL") return kLocal;
+  if (mnemonic == "LD" || mnemonic == "ST") return kGlobal | kShared | kLocal;
+  return kShared;
+}
+
+/// Places whose values decide further on: whatever happens, or where a predicate holds. What an
+/// instruction reads under a guard, others before it write under the same one.
+struct Needed {
+  static constexpr std::size_t kConditions = 1 + 2 * kTruePredicate;
+  static constexpr std::size_t kAlways = 0;
+
+  std::array<Places, kConditions> under;
+
+  bool operator==(const Needed& other) const { return under == other.under; }
+  void add(const Needed& more) {
+    for (std::size_t i = 0; i < kConditions; ++i)
+      under[i] |= more.under[i];
+  }
+};
+
+// Of guards by predicates of the whole warp nothing is known.
+std::size_t condition_of(const Source& guard) {
+  const unsigned index = guard.index & kTruePredicate;
+  if (guard.kind != Kind::predicate || index == kTruePredicate) return Needed::kAlways;
+  return 1 + 2 * index + guard.inverted;
+}
+
+std::size_t opposite_of(std::size_t condition) {
+  return condition == Needed::kAlways ? Needed::kConditions : ((condition - 1) ^ 1) + 1;
+}
+
+/// An instruction as the flow of values sees it.
+struct Flow {
+  Role role = Role::acts;
+  unsigned spaces = 0;     ///< that it loads from or stores to
+  bool takes_all = false;  ///< an atomic with a result: what its memory holds decides
+  bool moves_out = false;  ///< the copy engine reads shared memory for it, and writes to global
+  bool moves_in = false;   ///< the other way round
+  Places reads;            ///< but the guard, and what it carries
+  Places carried;          ///< what a store stores, what a product adds to and multiplies
+  Places guard;
+  Places writes;              ///< at most
+  Places sets;                ///< whatever was there before
+  std::size_t condition = 0;  ///< as Needed has them, under which it does anything
+  std::vector<std::uint32_t> next;
+};
+
+void add(Places& places, unsigned first, unsigned index, unsigned count, unsigned none) {
+  if (index == none) return;
+  for (unsigned i = index; i < std::min(index + count, none); ++i)
+    places.set(first + i);
+}
+
+void add_all_predicates(Places& places) {
+  add(places, kFirstPredicate, 0, kTruePredicate, kTruePredicate);
+  add(places, kFirstUniformPredicate, 0, kTruePredicate, kTruePredicate);
+}
+
+// `count` registers, where it is a register.
+void add(Places& places, const OperandForm& operand, unsigned count) {
+  switch (operand.kind) {
+    case Kind::reg: return add(places, 0, operand.index, count, kZeroRegister);
+    case Kind::uniform:
+      return add(places, kFirstUniform, operand.index, count, kZeroUniformRegister);
+    case Kind::matrices: return add(places, kFirstUniform, operand.index, 4, kZeroUniformRegister);
+    case Kind::predicate:
+      return add(places, kFirstPredicate, operand.index & kTruePredicate, 1, kTruePredicate);
+    case Kind::uniform_predicate:
+      return add(places, kFirstUniformPredicate, operand.index & kTruePredicate, 1, kTruePredicate);
+    case Kind::constant:
+    case Kind::memory:
+      add(places, 0, operand.index, operand.wide ? 2 : 1, kZeroRegister);
+      // The copy engine has coordinates behind the addresses.
+      return add(places, kFirstUniform, operand.uniform_index, std::max(2u, count),
+                 kZeroUniformRegister);
+    case Kind::name: return add_all_predicates(places);  // PR
+    default: return;
+  }
+}
+
+bool has(std::string_view opcode, std::string_view part) {
+  return opcode.find(part) != std::string_view::npos;
+}
+
+constexpr unsigned kMostOfWarpgroup = 128;
+
+bool is_constant_load(std::string_view mnemonic) {
+  return mnemonic == "LDC" || mnemonic == "ULDC" || mnemonic == "LDCU";
+}
+
+bool multiplies_wide(std::string_view opcode, std::string_view mnemonic) {
+  return (mnemonic == "IMAD" || mnemonic == "UIMAD") && has(opcode, ".WIDE");
+}
+
+// Registers of a result that is one, at most.
+unsigned most_written(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role) {
+  if (role == Role::multiplies) return kMostOfWarpgroup;
+  if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
+  if (mnemonic == "DMMA") return 16;
+  if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
+  constexpr std::string_view kConversions[] = {"F2F", "F2I", "I2F", "FRND", "I2I", "UF2I", "UI2F"};
+  const bool converts = std::find(std::begin(kConversions), std::end(kConversions), mnemonic) !=
+                        std::end(kConversions);
+  const bool is_pair = multiplies_wide(opcode, mnemonic) || (converts && has(opcode, "64")) ||
+                       opcode.starts_with('D') || mnemonic == "CS2R" || mnemonic == "CS2UR";
+  return is_pair ? 2 : 1;
+}
+
+// Of a source, at most. Of integer products with 64 bits, the addend is a pair.
+unsigned most_read(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role,
+                   std::size_t source) {
+  if (role == Role::acts) return 8;
+  if (mnemonic == "STSM") return 4;
+  if (role == Role::stores) return std::max(1, op.width / 4);
+  if (mnemonic == "IMAD" || mnemonic == "UIMAD") {
+    const bool is_pair = source == 2 && (has(opcode, ".WIDE") || has(opcode, ".HI"));
+    return is_pair ? 2 : 1;
+  }
+  return most_written(opcode, mnemonic, op, role);
+}
+
+// Registers of the first result that hold nothing of what they held before.
+unsigned least_registers(std::string_view opcode, std::string_view mnemonic, const Op& op,
+                         Role role) {
+  if (role == Role::multiplies) return 0;
+  if (mnemonic == "LDSM" || op.to[0].half != Operand::Half::both) return 1;
+  if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
+  return multiplies_wide(opcode, mnemonic) ? 2 : 1;
+}
+
+bool is_true(const Source& guard) {
+  return (guard.index & kTruePredicate) == kTruePredicate && !guard.inverted;
+}
+
+Role role_of(std::string_view opcode, std::string_view mnemonic) {
+  const auto* const found = std::find_if(std::begin(kRoles), std::end(kRoles),
+                                         [&](const RoleOf& r) { return r.mnemonic == mnemonic; });
+  // Who waits for what others store asks again and again.
+  if (found == std::end(kRoles) || has(opcode, ".STRONG")) return Role::acts;
+  return found->role;
+}
+
+Flow flow_of(std::string_view opcode, const Op& op) {
+  Flow flow;
+  const std::string_view mnemonic = opcode.substr(0, opcode.find('.'));
+  flow.role = role_of(opcode, mnemonic);
+  const bool is_access = flow.role == Role::loads || flow.role == Role::stores;
+  flow.spaces = is_access ? spaces_of(mnemonic) : 0;
+  flow.takes_all = mnemonic.starts_with("ATOM");
+  flow.moves_out = mnemonic.starts_with("UTMA") || mnemonic.starts_with("UBLK");
+  flow.moves_in = mnemonic == "UTMALDG" || mnemonic == "UBLKCP";
+  add(flow.guard, op.guard, 1);
+  for (std::size_t i = 0; i < op.from.size(); ++i) {
+    const bool carries = (flow.role == Role::stores && i == 1) ||
+                         (flow.role == Role::multiplies && op.from[i].kind == Kind::reg);
+    add(carries ? flow.carried : flow.reads, op.from[i],
+        most_read(opcode, mnemonic, op, flow.role, i));
+  }
+  const unsigned most = most_written(opcode, mnemonic, op, flow.role);
+  for (const Source& to : op.to)
+    add(flow.writes, to, most);
+  flow.condition = condition_of(op.guard);
+  if (flow.condition == Needed::kAlways && !is_true(op.guard)) return flow;
+  add(flow.sets, op.to[0], least_registers(opcode, mnemonic, op, flow.role));
+  for (std::size_t i = 1; i < op.to.size(); ++i) {
+    if (op.to[i].half == Operand::Half::both) add(flow.sets, op.to[i], 1);
+  }
+  return flow;
+}
+
+// False where it cannot be told where the program goes.
+bool find_next(const Program& program, std::vector<Flow>& flows) {
+  const auto mnemonic_at = [&](std::size_t i) {
+    const std::string_view opcode = program.listed[i].opcode;
+    return opcode.substr(0, opcode.find('.'));
+  };
+  std::vector<std::uint32_t> behind_calls;
+  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+    if (mnemonic_at(i) == "CALL") behind_calls.push_back(i + 1);
+  }
+  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+    const Op& op = program.ops[i];
+    const std::string_view mnemonic = mnemonic_at(i);
+    const std::string_view opcode = program.listed[i].opcode;
+    const bool is_always = is_true(op.guard) && op.from[0].kind == Kind::none;
+    if (mnemonic == "BRX" || mnemonic == "BRXU" || has(opcode, "COLLECTIVE")) return false;
+    if (mnemonic == "RET") {
+      flows[i].next = behind_calls;
+    } else if (mnemonic == "CALL") {
+      if (op.from[0].kind != Kind::none) return false;
+      flows[i].next = {op.value, i + 1};
+    } else if (mnemonic == "BRA") {
+      flows[i].next = {op.value};
+      if (!is_always) flows[i].next.push_back(i + 1);
+    } else if (mnemonic != "EXIT" || !is_true(op.guard) || !is_true(op.from[0])) {
+      flows[i].next = {i + 1};
+    }
+    std::erase_if(flows[i].next, [&](std::uint32_t next) { return next >= flows.size(); });
+  }
+  return true;
+}
+
+/// Finds, backwards, what decides.
+class Deciding {
+ public:
+  Deciding(const std::vector<Flow>& flows, bool keeps_global)
+      : flows_(flows),
+        before_(flows.size()),
+        decides_(flows.size()),
+        kept_(keeps_global ? kGlobal : 0) {
+    while (pass()) {
+    }
+  }
+
+  bool decides(std::size_t i) const { return decides_[i]; }
+  /// Spaces from which values are loaded that decide.
+  unsigned loaded() const { return loaded_; }
+
+ private:
+  bool pass() {
+    bool changes = false;
+    for (std::size_t i = flows_.size(); i-- > 0;)
+      changes |= visit(i);
+    return changes;
+  }
+
+  bool visit(std::size_t i) {
+    const Flow& flow = flows_[i];
+    Needed needed;
+    for (const std::uint32_t next : flow.next)
+      needed.add(before_[next]);
+    const unsigned loaded = loaded_;
+    const bool decides = does_decide(flow, is_used(flow, needed));
+    if (flow.condition == Needed::kAlways) {
+      for (Places& places : needed.under)
+        places &= ~flow.sets;
+    } else {
+      needed.under[flow.condition] &= ~flow.sets;
+    }
+    // Before it is set, a predicate says nothing of what is behind.
+    for (unsigned p = 0; p < kTruePredicate; ++p) {
+      if (!flow.writes[kFirstPredicate + p]) continue;
+      for (const std::size_t condition : {1 + 2 * p, 2 + 2 * p}) {
+        needed.under[Needed::kAlways] |= needed.under[condition];
+        needed.under[condition].reset();
+      }
+    }
+    const bool is_access = flow.role == Role::loads || flow.role == Role::stores ||
+                           flow.role == Role::copies || flow.role == Role::multiplies;
+    if (decides || is_access) needed.under[flow.condition] |= flow.reads;
+    if (decides) needed.under[flow.condition] |= flow.carried;
+    if (decides || flow.role != Role::carries) needed.under[Needed::kAlways] |= flow.guard;
+    const bool changes = !(needed == before_[i]) || decides != decides_[i] || loaded != loaded_;
+    before_[i] = needed;
+    decides_[i] = decides;
+    return changes;
+  }
+
+  static bool is_used(const Flow& flow, const Needed& needed) {
+    const std::size_t never = opposite_of(flow.condition);
+    for (std::size_t i = 0; i < Needed::kConditions; ++i) {
+      if (i != never && (flow.writes & needed.under[i]).any()) return true;
+    }
+    return false;
+  }
+
+  bool does_decide(const Flow& flow, bool is_used) {
+    switch (flow.role) {
+      case Role::acts:
+        if (flow.takes_all) loaded_ |= kGlobal | kShared;
+        if (flow.moves_out && ((loaded_ | kept_) & kGlobal) != 0) loaded_ |= kShared;
+        if (flow.moves_in && (loaded_ & kShared) != 0) loaded_ |= kGlobal;
+        return true;
+      case Role::loads:
+        if (is_used) loaded_ |= flow.spaces;
+        return is_used;
+      case Role::stores: return (flow.spaces & (loaded_ | kept_)) != 0;
+      case Role::copies:
+        if ((loaded_ & kShared) != 0) loaded_ |= kGlobal;
+        return (loaded_ & kShared) != 0;
+      case Role::multiplies:
+        if (is_used) loaded_ |= kShared;
+        return is_used;
+      default: return is_used;
+    }
+  }
+
+  const std::vector<Flow>& flows_;
+  std::vector<Needed> before_;  ///< each instruction
+  std::vector<bool> decides_;
+  unsigned kept_;
+  unsigned loaded_ = 0;
+};
+
+void do_nothing(Warp&, const Op&, LaneMask) {}
+
+}  // namespace
+
+IdleOps idle_ops(const Program& program, bool keeps_global) {
+  std::vector<Flow> flows;
+  flows.reserve(program.ops.size());
+  for (std::size_t i = 0; i < program.ops.size(); ++i)
+    flows.push_back(flow_of(program.listed[i].opcode, program.ops[i]));
+  IdleOps idle;
+  idle.of.assign(flows.size(), Idle::no);
+  idle.global_decides = true;
+  if (!find_next(program, flows)) return idle;
+  const Deciding deciding(flows, keeps_global);
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const Role role = flows[i].role;
+    if (role == Role::computes || deciding.decides(i)) continue;
+    const bool is_arithmetic = role == Role::carries || role == Role::carries_late;
+    idle.of[i] = is_arithmetic ? Idle::arithmetic : Idle::access;
+  }
+  idle.global_decides = (deciding.loaded() & kGlobal) != 0;
+  return idle;
+}
+
+void leave_out(const IdleOps& idle, std::vector<Op>& ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    ops[i].is_idle = idle.of[i] == Idle::access;
+    if (idle.of[i] == Idle::arithmetic) ops[i].run = do_nothing;
+  }
+}
+
+}  // namespace gpuexp::sim
