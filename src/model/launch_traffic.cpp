@@ -56,8 +56,10 @@ class GridReplay {
         sms_(kernel.sms) {
     for (const GridPart& part : grid_.parts) {
       parts_.push_back({&part, {}, {}, {}});
-      if (!part.is_scattered) find_shifts(parts_.back());
-      if (!part.writes) count_readers(part);
+      const std::vector<std::int64_t> shifts =
+          part.is_scattered ? std::vector<std::int64_t>() : grid_.shifts(part);
+      if (!part.is_scattered) find_shifts(shifts, parts_.back());
+      if (!part.writes) count_readers(shifts, part);
     }
     find_phases(static_cast<double>(kernel.l1_bytes));
   }
@@ -101,16 +103,17 @@ class GridReplay {
   }
 
  private:
-  void find_shifts(ReplayedPart& part) const {
-    const std::int64_t blocks = grid_.grid.count();
+  void find_shifts(const std::vector<std::int64_t>& all, ReplayedPart& part) const {
+    const auto blocks = std::ssize(all);
+    part.shifts.reserve(all.size());
     for (std::int64_t begin = 0; begin < blocks; begin += resident_) {
       const auto first = std::ssize(part.shifts);
       for (std::int64_t i = begin; i < std::min(blocks, begin + resident_); ++i) {
-        const std::int64_t shift = grid_.shift(*part.part, i);
+        const std::int64_t shift = all[static_cast<std::size_t>(i)];
         if (shift != GridPart::kNothing) part.shifts.push_back(shift);
       }
       const auto of_round = part.shifts.begin() + first;
-      std::sort(of_round, part.shifts.end());
+      if (!std::is_sorted(of_round, part.shifts.end())) std::sort(of_round, part.shifts.end());
       part.shifts.erase(std::unique(of_round, part.shifts.end()), part.shifts.end());
       part.ends.push_back(part.shifts.size());
     }
@@ -118,15 +121,16 @@ class GridReplay {
 
   // Blocks whose addresses are the same read the same. Each SM gets its blocks of a round in the
   // order in which it got its first one.
-  void count_readers(const GridPart& part) {
-    const std::int64_t blocks = grid_.grid.count();
+  void count_readers(const std::vector<std::int64_t>& all, const GridPart& part) {
     if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
     const double of_block = sectors_of_block(part);
+    const auto blocks = std::ssize(all);
+    if (grid_.ascends(part)) return reads_by_sms_.add(1, of_block * static_cast<double>(blocks));
     std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> readers;
     for (std::int64_t begin = 0; begin < blocks; begin += resident_) {
       readers.clear();
       for (std::int64_t i = begin; i < std::min(blocks, begin + resident_); ++i) {
-        const std::int64_t shift = grid_.shift(part, i);
+        const std::int64_t shift = all[static_cast<std::size_t>(i)];
         const std::int64_t sm = (i - begin) % sms_;
         if (shift != GridPart::kNothing) readers.emplace_back(gpc_of(sm, sms_), shift, sm);
       }

@@ -139,9 +139,8 @@ class Recorder final : private sim::AccessListener {
     const auto flush = [&] {
       if (bytes != 0) touched.add(sector << kPlaceBits | place, bytes);
     };
-    sim::for_each_lane(access.lanes, [&](unsigned lane) {
-      const std::uint64_t end = access.address[lane] + access.width;
-      for (std::uint64_t at = access.address[lane]; at < end;) {
+    const auto add_range = [&](std::uint64_t at, std::uint64_t end) {
+      while (at < end) {
         const std::uint64_t next = std::min(end, (at / kFootprintSector + 1) * kFootprintSector);
         if (at >> kSectorShift != sector) {
           flush();
@@ -152,7 +151,15 @@ class Recorder final : private sim::AccessListener {
         bytes |= static_cast<std::uint32_t>(ones << at % kFootprintSector);
         at = next;
       }
-    });
+    };
+    if (access.lanes == sim::kAllLanes &&
+        access.shape.pattern == sim::AccessShape::Pattern::contiguous) {
+      add_range(access.shape.first, access.shape.last + access.width);
+    } else {
+      sim::for_each_lane(access.lanes, [&](unsigned lane) {
+        add_range(access.address[lane], access.address[lane] + access.width);
+      });
+    }
     flush();
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "sim/global_memory.hpp"
 #include "sim/grid_run.hpp"
@@ -403,6 +404,33 @@ std::int64_t GridFootprint::shift(const GridPart& part, std::int64_t number) con
   const Extent at = block_at(grid, number);
   return part.step[0] * (at.x - block.x) + part.step[1] * (at.y - block.y) +
          part.step[2] * (at.z - block.z);
+}
+
+std::vector<std::int64_t> GridFootprint::shifts(const GridPart& part) const {
+  if (!part.shifts.empty()) return part.shifts;
+  std::vector<std::int64_t> shifts;
+  shifts.reserve(static_cast<std::size_t>(grid.count()));
+  for (std::int64_t z = 0; z < grid.z; ++z) {
+    for (std::int64_t y = 0; y < grid.y; ++y) {
+      const std::int64_t row = part.step[1] * (y - block.y) + part.step[2] * (z - block.z);
+      for (std::int64_t x = 0; x < grid.x; ++x)
+        shifts.push_back(row + part.step[0] * (x - block.x));
+    }
+  }
+  return shifts;
+}
+
+bool GridFootprint::ascends(const GridPart& part) const {
+  if (!part.shifts.empty()) return false;
+  std::int64_t behind = 0;  // what stands in front of the next row, of the first in it
+  for (const auto& [extent, step] :
+       {std::pair{grid.x, part.step[0]}, std::pair{grid.y, part.step[1]},
+        std::pair{grid.z, part.step[2]}}) {
+    if (extent == 1) continue;
+    if (step <= behind) return false;
+    behind += step * (extent - 1);
+  }
+  return true;
 }
 
 GridFootprint grid_footprint(const sim::LaunchState& launch, const std::function<bool()>& stop) {

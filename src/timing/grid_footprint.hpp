@@ -40,6 +40,10 @@ struct GridFootprint {
 
   /// In bytes, of a block with this number; GridPart::kNothing where it touches none.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
+  /// Of all blocks, by their numbers.
+  std::vector<std::int64_t> shifts(const GridPart& part) const;
+  /// Whether each block's is above that of the one before it.
+  bool ascends(const GridPart& part) const;
 };
 
 /// Throws sim::Fault, and sim::Stopped where `stop` says so.
