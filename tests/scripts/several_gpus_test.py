@@ -166,16 +166,49 @@ class SeveralGpusTest(unittest.TestCase):
         run.wait(10)
         run.stderr.close()
 
-    def launched(self, config, name, visible):
-        """The exit codes of two processes, as a launcher starts them, each of which sees these GPUs."""
-        ranks = []
+    def ranks_of(self, config, name, visible, *options, ranks=2):
+        """Processes as a launcher starts them, each of which sees these GPUs."""
+        started = []
         for rank, devices in enumerate(visible):
-            environment = dict(os.environ, GPUEXP_RANK=str(rank), GPUEXP_RANKS="2", GPUEXP_JOB_ID=name, GPUEXP_JOB_DIR=str(self.folder / "jobs"))
+            environment = dict(os.environ, GPUEXP_RANK=str(rank), GPUEXP_RANKS=str(ranks), GPUEXP_JOB_ID=name, GPUEXP_JOB_DIR=str(self.folder / "jobs"))
             if devices is not None:
                 environment["CUDA_VISIBLE_DEVICES"] = devices
-            command = [GPUEXP, "run", config, "--out", self.folder / name, "--quiet"]
-            ranks.append(subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment))
-        return [rank.wait(300) for rank in ranks]
+            command = [GPUEXP, "run", config, "--out", self.folder / name, "--quiet", *options]
+            started.append(subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True))
+        return started
+
+    def launched(self, config, name, visible):
+        """Their exit codes."""
+        return [rank.wait(300) for rank in self.closed(self.ranks_of(config, name, visible))]
+
+    def closed(self, processes):
+        for process in processes:
+            self.addCleanup(process.stderr.close)
+        return processes
+
+    def test_a_rank_that_never_comes_is_named(self):
+        for ranks, missing in ((2, 1), (3, 2)):
+            with self.subTest(ranks=ranks):
+                began = time.monotonic()
+                present = self.ranks_of(self.long_config(), f"missing{missing}", [None] * missing, "--rank-timeout", 3, ranks=ranks)
+                first = self.closed(present)[0].communicate(timeout=60)[1]
+                self.assertIn(f"rank {missing} of {ranks} did not come within 3 s", first)
+                self.assertNotEqual(present[0].returncode, 0)
+                for other in present[1:]:
+                    other.wait(60)
+                self.assertLess(time.monotonic() - began, 30)
+
+    def test_a_rank_of_a_launcher_that_is_killed_ends_the_run_and_is_named(self):
+        first, second = self.closed(self.ranks_of(self.long_config(), "lost", (None, None)))
+        deadline = time.monotonic() + 30
+        while len(workers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(3)
+        second.kill()
+        second.wait(10)
+        told = first.communicate(timeout=120)[1]
+        self.assertNotEqual(first.returncode, 0)
+        self.assertRegex(told, "rank 1.*--resume")
 
     def test_processes_of_a_launcher_are_one_run(self):
         for name, visible in {"both_seen": (None, None), "own_seen": ("0", "1")}.items():
