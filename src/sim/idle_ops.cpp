@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <cstdio>
-#include <cstdlib>
 #include <iterator>
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace gpuexp::sim {

@@ -2,8 +2,10 @@
 #include "model/launch_traffic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <regex>
@@ -106,6 +108,39 @@ struct OneKernel {
   Steps steps;
   sim::LaunchState launch;
 };
+
+TEST_CASE("addresses of all blocks are those of each, and ascend where each is above the last") {
+  for (const Extent& extent :
+       {Extent{5, 1, 1}, Extent{4, 3, 1}, Extent{4, 3, 2}, Extent{1, 4, 2}}) {
+    GridFootprint grid;
+    grid.grid = extent;
+    grid.block = {extent.x / 2, extent.y / 2, extent.z / 2};
+    for (const std::array<std::int64_t, 3>& step : {std::array<std::int64_t, 3>{32, 128, 384},
+                                                    {32, 96, 384},
+                                                    {32, 64, 0},
+                                                    {0, 32, 128},
+                                                    {-32, 128, 384},
+                                                    {32, 1000, 100},
+                                                    {1, 4, 12}}) {
+      GridPart part;
+      part.step = step;
+      const std::vector<std::int64_t> shifts = grid.shifts(part);
+      REQUIRE(shifts.size() == static_cast<std::size_t>(extent.count()));
+      for (std::size_t i = 0; i < shifts.size(); ++i)
+        CHECK(shifts[i] == grid.shift(part, static_cast<std::int64_t>(i)));
+      const bool ascends =
+          std::adjacent_find(shifts.begin(), shifts.end(), std::greater_equal<>()) == shifts.end();
+      INFO(step[0] << " " << step[1] << " " << step[2]);
+      CHECK(grid.ascends(part) == ascends);
+    }
+  }
+  GridFootprint grid;
+  grid.grid = {3, 1, 1};
+  GridPart part;
+  part.shifts = {0, GridPart::kNothing, 64};
+  CHECK(grid.shifts(part) == part.shifts);
+  CHECK(!grid.ascends(part));
+}
 
 TEST_CASE("blocks that were not executed touch what a few of them show", "[launch_traffic]") {
   if (!has_machine_code()) return;
