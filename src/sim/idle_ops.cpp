@@ -37,39 +37,18 @@ struct RoleOf {
   Role role;
 };
 
+// Beside those of the arithmetic pipes.
 constexpr RoleOf kRoles[] = {
-    {"FFMA", Role::carries},      {"FADD", Role::carries},       {"FMUL", Role::carries},
-    {"FMNMX", Role::carries},     {"FMNMX3", Role::carries},     {"FSEL", Role::carries},
-    {"FSET", Role::carries},      {"FSETP", Role::carries},      {"HFMA2", Role::carries},
-    {"HADD2", Role::carries},     {"HMUL2", Role::carries},      {"HMNMX2", Role::carries},
-    {"HSETP2", Role::carries},    {"HSET2", Role::carries},      {"F2FP", Role::carries},
-    {"PRMT", Role::carries},      {"MOV", Role::carries},        {"SEL", Role::carries},
-    {"IMAD", Role::carries},      {"IADD3", Role::carries},      {"VIADD", Role::carries},
-    {"LOP3", Role::carries},      {"SHF", Role::carries},        {"LEA", Role::carries},
-    {"ISETP", Role::carries},     {"PLOP3", Role::carries},      {"VIMNMX", Role::carries},
-    {"IMNMX", Role::carries},     {"VIADDMNMX", Role::carries},  {"IABS", Role::carries},
-    {"BMSK", Role::carries},      {"SGXT", Role::carries},       {"VABSDIFF", Role::carries},
-    {"MUFU", Role::carries_late}, {"F2F", Role::carries_late},   {"F2I", Role::carries_late},
-    {"I2F", Role::carries_late},  {"I2FP", Role::carries_late},  {"FRND", Role::carries_late},
-    {"FCHK", Role::carries_late}, {"DFMA", Role::carries_late},  {"DADD", Role::carries_late},
-    {"DMUL", Role::carries_late}, {"DSETP", Role::carries_late}, {"SHFL", Role::carries_late},
-    {"HMMA", Role::carries_late}, {"IMMA", Role::carries_late},  {"DMMA", Role::carries_late},
-    {"MOVM", Role::carries_late}, {"POPC", Role::carries_late},  {"FLO", Role::carries_late},
-    {"BREV", Role::carries_late}, {"IDP", Role::carries_late},   {"I2I", Role::carries_late},
-    {"I2IP", Role::carries_late}, {"F2IP", Role::carries_late},  {"R2UR", Role::computes},
-    {"VOTE", Role::computes},     {"VOTEU", Role::computes},     {"REDUX", Role::computes},
-    {"CREDUX", Role::computes},   {"MATCH", Role::computes},     {"S2R", Role::computes},
-    {"S2UR", Role::computes},     {"CS2R", Role::computes},      {"CS2UR", Role::computes},
-    {"LDC", Role::computes},      {"ULDC", Role::computes},      {"LDCU", Role::computes},
-    {"UMOV", Role::computes},     {"UIADD3", Role::computes},    {"UIMAD", Role::computes},
-    {"ULEA", Role::computes},     {"USHF", Role::computes},      {"ULOP3", Role::computes},
-    {"UPLOP3", Role::computes},   {"UPRMT", Role::computes},     {"USEL", Role::computes},
-    {"UISETP", Role::computes},   {"UFLO", Role::computes},      {"UPOPC", Role::computes},
-    {"LDG", Role::loads},         {"LD", Role::loads},           {"LDS", Role::loads},
-    {"LDL", Role::loads},         {"LDSM", Role::loads},         {"STG", Role::stores},
-    {"ST", Role::stores},         {"STS", Role::stores},         {"STL", Role::stores},
-    {"STSM", Role::stores},       {"LDGSTS", Role::copies},      {"HGMMA", Role::multiplies},
-    {"QGMMA", Role::multiplies},  {"IGMMA", Role::multiplies},
+    {"LDG", Role::loads},         {"LD", Role::loads},         {"LDS", Role::loads},
+    {"LDL", Role::loads},         {"LDSM", Role::loads},       {"STG", Role::stores},
+    {"ST", Role::stores},         {"STS", Role::stores},       {"STL", Role::stores},
+    {"STSM", Role::stores},       {"LDGSTS", Role::copies},    {"HGMMA", Role::multiplies},
+    {"QGMMA", Role::multiplies},  {"IGMMA", Role::multiplies}, {"SHFL", Role::carries_late},
+    {"MOVM", Role::carries_late}, {"S2R", Role::computes},     {"S2UR", Role::computes},
+    {"LDC", Role::computes},      {"ULDC", Role::computes},    {"UMOV", Role::computes},
+    {"UIADD3", Role::computes},   {"UIMAD", Role::computes},   {"ULEA", Role::computes},
+    {"USHF", Role::computes},     {"ULOP3", Role::computes},   {"UPLOP3", Role::computes},
+    {"UPRMT", Role::computes},    {"USEL", Role::computes},    {"UISETP", Role::computes},
 };
 
 /// Spaces of memory, as bits.
@@ -166,7 +145,7 @@ bool has(std::string_view opcode, std::string_view part) {
 constexpr unsigned kMostOfWarpgroup = 128;
 
 bool is_constant_load(std::string_view mnemonic) {
-  return mnemonic == "LDC" || mnemonic == "ULDC" || mnemonic == "LDCU";
+  return mnemonic == "LDC" || mnemonic == "ULDC";
 }
 
 bool multiplies_wide(std::string_view opcode, std::string_view mnemonic) {
@@ -179,11 +158,11 @@ unsigned most_written(std::string_view opcode, std::string_view mnemonic, const 
   if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
   if (mnemonic == "DMMA") return 16;
   if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
-  constexpr std::string_view kConversions[] = {"F2F", "F2I", "I2F", "FRND", "I2I", "UF2I", "UI2F"};
+  constexpr std::string_view kConversions[] = {"F2F", "F2I", "I2F", "FRND"};
   const bool converts = std::find(std::begin(kConversions), std::end(kConversions), mnemonic) !=
                         std::end(kConversions);
   const bool is_pair = multiplies_wide(opcode, mnemonic) || (converts && has(opcode, "64")) ||
-                       opcode.starts_with('D') || mnemonic == "CS2R" || mnemonic == "CS2UR";
+                       opcode.starts_with('D') || mnemonic == "CS2R";
   return is_pair ? 2 : 1;
 }
 
@@ -213,7 +192,15 @@ bool is_true(const Source& guard) {
   return (guard.index & kTruePredicate) == kTruePredicate && !guard.inverted;
 }
 
-Role role_of(std::string_view opcode, std::string_view mnemonic) {
+Role role_of(std::string_view opcode, std::string_view mnemonic, IssuePipe pipe) {
+  switch (pipe) {
+    case IssuePipe::fma:
+    case IssuePipe::alu: return Role::carries;
+    case IssuePipe::fp64:
+    case IssuePipe::xu:
+    case IssuePipe::tensor: return Role::carries_late;
+    default: break;
+  }
   const auto* const found = std::find_if(std::begin(kRoles), std::end(kRoles),
                                          [&](const RoleOf& r) { return r.mnemonic == mnemonic; });
   // Who waits for what others store asks again and again.
@@ -221,10 +208,10 @@ Role role_of(std::string_view opcode, std::string_view mnemonic) {
   return found->role;
 }
 
-Flow flow_of(std::string_view opcode, const Op& op) {
+Flow flow_of(std::string_view opcode, IssuePipe pipe, const Op& op) {
   Flow flow;
   const std::string_view mnemonic = opcode.substr(0, opcode.find('.'));
-  flow.role = role_of(opcode, mnemonic);
+  flow.role = role_of(opcode, mnemonic, pipe);
   const bool is_access = flow.role == Role::loads || flow.role == Role::stores;
   flow.spaces = is_access ? spaces_of(mnemonic) : 0;
   flow.takes_all = mnemonic.starts_with("ATOM");
@@ -381,7 +368,7 @@ IdleOps idle_ops(const Program& program, bool keeps_global) {
   std::vector<Flow> flows;
   flows.reserve(program.ops.size());
   for (std::size_t i = 0; i < program.ops.size(); ++i)
-    flows.push_back(flow_of(program.listed[i].opcode, program.ops[i]));
+    flows.push_back(flow_of(program.listed[i].opcode, program.classes[i].pipe, program.ops[i]));
   IdleOps idle;
   idle.of.assign(flows.size(), Idle::no);
   idle.global_decides = true;
