@@ -53,16 +53,16 @@ constexpr std::string_view kUnknown[] = {"VOTE", "MATCH", "REDUX", "IDP", "VABSD
                                          // of compute capability 10.0 and later
                                          "IADD", "FMNMX3", "CREDUX"};
 
-std::string_view mnemonic_of(std::string_view opcode) {
-  return opcode.substr(0, opcode.find('.'));
-}
-
 template <std::size_t kCount>
 bool is_one_of(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 }  // namespace
+
+std::string_view mnemonic_of(std::string_view opcode) {
+  return opcode.substr(0, opcode.find('.'));
+}
 
 IssuePipe issue_pipe(std::string_view opcode, std::string_view operands) {
   const std::string_view mnemonic = mnemonic_of(opcode);

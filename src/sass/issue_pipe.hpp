@@ -13,6 +13,9 @@ namespace gpuexp {
 enum class IssuePipe : std::uint8_t { other, fma, alu, fp64, xu, lsu, tensor, unknown };
 inline constexpr std::size_t kIssuePipes = 8;
 
+/// "IMAD" of "IMAD.WIDE.U32".
+std::string_view mnemonic_of(std::string_view opcode);
+
 /// Of compute capability 9.0, by the opcode with its modifiers ("IMAD.WIDE.U32") and its operands.
 /// Opcodes that the recorded kernels have are where an H200 counts them
 /// (tests/sim/recorded_counters_test.cpp).

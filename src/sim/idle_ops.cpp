@@ -210,7 +210,7 @@ Role role_of(std::string_view opcode, std::string_view mnemonic, IssuePipe pipe)
 
 Flow flow_of(std::string_view opcode, IssuePipe pipe, const Op& op) {
   Flow flow;
-  const std::string_view mnemonic = opcode.substr(0, opcode.find('.'));
+  const std::string_view mnemonic = mnemonic_of(opcode);
   flow.role = role_of(opcode, mnemonic, pipe);
   const bool is_access = flow.role == Role::loads || flow.role == Role::stores;
   flow.spaces = is_access ? spaces_of(mnemonic) : 0;
@@ -238,10 +238,7 @@ Flow flow_of(std::string_view opcode, IssuePipe pipe, const Op& op) {
 
 // False where it cannot be told where the program goes.
 bool find_next(const Program& program, std::vector<Flow>& flows) {
-  const auto mnemonic_at = [&](std::size_t i) {
-    const std::string_view opcode = program.listed[i].opcode;
-    return opcode.substr(0, opcode.find('.'));
-  };
+  const auto mnemonic_at = [&](std::size_t i) { return mnemonic_of(program.listed[i].opcode); };
   std::vector<std::uint32_t> behind_calls;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     if (mnemonic_at(i) == "CALL") behind_calls.push_back(i + 1);

@@ -14,10 +14,6 @@ namespace gpuexp {
 
 namespace {
 
-std::string_view mnemonic_of_op(std::string_view opcode) {
-  return opcode.substr(0, opcode.find('.'));
-}
-
 template <std::size_t kCount>
 bool is_among(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -34,7 +30,7 @@ bool is_warpgroup_product(std::string_view mnemonic) {
 constexpr double kIntegerProducts = 64;
 
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
-  const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+  const std::string_view mnemonic = mnemonic_of(listed.opcode);
   switch (pipe) {
     case IssuePipe::fma: return mnemonic == "IMAD" ? IssuedTo::fma_heavy : IssuedTo::fma;
     case IssuePipe::alu: return IssuedTo::alu;
@@ -56,8 +52,8 @@ double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figure
     case IssuedTo::xu: return kSchedulersPerSm / figures.rates.xu;
     case IssuedTo::tensor: {
       const auto pipe = tensor_pipe(opcode);
-      const auto& rates = is_warpgroup_product(mnemonic_of_op(opcode)) ? figures.wgmma_operations
-                                                                       : figures.tensor_operations;
+      const auto& rates = is_warpgroup_product(mnemonic_of(opcode)) ? figures.wgmma_operations
+                                                                    : figures.tensor_operations;
       const auto rate = pipe ? rates[static_cast<std::size_t>(*pipe)] : std::nullopt;
       return rate ? kSchedulersPerSm * 2 * tensor_multiply_adds(opcode) / *rate : 0;
     }
@@ -109,7 +105,7 @@ void read_product(const ListedInstruction& listed, const SmFigures& figures, Tim
 void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
   using Kind = TimedOp::Kind;
   using Moves = TimedOp::Moves;
-  const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+  const std::string_view mnemonic = mnemonic_of(listed.opcode);
   const auto has = [&](std::string_view part) {
     return listed.opcode.find(part) != listed.opcode.npos;
   };
@@ -168,7 +164,7 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   // MUFU and conversions between fp32 and fp64 take 17 and 18 clocks in chains on an H200.
   constexpr double kXuLatency = 17;
   op.latency = op.to == IssuedTo::xu ? kXuLatency : figures.shared_latency;
-  const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+  const std::string_view mnemonic = mnemonic_of(listed.opcode);
   if (is_among(kGlobal, mnemonic)) {
     op.kind = TimedOp::Kind::global;
     op.result_wait = WarpState::long_scoreboard;
@@ -202,7 +198,7 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
     // Others have operands of several registers, and pipes that take them over several clocks.
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
-    const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+    const std::string_view mnemonic = mnemonic_of(listed.opcode);
     // It sleeps for about as long as it is told, and up to twice as long.
     if (mnemonic == "NANOSLEEP" && schedule.refusal.empty())
       schedule.refusal =
