@@ -6,7 +6,7 @@ usage: simulated_counters.py FILE…
 Each FILE is what `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'` wrote: it executes the cells of
 docs/results/h200/all.json whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
 kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). '[.caches]' writes the counters of caches and DRAM, of every mode.
-A cell may be in several files; the last counts.
+A cell may be in several files; the last counts. Of what caches have a part in, '[.caches]' writes that part, which is added.
 
 Prints CSV: for each counter the kernels in which it is not zero on both sides (of DRAM bytes, those in which more than a
 threshold were recorded), the median, 95th percentile and largest difference, where that is, what the gate allows, and
@@ -55,12 +55,22 @@ def difference(counter, simulated, recorded):
     return 100.0 if recorded == 0 else 100 * abs(simulated / recorded - 1)
 
 
+PART = " (part)"
+
+
 def read(paths):
     values = {}
     for path in paths:
         with open(path, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 values[row["counter"], row["key"], row["kernel"]] = float(row["simulated"]), float(row["recorded"])
+    for (counter, key, kernel), (part, recorded) in list(values.items()):
+        if not counter.endswith(PART):
+            continue
+        del values[counter, key, kernel]
+        whole = counter.removesuffix(PART), key, kernel
+        if whole in values:
+            values[whole] = values[whole][0] + part, recorded
     return values
 
 

@@ -17,7 +17,20 @@ constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 6> kMet
     {"dram__bytes_write.sum", &CacheCounts::dram_written_bytes},
 }};
 
+constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 4> kParts{{
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", &CacheCounts::shared_load_repeats},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", &CacheCounts::shared_store_repeats},
+    {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_load_repeats},
+    {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_store_repeats},
+}};
+
 }  // namespace
+
+bool has_cache_part(std::string_view metric) {
+  return cache_metric(metric) || std::any_of(kParts.begin(), kParts.end(), [&](const auto& part) {
+           return part.first == metric;
+         });
+}
 
 double CacheCounts::*cache_metric(std::string_view metric) {
   const auto found = std::find_if(kMetrics.begin(), kMetrics.end(),
@@ -29,9 +42,13 @@ void add_cache_counts(LaunchCounts& counts, const std::vector<CacheCounts>& kern
   if (counts.kernels.size() != kernels.size()) return;
   for (std::size_t m = 0; m < counts.metrics.size(); ++m) {
     const auto member = cache_metric(counts.metrics[m]);
-    if (!member) continue;
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-      counts.kernels[k].values.at(m) = kernels[k].*member;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      double& value = counts.kernels[k].values.at(m);
+      if (member) value = kernels[k].*member;
+      for (const auto& [metric, part] : kParts) {
+        if (metric == counts.metrics[m]) value += kernels[k].*part;
+      }
+    }
   }
 }
 

@@ -17,13 +17,21 @@ struct CacheCounts {
   double l2_hits = 0;     ///< of these, those that it had, and all that it got
   double dram_read_bytes = 0;
   double dram_written_bytes = 0;
+  // Wavefronts that shared memory repeats where a sector of L1 is written in the same clock.
+  double shared_load_repeats = 0;
+  double shared_store_repeats = 0;
 };
 
 /// The member that has the metric (family/counters.hpp); null for all that caches do not decide.
 double CacheCounts::*cache_metric(std::string_view metric);
 
-/// Sets the values of such metrics from what each kernel of the launch came to. Where the kernels
-/// are not known, or are not as many, they stay as they are.
+/// Whether caches decide the metric, or have a part in it: wavefronts that are repeated are counted
+/// as others are.
+bool has_cache_part(std::string_view metric);
+
+/// Sets the values of the metrics that caches decide from what each kernel of the launch came to,
+/// and adds what caches have a part in. Where the kernels are not known, or are not as many, all
+/// stay as they are.
 void add_cache_counts(LaunchCounts& counts, const std::vector<CacheCounts>& kernels);
 
 }  // namespace gpuexp

@@ -234,6 +234,8 @@ class KernelRun {
     CacheCounts counts;
     counts.l1_sectors = sum.all * times;
     counts.l1_hits = sum.hits * times;
+    counts.shared_load_repeats = sm.repeats.loads * times;
+    counts.shared_store_repeats = sm.repeats.stores * times;
     counts.l2_sectors = (sm.l2_reads * share_that_reaches_l2(sm) + sm.l2_writes) * times;
     return counts;
   }
@@ -281,8 +283,9 @@ class KernelRun {
         kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
     figures_.block_gap = clocks_of(*ceilings_.block_latency_ns);
     figures_.block_interval = active_sms_ / *ceilings_.blocks_per_s * clock_hz_;
-    const auto shared = static_cast<std::int64_t>(launch_.shared_bytes) * kernel_.blocks_per_sm;
-    figures_.l1_bytes = l1_bytes(device_, shared).value_or(0);
+    figures_.l1_bytes = kernel_.memory.l1;
+    if (static_cast<std::int64_t>(launch_.shared_bytes) > device_.sm.reserved_shared_bytes)
+      figures_.repeats = sector_repeats(device_, kernel_.memory);
   }
 
   // By wgmma tensor cores do what their datasheet says, at the clock that it says it for (a chain

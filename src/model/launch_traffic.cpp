@@ -286,13 +286,12 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
     auto& grid = grids[identity_of(*kernel.step)];
     sim::LaunchState state = simulator.rough_launch_of(*kernel.step, kernel.keeps_global);
     state.checks.most_instructions = kMostInstructionsOfWarp;
-    const auto shared = static_cast<std::int64_t>(state.shared_bytes) * kernel.blocks_per_sm;
     if (!grid) grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
     if (launch.refusal.empty()) launch.refusal = grid->refusal;
     const std::int64_t cluster = shape.cluster.count();
     launch.kernels.push_back(
         {grid, std::max<std::int64_t>(1, kernel.blocks_per_sm * device.sm_count / cluster),
-         cluster * l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm),
+         cluster * kernel.memory.l1 / std::max(1, kernel.blocks_per_sm),
          device.sm_count});
   }
   return launch;

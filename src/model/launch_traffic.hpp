@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/mode.hpp"
-#include "device/device_spec.hpp"
+#include "device/unified_memory.hpp"
 #include "model/l2_replay.hpp"
 #include "model/merged_reads.hpp"
 #include "sim/simulator.hpp"
@@ -22,6 +22,7 @@ namespace gpuexp {
 struct ResidentKernel {
   const KernelStep* step = nullptr;
   int blocks_per_sm = 0;
+  UnifiedMemory memory = {};  ///< all 0 where the size is not known
   bool keeps_global = false;  ///< what it stores to global memory decides, in other kernels
 };
 

@@ -1,5 +1,6 @@
 #include "model/occupancy.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -74,6 +75,8 @@ std::optional<Occupancy> occupancy(const Shape& shape, const DeviceSpec& device,
   }
   Occupancy o;
   o.blocks_per_sm = result.activeBlocksPerMultiprocessor;
+  o.blocks_without_shared =
+      std::min({result.blockLimitRegs, result.blockLimitWarps, result.blockLimitBlocks});
   o.warps_pct = 100.0 * o.blocks_per_sm * static_cast<double>(ceil_div(threads, kWarp)) * kWarp /
                 device.sm.max_threads;
   o.limiter = limiter_name(result.limitingFactors);

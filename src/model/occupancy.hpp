@@ -14,6 +14,7 @@ namespace gpuexp {
 struct Occupancy {
   int blocks_per_sm = 0;
   double warps_pct = 0;           ///< resident warps over the most that an SM holds, in percent
+  int blocks_without_shared = 0;  ///< likewise, if they had no shared memory
   std::string limiter;            ///< registers, shared memory, threads, blocks
   int registers = 0;              ///< per thread
   std::int64_t shared_bytes = 0;  ///< per block, static and dynamic

@@ -78,7 +78,10 @@ void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceS
       launch.refusal = "how many of its blocks an SM holds is not known";
       return;
     }
-    launch.kernels.push_back({kernel, resident->blocks_per_sm});
+    const SharedDemand demand{kernel->shape.block.count(), resident->shared_bytes,
+                              resident->blocks_per_sm, resident->blocks_without_shared};
+    launch.kernels.push_back({kernel, resident->blocks_per_sm,
+                              unified_memory(device, demand).value_or(UnifiedMemory{})});
   }
   const bool keeps_global = std::any_of(
       launch.kernels.begin(), launch.kernels.end(),

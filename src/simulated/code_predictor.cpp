@@ -264,7 +264,7 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
 
 void CodePredictor::count_caches(const Cell& cell, LaunchCounts& counts) {
   const bool asks = std::any_of(counts.metrics.begin(), counts.metrics.end(),
-                                [](const auto& metric) { return cache_metric(metric) != nullptr; });
+                                [](const auto& metric) { return has_cache_part(metric); });
   if (asks && cell.skip_reason.empty()) add_cache_counts(counts, impl_->wait_for(cell).caches);
 }
 

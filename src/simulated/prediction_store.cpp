@@ -13,9 +13,11 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::array kCacheFigures{&CacheCounts::l1_sectors,      &CacheCounts::l1_hits,
-                                   &CacheCounts::l2_sectors,      &CacheCounts::l2_hits,
-                                   &CacheCounts::dram_read_bytes, &CacheCounts::dram_written_bytes};
+constexpr std::array kCacheFigures{
+    &CacheCounts::l1_sectors,          &CacheCounts::l1_hits,
+    &CacheCounts::l2_sectors,          &CacheCounts::l2_hits,
+    &CacheCounts::dram_read_bytes,     &CacheCounts::dram_written_bytes,
+    &CacheCounts::shared_load_repeats, &CacheCounts::shared_store_repeats};
 
 Json json_of(const std::vector<CacheCounts>& caches) {
   Json kernels = Json::array();

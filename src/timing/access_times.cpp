@@ -5,6 +5,30 @@
 
 namespace gpuexp {
 
+namespace {
+
+SharedUse use_of(sim::Access kind) {
+  if (kind == sim::Access::load) return SharedUse::load;
+  return kind == sim::Access::store ? SharedUse::store : SharedUse::other;
+}
+
+// Of the banks, in the mean over its wavefronts: of 32 bytes, a quarter. Lanes that share a sector
+// are taken to be neighbours.
+double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
+  constexpr std::uint64_t kSector = 32;
+  std::uint64_t last = ~std::uint64_t{0};
+  double sectors = 0;
+  for (sim::LaneMask lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+    const std::uint64_t sector =
+        access.address[static_cast<unsigned>(std::countr_zero(lanes))] / kSector;
+    sectors += sector != last;
+    last = sector;
+  }
+  return std::min(1.0, sectors * static_cast<double>(kSector) / kWavefrontBytes / wavefronts);
+}
+
+}  // namespace
+
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
   running = {};
   running.warp = &warp;
@@ -78,7 +102,11 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   const double now = running.now;
   const bool passes_l1 = running.op->passes_l1;
   if (access.space == sim::Space::cluster) return reach_other(access);
-  if (access.space == sim::Space::shared) return memory().shared(now, shared_wavefronts(access));
+  if (access.space == sim::Space::shared) {
+    const double wavefronts = shared_wavefronts(access);
+    return memory().shared(now, wavefronts, use_of(access.kind),
+                           share_of_banks(access, wavefronts));
+  }
   if (access.space == sim::Space::local) return reach_local(access);
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)

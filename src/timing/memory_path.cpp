@@ -73,6 +73,11 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const A
     if (arrives == SectorCache::kAbsent) {
       arrives = fetch(when, sector, share, asking.changes);
       if (!asking.passes_l1) l1_.put(sector, arrives);
+      // It passes the data stage as what L1 has does.
+      const double repeats = !asking.passes_l1 ? figures_.repeats.line
+                             : asking.copies   ? figures_.repeats.copy
+                                               : 0;
+      if (repeats > 0) beside_stores_.add(arrives - figures_.l1_latency, repeats);
     }
     there = std::max(there, arrives);
   }
@@ -124,7 +129,7 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
   // An H200 counts two wavefronts of the tags where other loads take one
   // (l1tex__t_output_wavefronts of the kernels with cp.async).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
-  const double there = fetch_all(looked_up - 1, touch, {passes_l1, false});
+  const double there = fetch_all(looked_up - 1, touch, {passes_l1, false, true});
   return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there),
           now + trip_};
 }
@@ -155,6 +160,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
       is_there = l1_.has_line(touch.sectors[i]);
     lookups_.hits += is_there;
+    if (!is_there && figures_.repeats.stored > 0) beside_loads_.add(read, figures_.repeats.stored);
     l1_.put(touch.sectors[i], read);
     if (touch.sectors[i] < kLocalSectors) done = store_behind(read, touch.sectors[i]);
   }
@@ -177,8 +183,11 @@ CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t by
     asked = engine_.serve(asked, clocks) - clocks;
     const double share = draw_.next();
     double line_there = 0;
-    for (; sector < line_end; ++sector)
-      line_there = std::max(line_there, fetch(asked, sector, share) - async.copy_ahead);
+    for (; sector < line_end; ++sector) {
+      const double there = fetch(asked, sector, share) - async.copy_ahead;
+      if (figures_.repeats.copy > 0) beside_stores_.add(there, figures_.repeats.copy);
+      line_there = std::max(line_there, there);
+    }
     later_.push({line_there, figures_.data_stage_clocks});
     time.there = std::max(time.there, line_there);
   }
@@ -200,6 +209,8 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   // L2 takes them as fast as they come, or the engine waits for it.
   for (std::uint64_t sector = first; sector < end; ++sector) {
     time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
+    if (figures_.repeats.read > 0)
+      beside_loads_.add(time.read - sector_clocks, figures_.repeats.read);
     given = store_behind(time.read, sector);
   }
   const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
@@ -219,10 +230,13 @@ Served MemoryPath::reach(double now, double bytes, double line_clocks, MemoryPat
           now + clocks + figures_.async.remote_latency};
 }
 
-Served MemoryPath::shared(double now, double wavefronts) {
+Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double share) {
   catch_up(now);
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
+  if (use == SharedUse::load) repeats_.loads += share * beside_loads_.sum(served - clocks, clocks);
+  if (use == SharedUse::store)
+    repeats_.stores += share * beside_stores_.sum(served - clocks, clocks);
   shared_clocks_ += clocks;
   return {std::max(now + 1, served - clocks + 1 - kAhead),
           served - figures_.data_stage_clocks + figures_.shared_latency,

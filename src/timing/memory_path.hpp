@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/access_counts.hpp"
+#include "timing/clock_sums.hpp"
 #include "timing/latency_spread.hpp"
 #include "timing/sector_cache.hpp"
 #include "timing/sm_busy.hpp"
@@ -54,6 +55,22 @@ struct SectorLookups {
     return *this;
   }
 };
+
+/// Wavefronts of shared memory that are expected to be repeated, since a sector is written in their
+/// clock (device/unified_memory.hpp).
+struct SharedRepeats {
+  double loads = 0;
+  double stores = 0;
+
+  SharedRepeats& operator+=(const SharedRepeats& more) {
+    loads += more.loads;
+    stores += more.stores;
+    return *this;
+  }
+};
+
+/// What goes through the data stage for shared memory.
+enum class SharedUse { load, store, other };
 
 /// Which sectors each block has asked for or written.
 class SectorsOfBlocks {
@@ -138,8 +155,9 @@ class MemoryPath {
   /// what is written to shared memory (write_copied).
   Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
   Served store(double now, const sim::GlobalTouch& touch);
-  /// An access of shared memory, or what takes as much of its data stage.
-  Served shared(double now, double wavefronts);
+  /// An access of shared memory, or what takes as much of its data stage. Its wavefronts have that
+  /// share of the banks.
+  Served shared(double now, double wavefronts, SharedUse use = SharedUse::other, double share = 1);
   /// What cp.async copied has come, and takes so many wavefronts to write.
   double write_copied(double now, double wavefronts);
 
@@ -162,6 +180,8 @@ class MemoryPath {
   double last() const;
   /// Since it was asked last.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
+  /// So far.
+  const SharedRepeats& repeats() const { return repeats_; }
   /// That L2 was asked for so far, and that it got.
   double l2_reads() const { return l2_reads_; }
   double l2_writes() const { return l2_writes_; }
@@ -179,6 +199,7 @@ class MemoryPath {
   struct Asking {
     bool passes_l1 = false;
     bool changes = false;  ///< by an atomic: what is written back has come from device memory
+    bool copies = false;   ///< to shared memory
   };
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
@@ -189,6 +210,9 @@ class MemoryPath {
   const SmFigures& figures_;
   SectorCache l1_;
   SectorLookups lookups_;
+  ClockSums beside_loads_;   ///< repeats of a wavefront in that clock
+  ClockSums beside_stores_;  ///< likewise
+  SharedRepeats repeats_;
   double l2_reads_ = 0;
   double l2_writes_ = 0;
   const BehindL1& behind_;

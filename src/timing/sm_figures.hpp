@@ -7,7 +7,7 @@
 
 #include "base/types.hpp"
 #include "device/ceilings.hpp"
-#include "device/device_spec.hpp"
+#include "device/unified_memory.hpp"
 #include "timing/latency_spread.hpp"
 
 namespace gpuexp {
@@ -70,15 +70,11 @@ struct SmFigures {
   double barrier_latency = 0;    ///< from a barrier to the next of a block of 256 threads
   double data_stage_clocks = 1;  ///< of a wavefront of 128 bytes
   std::int64_t l1_bytes = 0;     ///< that shared memory leaves
-  double block_gap = 0;          ///< from the end of a block to its successor's first instruction
-  double block_interval = 0;     ///< between starts of blocks on one SM, at least, on average
+  SectorRepeats repeats;
+  double block_gap = 0;       ///< from the end of a block to its successor's first instruction
+  double block_interval = 0;  ///< between starts of blocks on one SM, at least, on average
   BehindL1 behind;
   AsyncFigures async;
 };
-
-/// Bytes of L1 beside `shared_bytes` of shared memory that resident blocks hold: what the smallest
-/// carve-out leaves that holds them (CUDA C++ Programming Guide, Shared Memory of compute
-/// capability 8.x and 9.0). Empty where the size of the memory is not known.
-std::optional<std::int64_t> l1_bytes(const DeviceSpec& device, std::int64_t shared_bytes);
 
 }  // namespace gpuexp

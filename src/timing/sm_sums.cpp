@@ -12,6 +12,8 @@ void SmSums::add(const SmSums& before, const SmSums& after, double times) {
   }
   grow(l2_reads, before.l2_reads, after.l2_reads);
   grow(l2_writes, before.l2_writes, after.l2_writes);
+  grow(repeats.loads, before.repeats.loads, after.repeats.loads);
+  grow(repeats.stores, before.repeats.stores, after.repeats.stores);
   grow(steps, before.steps, after.steps);
   for (std::size_t i = 0; i < kSmParts; ++i)
     grow(busy.of[i], before.busy.of[i], after.busy.of[i]);

@@ -14,6 +14,7 @@ struct SmSums {
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
   double l2_reads = 0;                 ///< sectors that these asked L2 for
   double l2_writes = 0;                ///< and wrote there
+  SharedRepeats repeats;               ///< of wavefronts of these
   /// Of these blocks: what lies between two barriers, and has asked L2 for something.
   double steps = 0;
   /// Of these blocks, too. The latency is that of the blocks of one place on the SM.

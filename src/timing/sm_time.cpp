@@ -155,6 +155,7 @@ SmSums SmRun::sums() const {
   for (const auto& sm : sms_) {
     sums.l2_reads += sm->memory.l2_reads();
     sums.l2_writes += sm->memory.l2_writes();
+    sums.repeats += sm->memory.repeats();
   }
   add_busy(sums.busy);
   return sums;

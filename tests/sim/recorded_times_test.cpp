@@ -56,14 +56,15 @@ double l1_hit_pct(const CodeTime& code) {
   return 100 * sum.hits / sum.all;
 }
 
-/// By kernel of a launch: the counters that caches decide, and their values. A launch of very many
+/// By kernel of a launch: the counters that caches decide, and their values, or the part that they
+/// have in them. A launch of very many
 /// kernels is recorded as one.
 std::vector<std::map<std::string, double>> cache_counters(const std::vector<CacheCounts>& caches,
                                                           bool as_one) {
   LaunchCounts counts;
   for (const SelectedCounter& counter : select_counters({kAllCounters})) {
     for (const std::string& metric : {counter.numerator, counter.denominator}) {
-      if (cache_metric(metric)) counts.metrics.push_back(metric);
+      if (has_cache_part(metric)) counts.metrics.push_back(metric);
     }
   }
   counts.kernels.resize(caches.size(), {"", std::vector<double>(counts.metrics.size())});
@@ -71,12 +72,16 @@ std::vector<std::map<std::string, double>> cache_counters(const std::vector<Cach
   std::vector<std::map<std::string, double>> values(as_one ? std::min<std::size_t>(1, caches.size())
                                                            : caches.size());
   for (const SelectedCounter& counter : select_counters({kAllCounters})) {
-    for (std::size_t k = 0; cache_metric(counter.numerator) && k < values.size(); ++k) {
+    for (std::size_t k = 0; has_cache_part(counter.numerator) && k < values.size(); ++k) {
       const auto value = as_one ? counted(counter, counts) : counted(counter, counts, k);
       if (value) values[k][counter.name] = *value;
     }
   }
   return values;
+}
+
+bool is_part(const std::string& counter) {
+  return !cache_metric(select_counters({counter}).front().numerator);
 }
 
 using RecordedKernel = std::function<std::optional<double>(const std::string& counter)>;
@@ -395,7 +400,8 @@ TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
       if (!seen.insert({code.caches[k].l1_hits, code.caches[k].l2_sectors}).second) continue;
       for (const auto& [counter, value] : simulated[k]) {
         if (const auto counted = recorded[k](counter))
-          csv << fmt::format("\"{}\",{},{},{},{}\n", row.key, k, counter, value, *counted);
+          csv << fmt::format("\"{}\",{},{}{},{},{}\n", row.key, k, counter,
+                             is_part(counter) ? " (part)" : "", value, *counted);
       }
     }
     csv.flush();

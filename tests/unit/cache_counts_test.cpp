@@ -34,6 +34,28 @@ TEST_CASE("counts of caches are set, and others stay", "[cache_counts]") {
   CHECK_FALSE(value_of(counts, "l2_sectors"));
 }
 
+TEST_CASE("repeated wavefronts are counted with the others", "[cache_counts]") {
+  LaunchCounts counts;
+  counts.metrics = {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+                    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+                    "l1tex__data_pipe_lsu_wavefronts.sum"};
+  counts.kernels = {{"a", {1000, 500, 4000}}};
+  CacheCounts repeats;
+  repeats.shared_load_repeats = 30;
+  repeats.shared_store_repeats = 7;
+  add_cache_counts(counts, {repeats});
+  CHECK(value_of(counts, "shared_load_wavefronts") == 1030);
+  CHECK(value_of(counts, "shared_store_wavefronts") == 507);
+  CHECK(value_of(counts, "l1_data_wavefronts") == 4037);
+  for (const std::string& metric : counts.metrics) {
+    INFO(metric);
+    CHECK(has_cache_part(metric));
+    CHECK(cache_metric(metric) == nullptr);
+  }
+  CHECK(has_cache_part("l1tex__t_sectors.sum"));
+  CHECK_FALSE(has_cache_part("smsp__inst_executed.sum"));
+}
+
 TEST_CASE("counts of caches stay empty where the kernels are not known", "[cache_counts]") {
   LaunchCounts counts = two_kernels();
   SECTION("no time is made from code") {

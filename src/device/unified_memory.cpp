@@ -1,0 +1,104 @@
+#include "device/unified_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::int64_t kKib = 1024;
+constexpr int kMeasuredComputeCapability = 90;
+
+struct Sizes {
+  int compute_capability;
+  std::int64_t kib;
+  std::array<std::int64_t, 10> carveouts;
+  std::size_t count;
+};
+
+constexpr Sizes kSizes[] = {
+    {70, 128, {0, 8, 16, 32, 64, 96}, 6},
+    {75, 96, {32, 64}, 2},
+    {80, 192, {0, 8, 16, 32, 64, 100, 132, 164}, 8},
+    {86, 128, {0, 8, 16, 32, 64, 100}, 6},
+    {89, 128, {0, 8, 16, 32, 64, 100}, 6},
+    {90, 256, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}, 10},
+    {100, 256, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}, 10},
+    {120, 128, {0, 8, 16, 32, 64, 100}, 6},
+};
+
+// The smallest that holds so many bytes, or the largest.
+std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
+  const auto all = std::span(sizes.carveouts).first(sizes.count);
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](auto c) { return c * kKib >= bytes; });
+  return (found == all.end() ? all.back() : *found) * kKib;
+}
+
+// Counted for blocks of 32 to 384 threads, 512 to 704, and 768 to 1024.
+std::int64_t wanted_without_shared(const SharedDemand& demand) {
+  constexpr std::int64_t kFew = 384;
+  constexpr std::int64_t kMany = 704;
+  if (demand.block_threads > kMany || demand.otherwise_resident == 1) return 8 * kKib;
+  return (demand.block_threads > kFew ? 16 : 32) * kKib;
+}
+
+// The driver makes room for twice the blocks that there would be without shared memory, as long as
+// that is no more than 132 KiB: all but one of 482 pairs of threads, registers and bytes come out
+// as counted (docs/results/h200/studies/carveouts.csv).
+std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
+  constexpr std::int64_t kUnit = 128;
+  constexpr std::int64_t kMost = 132 * kKib;
+  constexpr std::int64_t kManyThreads = 960;
+  constexpr int kMostBlocks = 32;
+  if (demand.block_bytes == 0) return wanted_without_shared(demand);
+  const std::int64_t block =
+      ceil_div(demand.block_bytes, kUnit) * kUnit + device.sm.reserved_shared_bytes;
+  const std::int64_t held = block * demand.resident;
+  const bool is_doubled = demand.block_threads < kManyThreads && demand.otherwise_resident > 1;
+  const std::int64_t wanted =
+      block * (is_doubled ? std::min(2 * demand.otherwise_resident, kMostBlocks)
+                          : demand.otherwise_resident);
+  return wanted <= kMost ? wanted : std::max(held, kMost);
+}
+
+}  // namespace
+
+std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const SharedDemand& demand) {
+  const auto sizes = std::find_if(std::begin(kSizes), std::end(kSizes), [&](const Sizes& s) {
+    return s.compute_capability == device.compute_capability();
+  });
+  if (sizes == std::end(kSizes)) return std::nullopt;
+  UnifiedMemory memory;
+  memory.shared = (demand.block_bytes + device.sm.reserved_shared_bytes) * demand.resident;
+  memory.carveout = carveout_for(*sizes, device.compute_capability() == kMeasuredComputeCapability
+                                             ? wanted_bytes(device, demand)
+                                             : memory.shared);
+  memory.l1 = sizes->kib * kKib - memory.carveout;
+  return memory;
+}
+
+SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memory) {
+  if (device.compute_capability() != kMeasuredComputeCapability) return {};
+  // The memory is two halves; who is in one does not meet who is in the other. Shared memory is at
+  // the beginning. Of the first half, L1 has lines as if the carve-out were 8 KiB more.
+  constexpr double kHalf = 128 * kKib;
+  constexpr double kWithoutLines = 8 * kKib;
+  constexpr double kLine = 0.86;
+  constexpr double kStored = 0.7;
+  constexpr double kCopied = 0.89;
+  constexpr double kRead = 1;
+  const auto carveout = static_cast<double>(memory.carveout);
+  const auto shared = static_cast<double>(memory.shared);
+  const double of_lines =
+      std::max(0.0, kHalf - kWithoutLines - carveout) / (2 * kHalf - kWithoutLines - carveout);
+  const double of_shared = shared > kHalf ? kHalf / shared : 1;
+  const auto meet = [](double a, double b) { return a * b + (1 - a) * (1 - b); };
+  const double lines = meet(of_lines, of_shared);
+  const double own = meet(of_shared, of_shared);
+  return {kLine * lines, kCopied * own, kStored * lines, kRead * own};
+}
+
+}  // namespace gpuexp

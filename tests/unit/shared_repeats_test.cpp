@@ -1,0 +1,139 @@
+// Wavefronts of shared memory that are repeated, since a sector comes in their clock.
+#include "support/timed_run.hpp"
+#include "timing/clock_sums.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+sim::GlobalTouch line_at(std::uint64_t number) {
+  sim::GlobalTouch touch;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    touch.sectors[touch.count++] = 4 * number + i;
+  touch.tag_wavefronts = 1;
+  touch.bank_wavefronts = 1;
+  return touch;
+}
+
+/// Shared memory meets each sector once.
+SmFigures meeting() {
+  SmFigures f = figures();
+  f.repeats = {1, 1, 1, 1};
+  return f;
+}
+
+struct Path {
+  explicit Path(const SmFigures& of) : figures(of) {}
+  SmFigures figures;
+  SectorsOfBlocks asked_for{1000};
+  MemoryPath memory{figures, asked_for};
+};
+
+/// Accesses of shared memory in each of so many clocks: what is repeated of them.
+double repeated(MemoryPath& memory, SharedUse use, double share = 1) {
+  constexpr int kClocks = 2000;
+  const SharedRepeats before = memory.repeats();
+  for (int i = 0; i < kClocks; ++i)
+    memory.shared(i, 1, use, share);
+  return use == SharedUse::load ? memory.repeats().loads - before.loads
+                                : memory.repeats().stores - before.stores;
+}
+
+TEST_CASE("amounts are found in their clocks", "[clock_sums]") {
+  ClockSums sums;
+  CHECK(sums.sum(0, 10) == 0);
+  sums.add(5, 2);
+  CHECK(sums.sum(5, 1) == 2);
+  CHECK(sums.sum(0, 10) == 2);
+  CHECK(sums.sum(6, 10) == 0);
+  CHECK(sums.sum(5.5, 1) == Approx(1));
+  sums.add(7.25, 1);
+  CHECK(sums.sum(7, 1) == Approx(0.75));
+  CHECK(sums.sum(8, 1) == Approx(0.25));
+  // What is long gone does not count for a clock that takes its place.
+  CHECK(sums.sum(5 + (1 << 13), 1) == 0);
+  sums.add(5 + (1 << 13), 3);
+  CHECK(sums.sum(5 + (1 << 13), 1) == 3);
+  CHECK(sums.sum(5, 1) == 0);
+}
+
+TEST_CASE("stores meet sectors of lines that L1 takes in", "[shared_repeats]") {
+  Path path(meeting());
+  path.memory.load(0, line_at(1), false);
+  CHECK(repeated(path.memory, SharedUse::load) == 0);
+  Path stores(meeting());
+  const double there = stores.memory.load(0, line_at(1), false).done;
+  CHECK(repeated(stores.memory, SharedUse::store) == Approx(4));
+  SECTION("to the clock") {
+    Path path_to_clock(meeting());
+    path_to_clock.memory.load(0, line_at(1), false);
+    path_to_clock.memory.shared(there + 100, 1, SharedUse::store);
+    CHECK(path_to_clock.memory.repeats().stores == 0);
+  }
+  SECTION("each of its wavefronts, with the banks that it has") {
+    Path few(meeting());
+    few.memory.load(0, line_at(1), false);
+    CHECK(repeated(few.memory, SharedUse::store, 0.25) == Approx(1));
+  }
+  SECTION("and not those that L1 has") {
+    Path again(meeting());
+    again.memory.load(0, line_at(1), false);
+    again.memory.load(0, line_at(1), false);
+    CHECK(repeated(again.memory, SharedUse::store) == Approx(4));
+  }
+  SECTION("nor those that pass it") {
+    Path past(meeting());
+    past.memory.load(0, line_at(1), true);
+    past.memory.store(0, line_at(2));
+    CHECK(repeated(past.memory, SharedUse::store) == 0);
+  }
+}
+
+TEST_CASE("stores meet what is copied to shared memory", "[shared_repeats]") {
+  SmFigures f = meeting();
+  f.repeats.line = 0;
+  Path past(f);
+  past.memory.copy(0, line_at(1), true);
+  CHECK(repeated(past.memory, SharedUse::store) == Approx(4));
+  Path through_l1(f);
+  through_l1.memory.copy(0, line_at(1), false);
+  CHECK(repeated(through_l1.memory, SharedUse::store) == 0);
+  // Where a sector comes in the clock that its line takes of the data stage, nobody else is there.
+  f.behind.l2_read_clocks = 1;
+  Path bulk(f);
+  bulk.memory.copy_in(0, 4096, 256);
+  const double met = repeated(bulk.memory, SharedUse::store);
+  CHECK(met > 5.9);
+  CHECK(met < 8.1);
+  CHECK(repeated(bulk.memory, SharedUse::load) == 0);
+}
+
+TEST_CASE("loads meet what is stored to lines that L1 does not have", "[shared_repeats]") {
+  Path stored(meeting());
+  stored.memory.store(0, line_at(1));
+  CHECK(repeated(stored.memory, SharedUse::load) == Approx(4));
+  CHECK(repeated(stored.memory, SharedUse::store) == 0);
+  Path there(meeting());
+  there.memory.load(0, line_at(1), false);
+  there.memory.store(1, line_at(1));
+  CHECK(repeated(there.memory, SharedUse::load) == 0);
+}
+
+TEST_CASE("loads meet what the copy engine reads", "[shared_repeats]") {
+  Path copied(meeting());
+  copied.memory.copy_out(0, 4096, 512, 1);
+  CHECK(repeated(copied.memory, SharedUse::load) == Approx(12).margin(0.5));  // as above
+  CHECK(repeated(copied.memory, SharedUse::store) == 0);
+}
+
+TEST_CASE("without figures nothing is repeated", "[shared_repeats]") {
+  Path path(figures());
+  path.memory.load(0, line_at(1), false);
+  path.memory.store(0, line_at(2));
+  path.memory.copy_in(0, 4096, 256);
+  path.memory.copy_out(0, 8192, 256, 1);
+  CHECK(repeated(path.memory, SharedUse::store) == 0);
+  CHECK(repeated(path.memory, SharedUse::load) == 0);
+}
+
+}  // namespace
+}  // namespace gpuexp::test

@@ -1,0 +1,90 @@
+// How L1 and shared memory divide their memory, and whom wavefronts meet there.
+#include "device/unified_memory.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "device/device_spec_file.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::int64_t kKib = 1024;
+
+DeviceSpec device(const char* name) {
+  return read_device_spec(std::string(GPUEXP_SOURCE_DIR "/configs/devices/") + name + ".json").spec;
+}
+
+SectorRepeats repeats_with(std::int64_t shared_kib, std::int64_t carveout_kib) {
+  return sector_repeats(device("h200"), {shared_kib * kKib, carveout_kib * kKib, 0});
+}
+
+TEST_CASE("carve-outs are those that an H200 was counted to have", "[unified_memory]") {
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/carveouts.csv");
+  std::string line;
+  std::getline(file, line);
+  const DeviceSpec h200 = device("h200");
+  int rows = 0;
+  int others = 0;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::int64_t registers = 0;
+    std::int64_t kib = 0;
+    SharedDemand demand;
+    char comma = 0;
+    fields >> registers >> comma >> demand.block_threads >> comma >> demand.block_bytes >> comma >>
+        demand.resident >> comma >> demand.otherwise_resident >> comma >> kib;
+    INFO(line);
+    REQUIRE(fields);
+    const auto memory = unified_memory(h200, demand);
+    REQUIRE(memory);
+    CHECK(memory->l1 + memory->carveout == 256 * kKib);
+    ++rows;
+    // Of 16 blocks of 128 threads with few bytes, twice as many are not made room for.
+    const bool is_known = demand.block_threads == 128 && demand.otherwise_resident == 16 &&
+                          demand.block_bytes > 0 && demand.block_bytes <= 128;
+    if (is_known) {
+      ++others;
+    } else {
+      CHECK(memory->carveout == kib * kKib);
+    }
+  }
+  CHECK(rows > 600);
+  CHECK(others == 4);
+}
+
+TEST_CASE("on other GPUs the smallest carve-out is taken that holds the blocks",
+          "[unified_memory]") {
+  const DeviceSpec a100 = device("a100_sxm4_80gb");
+  const auto memory = unified_memory(a100, {256, 4096, 8, 8});
+  REQUIRE(memory);
+  CHECK(memory->shared == 40 * kKib);
+  CHECK(memory->carveout == 64 * kKib);
+  CHECK(memory->l1 == 128 * kKib);
+  DeviceSpec unknown = a100;
+  unknown.cc_minor = 9;
+  unknown.cc_major = 99;
+  CHECK_FALSE(unified_memory(unknown, {256, 4096, 8, 8}));
+  CHECK(sector_repeats(a100, *memory).line == 0);
+  CHECK(sector_repeats(a100, *memory).copy == 0);
+}
+
+TEST_CASE("who is in one half of the memory does not meet who is in the other",
+          "[unified_memory]") {
+  // Of L1's lines, fewer are in the first half the more shared memory has of it.
+  CHECK(repeats_with(16, 16).line == Approx(0.39).margin(0.015));
+  CHECK(repeats_with(64, 64).line == Approx(0.26).margin(0.015));
+  CHECK(repeats_with(100, 100).line == Approx(0.12).margin(0.015));
+  CHECK(repeats_with(128, 132).line == 0);
+  CHECK(repeats_with(128, 132).stored == 0);
+  // What shared memory has in the second half meets all of L1's lines.
+  CHECK(repeats_with(192, 196).line == Approx(0.86 * 64 / 192));
+  // What is copied to shared memory is where shared memory is.
+  CHECK(repeats_with(16, 16).copy == repeats_with(128, 132).copy);
+  CHECK(repeats_with(256, 228).copy == Approx(repeats_with(16, 16).copy / 2));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
