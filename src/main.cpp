@@ -91,7 +91,9 @@ ExitCode flushed(ExitCode code) {
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kBytes = 1 << 30;
+  constexpr int kMostOfHeap = 1 << 25;  // glibc takes no more
   mallopt(M_TRIM_THRESHOLD, kBytes);
+  mallopt(M_MMAP_THRESHOLD, kMostOfHeap);  // it grows by itself but for the line above
 #endif
 }
 

@@ -134,10 +134,10 @@ class KernelRun {
     double skipped = 0;
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       skipped += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
-    const double clocks = is_even
-                              ? skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
-                                                   sm.starts.back() + clocks_of_last_block(blocks))
-                              : clocks_of_uneven(blocks, sm);
+    const double clocks =
+        is_even ? skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
+                                     sm.starts.back() + clocks_of_last_block(blocks, sm))
+                : clocks_of_uneven(blocks, sm);
     constexpr double kMicro = 1e6;
     KernelCodeTime time{
         launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, l1_counts(sm), {}};
@@ -193,17 +193,34 @@ class KernelRun {
   }
 
   // The grid's last block may take a path of its own, such as a loop over the elements that its
-  // tile does not hold. It starts as one of the last, and then has its SM for itself.
-  double clocks_of_last_block(const BlocksOfSm& executed) const {
+  // tile does not hold. It starts as one of the last, and then has its SM for itself, where it
+  // takes no longer than others that do as much in company. 0: it is no longer than others.
+  double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
     if (executed.number(executed.count - 1) >= last) return 0;  // it is one of them
+    if (instructions_of(last) <= sm.most_instructions) return 0;
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
+  }
+
+  std::uint64_t instructions_of(std::int64_t number) const {
+    const Extent grid{launch_.grid.x / launch_.cluster.x, launch_.grid.y / launch_.cluster.y,
+                      launch_.grid.z / launch_.cluster.z};
+    sim::Cluster cluster(launch_,
+                         {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)});
+    cluster.run();
+    std::uint64_t instructions = 0;
+    for (const auto& block : cluster.blocks()) {
+      for (const sim::OpCount& count : block->counts)
+        instructions += count.warps;
+    }
+    return instructions;
   }
 
   // A launch ends with the slowest of its SMs. Where blocks come in several waves, whoever is done
   // gets the next one, so that what SMs differ by at the end is what one wave of blocks does.
   double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
     constexpr double kMostInstructions = 100'000;
+    constexpr double kEnoughInstructions = 40'000;
     constexpr std::int64_t kLeastSms = 8;
     BlocksOfSm wave = first;
     wave.count = std::min<std::int64_t>(first.count, first.resident);
@@ -212,9 +229,12 @@ class KernelRun {
                                 static_cast<double>(executed.starts.size());
     const auto full = std::min<std::int64_t>(
         places_, clusters() - (wave.count - 1) * places_);  // SMs with so many blocks
-    const std::int64_t sms = std::min<std::int64_t>(
-        full, static_cast<std::int64_t>(kMostInstructions / std::max(1.0, instructions)));
-    if (sms < std::min(full, kLeastSms)) return 0;
+    const auto within = [&](double most) {
+      return std::min(full, static_cast<std::int64_t>(most / std::max(1.0, instructions)));
+    };
+    const std::int64_t least = std::min(full, kLeastSms);
+    if (within(kMostInstructions) < least) return 0;
+    const std::int64_t sms = std::max(least, within(kEnoughInstructions));
     std::vector<double> clocks;
     for (std::int64_t i = 0; i < sms; ++i) {
       wave.first = i * full / sms;

@@ -304,8 +304,8 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   double granules = 0;
   for (const KernelFootprint& kernel : launch.kernels)
     granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
-  // About a tenth of a second, and enough of L2 to tell what it holds.
-  constexpr double kMostGranules = 1 << 20;
+  // Some hundredths of a second, and enough of L2 to tell what it holds.
+  constexpr double kMostGranules = 1 << 19;
   constexpr std::uint64_t kMostSkipped = 256;
   const auto one_of = static_cast<std::uint64_t>(std::max(1.0, granules / kMostGranules));
   L2Replay l2(device, std::min(kMostSkipped, std::bit_ceil(one_of)));
