@@ -103,6 +103,52 @@ GPUEXP_VECTORIZED void run_iadd3_alone(Warp& warp, const Op& op, LaneMask lanes)
   write(warp, op.to[0], lanes, sum);
 }
 
+// The low half of an address: of two addends, with a carry.
+GPUEXP_VECTORIZED void run_iadd3_low(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, scratch;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  const auto flip_of = [](const Source& s) { return s.negated || s.inverted ? ~0u : 0u; };
+  const std::uint32_t flip_a = flip_of(op.from[0]);
+  const std::uint32_t flip_b = flip_of(op.from[1]);
+  const std::uint32_t one_a = op.from[0].negated ? 1 : 0;
+  const std::uint32_t one_b = op.from[1].negated ? 1 : 0;
+  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
+  Lanes32 carries;
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint32_t x = (a[l] ^ flip_a) + one_a;
+    const std::uint32_t y = b[l] ^ flip_b;
+    const std::uint32_t both = x + y;
+    const std::uint32_t all = both + one_b;
+    carries[l] = (x < one_a ? 1u : 0u) | (both < y ? 1u : 0u) | (all < one_b ? 1u : 0u);
+    sum[l] = all;
+  }
+  write(warp, op.to[0], lanes, sum);
+  LaneMask carry = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    carry |= LaneMask{carries[l]} << l;
+  write_predicate(warp, op.to[1], lanes, carry);
+}
+
+// The high half: carries come in, and nothing asks for one.
+GPUEXP_VECTORIZED void run_iadd3_high(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, scratch;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  const auto carry_of = [&](const Source& s) {
+    return s.kind == Kind::none ? 0 : read_predicate(warp, s);
+  };
+  const LaneMask first = carry_of(op.from[3]);
+  const LaneMask second = carry_of(op.from[4]);
+  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] = a[l] + b[l] + c[l] + (first >> l & 1) + (second >> l & 1);
+  write(warp, op.to[0], lanes, sum);
+}
+
 GPUEXP_VECTORIZED void run_iadd3_64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 sum{};
   for (unsigned i = 0; i < 3; ++i) {
@@ -116,8 +162,21 @@ GPUEXP_VECTORIZED void run_iadd3_64(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_iadd3(const Decoding& in, Op& op) {
   place_with_carries(in, op);
-  const bool has_carries = op.from[3].kind != Kind::none || op.to[1].kind != Kind::none;
-  op.run = in.has("64") ? run_iadd3_64 : has_carries ? run_iadd3 : run_iadd3_alone;
+  const bool takes_carries = op.from[3].kind != Kind::none || op.from[4].kind != Kind::none;
+  const bool gives_carries = op.to[1].kind != Kind::none;
+  const Source& third = op.from[2];
+  const bool has_two = third.kind == Kind::reg && third.index == kZeroRegister && !third.negated &&
+                       !third.inverted && op.to[2].kind == Kind::none;
+  if (in.has("64"))
+    op.run = run_iadd3_64;
+  else if (takes_carries && gives_carries)
+    op.run = run_iadd3;
+  else if (takes_carries)
+    op.run = run_iadd3_high;
+  else if (gives_carries)
+    op.run = has_two ? run_iadd3_low : run_iadd3;
+  else
+    op.run = run_iadd3_alone;
 }
 
 GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {

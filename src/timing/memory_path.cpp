@@ -63,16 +63,20 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const A
   double there = 0;
   trip_ = figures_.l1_latency;
   double share = 0;
+  std::size_t hits = 0;
+  SectorCache::Line* line = nullptr;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
-    if (i == 0 || touch.sectors[i - 1] / kSectorsPerLine != sector / kSectorsPerLine)
+    if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], sector)) {
       share = draw_.next();
-    double arrives = asking.passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
-    lookups_.all += 1;
-    lookups_.hits += arrives != SectorCache::kAbsent;
-    if (arrives == SectorCache::kAbsent) {
+      line = asking.passes_l1 ? nullptr : l1_.find(sector);
+    }
+    double arrives = line ? (*line)[sector % SectorCache::kSectors] : SectorCache::kAbsent;
+    if (arrives != SectorCache::kAbsent) {
+      ++hits;
+    } else {
       arrives = fetch(when, sector, share, asking.changes);
-      if (!asking.passes_l1) l1_.put(sector, arrives);
+      if (!asking.passes_l1) line = l1_.put(sector, arrives);
       // It passes the data stage as what L1 has does.
       const double repeats = !asking.passes_l1 ? figures_.repeats.line
                              : asking.copies   ? figures_.repeats.copy
@@ -81,6 +85,8 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const A
     }
     there = std::max(there, arrives);
   }
+  lookups_.all += static_cast<double>(touch.count);
+  lookups_.hits += static_cast<double>(hits);
   return there;
 }
 

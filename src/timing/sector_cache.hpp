@@ -29,12 +29,16 @@ class SectorCache {
       set.used.fill(uses_ - kSafeUses);
   }
 
-  /// When the sector is there; empty of it: never, and the caller asks for it.
+  static constexpr std::uint64_t kSectors = 4;
+  /// When its sectors are there.
+  using Line = std::array<double, kSectors>;
+  /// Of a sector that it does not have, and the caller asks for.
   static constexpr double kAbsent = std::numeric_limits<double>::infinity();
-  double find(std::uint64_t sector) {
-    if (!has_line(sector)) return kAbsent;
+  /// The sector's line, until the next is put; null: it has none of it.
+  Line* find(std::uint64_t sector) {
+    if (!has_line(sector)) return nullptr;
     use_last();
-    return last_.set->there[last_.way][sector % kSectors];
+    return &last_.set->there[last_.way];
   }
 
   void drop_all() { sets_.assign(sets_.size(), {}); }
@@ -57,9 +61,9 @@ class SectorCache {
 
   static bool share_line(std::uint64_t a, std::uint64_t b) { return a / kSectors == b / kSectors; }
 
-  /// The sector will be there at `when`.
-  void put(std::uint64_t sector, double when) {
-    if (sets_.empty()) return;
+  /// The sector will be there at `when`. As find().
+  Line* put(std::uint64_t sector, double when) {
+    if (sets_.empty()) return nullptr;
     if (!has_line(sector)) {
       Set& set = set_of(sector / kSectors);
       last_ = {&set, way_for_new(set)};
@@ -67,14 +71,15 @@ class SectorCache {
       set.there[last_.way].fill(kAbsent);
     }
     use_last();
-    last_.set->there[last_.way][sector % kSectors] = when;
+    Line& line = last_.set->there[last_.way];
+    line[sector % kSectors] = when;
+    return &line;
   }
 
  private:
   static constexpr std::int64_t kLineBytes = 128;
   static constexpr std::size_t kWays = 16;
   static constexpr std::uint64_t kSafeUses = 128;  // of lines, one after the other
-  static constexpr std::uint64_t kSectors = 4;
   static constexpr std::size_t kKnown = 1024;
 
   struct Set {
@@ -82,7 +87,7 @@ class SectorCache {
 
     std::array<std::uint64_t, kWays> numbers;  ///< of lines
     std::array<std::uint64_t, kWays> used{};   ///< when, in uses of lines; 0: the way is free
-    std::array<std::array<double, kSectors>, kWays> there{};
+    std::array<Line, kWays> there{};
   };
   struct Place {
     Set* set = nullptr;

@@ -293,16 +293,17 @@ TEST_CASE("a run of blocks that differ ends once they do, where some would not b
 TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
   constexpr std::int64_t kBytes = 16 * 1024;
   SectorCache cache(kBytes);
-  CHECK(cache.find(8) == SectorCache::kAbsent);
+  CHECK(cache.find(8) == nullptr);
   cache.put(8, 5);
-  CHECK(cache.find(8) == 5);
-  CHECK(cache.find(9) == SectorCache::kAbsent);  // of the same line
+  REQUIRE(cache.find(8));
+  CHECK((*cache.find(8))[0] == 5);
+  CHECK((*cache.find(9))[1] == SectorCache::kAbsent);  // of the same line
   for (std::uint64_t sector = 1024; sector < 1024 + 2 * kBytes / 32; ++sector)
     cache.put(sector, 6);
-  CHECK(cache.find(8) == SectorCache::kAbsent);
+  CHECK(cache.find(8) == nullptr);
   SectorCache none(0);
   none.put(8, 5);
-  CHECK(none.find(8) == SectorCache::kAbsent);
+  CHECK(none.find(8) == nullptr);
 }
 
 // Blocks of eight warps on one of 132 SMs, in a loop over the grid: each warp touches four lines,
