@@ -16,6 +16,9 @@ SharedUse use_of(sim::Access kind) {
 // are taken to be neighbours.
 double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
   constexpr std::uint64_t kSector = 32;
+  if (access.lanes == sim::kAllLanes && access.width >= 4 &&
+      access.shape.pattern == sim::AccessShape::Pattern::contiguous)
+    return 1;
   std::uint64_t last = ~std::uint64_t{0};
   double sectors = 0;
   for (sim::LaneMask lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
