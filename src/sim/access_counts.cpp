@@ -301,6 +301,7 @@ void AccessMemo::remember_touch(const MemoryAccess& access) {
   }
   std::fill(lines_.of.begin() + line_count_, lines_.of.end(), 0);
   bank_wavefronts_ = most_words_of_a_bank(access.address, access.lanes, access.width);
+  tag_wavefronts_ = 0;
 }
 
 GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
@@ -311,7 +312,11 @@ GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
   }
   remember_touch(access);
   const std::uint64_t line = access.address[0] >> kLineShift;
-  return {sector_count_, tag_wavefronts(line, lines_, line_count_), bank_wavefronts_};
+  if (tag_wavefronts_ == 0 || line != tag_line_) {
+    tag_line_ = line;
+    tag_wavefronts_ = tag_wavefronts(line, lines_, line_count_);
+  }
+  return {sector_count_, tag_wavefronts_, bank_wavefronts_};
 }
 
 GPUEXP_VECTORIZED unsigned AccessMemo::tag_wavefronts_past_l1(const MemoryAccess& access) {

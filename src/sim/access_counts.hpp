@@ -124,6 +124,8 @@ class AccessMemo {
   unsigned sector_count_ = 0;
   unsigned line_count_ = 0;
   unsigned bank_wavefronts_ = 0;
+  unsigned tag_wavefronts_ = 0;  ///< where lane 0's line is tag_line_; 0: not known
+  std::uint64_t tag_line_ = 0;
   // Of the last copy past L1: its lanes and where lane 0's source lies within a line, its
   // destination within 512 bytes; where those of the others lie from lane 0's; and the wavefronts
   // that destinations ask for.

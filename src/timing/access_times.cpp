@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 namespace gpuexp {
 
@@ -33,10 +34,8 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
 }  // namespace
 
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
-  running = {};
-  running.warp = &warp;
-  running.op = &op;
-  running.now = now;
+  // In its place: what is made elsewhere and copied is read before it has been written.
+  ::new (&running) RunningInstruction{.warp = &warp, .op = &op, .now = now};
 }
 
 Served AccessTimes::end(bool has_lanes) {

@@ -14,8 +14,8 @@ struct RunningInstruction {
   const TimedOp* op = nullptr;
   double now = 0;
   bool has_asked = false;  ///< for memory
-  Served served;           ///< what it has asked for
-  CopyTime copied;         ///< likewise, of the copy engine
+  Served served{};         ///< what it has asked for
+  CopyTime copied{};       ///< likewise, of the copy engine
   double copied_bytes = 0;
   bool has_ended_phase = false;  ///< of an mbarrier
   double holds_until = 0;        ///< it lets its warp's next one be issued

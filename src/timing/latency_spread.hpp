@@ -37,17 +37,41 @@ inline constexpr LatencySpread kDramSpread{
 /// Shares from 0 to 1, each as likely as any other; the same in every run.
 class ShareDraw {
  public:
+  /// Which may be passed over at once.
+  static constexpr std::size_t kMostPassed = 64;
+
   explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}
 
   double next() {
-    constexpr std::uint64_t kMultiplier = 6364136223846793005u;  // Knuth's MMIX
-    constexpr std::uint64_t kIncrement = 1442695040888963407u;
-    state_ = state_ * kMultiplier + kIncrement;
-    return static_cast<double>(state_ >> 11) * 0x1p-53;
+    pass(1);
+    return share_of(state_);
   }
+  /// The one that next() would give if it were asked so often, from 1 to kMostPassed.
+  double peek(std::size_t count) const { return share_of(kSteps[count].from(state_)); }
+  void pass(std::size_t count) { state_ = kSteps[count].from(state_); }
 
  private:
+  /// Of a linear congruential generator, as many are one with other factors.
+  struct Step {
+    std::uint64_t factor = 1;
+    std::uint64_t more = 0;
+    constexpr std::uint64_t from(std::uint64_t state) const { return state * factor + more; }
+  };
+  static constexpr std::array<Step, kMostPassed + 1> steps() {
+    constexpr Step kOne{6364136223846793005u, 1442695040888963407u};  // Knuth's MMIX
+    std::array<Step, kMostPassed + 1> steps;
+    for (std::size_t i = 1; i < steps.size(); ++i)
+      steps[i] = {steps[i - 1].factor * kOne.factor, kOne.from(steps[i - 1].more)};
+    return steps;
+  }
+  static const std::array<Step, kMostPassed + 1> kSteps;
+  static double share_of(std::uint64_t state) {
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  }
+
   std::uint64_t state_;
 };
+inline constexpr std::array<ShareDraw::Step, ShareDraw::kMostPassed + 1> ShareDraw::kSteps =
+    ShareDraw::steps();
 
 }  // namespace gpuexp

@@ -62,20 +62,21 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
 double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking) {
   double there = 0;
   trip_ = figures_.l1_latency;
-  double share = 0;
+  // Each line has a share of its own, of which most are never asked for.
+  std::size_t lines = 0;
   std::size_t hits = 0;
   SectorCache::Line* line = nullptr;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
     if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], sector)) {
-      share = draw_.next();
+      ++lines;
       line = asking.passes_l1 ? nullptr : l1_.find(sector);
     }
     double arrives = line ? (*line)[sector % SectorCache::kSectors] : SectorCache::kAbsent;
     if (arrives != SectorCache::kAbsent) {
       ++hits;
     } else {
-      arrives = fetch(when, sector, share, asking.changes);
+      arrives = fetch(when, sector, draw_.peek(lines), asking.changes);
       if (!asking.passes_l1) line = l1_.put(sector, arrives);
       // It passes the data stage as what L1 has does.
       const double repeats = !asking.passes_l1 ? figures_.repeats.line
@@ -85,6 +86,7 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const A
     }
     there = std::max(there, arrives);
   }
+  draw_.pass(lines);
   lookups_.all += static_cast<double>(touch.count);
   lookups_.hits += static_cast<double>(hits);
   return there;

@@ -5,16 +5,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/release.hpp"
+#include "timing/row.hpp"
 #include "timing/schedule.hpp"
 #include "timing/warp_state.hpp"
 #include "timing/warpgroup_products.hpp"
@@ -54,13 +53,23 @@ struct Scoreboard {
 struct ResidentBlock;
 struct ResidentWarp;
 
-/// What a scheduler looks at, of each of its warps, whenever it chooses one: these lie side by
-/// side.
+/// What a scheduler looks at, of one of its warps, whenever it chooses the next.
 struct Turn {
-  ResidentWarp* warp = nullptr;
-  double ready_at = 0;           ///< nothing of the warp's own holds up its next instruction
-  IssuedTo to = IssuedTo::none;  ///< where that goes
-  double waits_since = 0;        ///< for a turn, among those that cannot be issued when ready
+  double& ready_at;     ///< nothing of the warp's own holds up its next instruction
+  double& waits_since;  ///< for a turn, among those that cannot be issued when ready
+  std::uint64_t& to;    ///< IssuedTo: where that goes
+};
+
+/// Of all of a scheduler's warps, each side by side: vector code looks at them.
+struct IssueTurns {
+  std::vector<ResidentWarp*> warps;  ///< those of older blocks first
+  std::vector<double> ready_at;
+  std::vector<double> waits_since;
+  std::vector<std::uint64_t> to;
+  std::vector<std::int64_t> issued_at;  ///< the earliest, as bits of a double; choose() finds it
+
+  Turn operator[](std::size_t i) { return {ready_at[i], waits_since[i], to[i]}; }
+  void resize(std::size_t count);
 };
 
 struct ResidentWarp {
@@ -69,7 +78,8 @@ struct ResidentWarp {
   std::size_t place = 0;                   ///< on the SM, which no other resident warp has
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
   double free_from = 0;                    ///< the stall of its last instruction has ended
-  Turn* turn = nullptr;                    ///< at its scheduler
+  IssueTurns* turns = nullptr;                  ///< of its scheduler
+  std::size_t turn_index = 0;              ///< its own among them
   double waits_from = 0;                   ///< the clock behind its last instruction
   double goes_on_since = 0;                ///< when the last result or barrier came it waited for
   std::uint32_t next = 0;
@@ -85,7 +95,17 @@ struct ResidentWarp {
   std::size_t products = 0;        ///< of wgmma, that it has started
   std::size_t product_groups = 0;  ///< that it has committed
   double alone = 0;  ///< clocks of its instructions so far, if it had the SM for itself
+
+  Turn turn() const { return (*turns)[turn_index]; }
 };
+
+inline void IssueTurns::resize(std::size_t count) {
+  warps.resize(count);
+  ready_at.resize(count);
+  waits_since.resize(count);
+  to.resize(count);
+  issued_at.resize(count);
+}
 
 /// What a scheduler issues next, and when.
 struct Choice {
@@ -93,34 +113,50 @@ struct Choice {
   double when = kNever;
 };
 
+/// Clocks from `begin` on, up to `end`.
+struct Gap {
+  double begin = 0;
+  double end = 0;
+};
+
 struct Scheduler {
-  std::vector<Turn> turns;  ///< of its warps, those of older blocks first
+  IssueTurns turns;
   double free_at = 0;
   ResidentWarp* last = nullptr;  ///< which it stays with if it can
   Choice choice;
   bool is_changed = true;  ///< since `choice` was made
   std::array<double, kIssuedTo> pipe_free{};
-  std::deque<double> queue;  ///< when each place of the memory units' queue gets free
+  Row<double> queue;  ///< when each place of the memory units' queue gets free
   /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
-  std::deque<std::pair<double, double>> gaps;
+  Row<Gap> gaps;
 
-  void add(const Turn& turn) {
-    turns.push_back(turn);
-    point_at_turns();
+  void add(ResidentWarp& warp) {
+    const std::size_t place = turns.warps.size();
+    turns.resize(place + 1);
+    put(warp, place);
   }
   template <class IsDropped>
   void drop_if(const IsDropped& is_dropped) {
-    std::erase_if(turns, [&](const Turn& turn) { return is_dropped(*turn.warp); });
-    point_at_turns();
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < turns.warps.size(); ++i) {
+      ResidentWarp& warp = *turns.warps[i];
+      if (is_dropped(warp)) continue;
+      turns.ready_at[left] = turns.ready_at[i];
+      turns.waits_since[left] = turns.waits_since[i];
+      turns.to[left] = turns.to[i];
+      put(warp, left++);
+    }
+    turns.resize(left);
   }
-  void point_at_turns() {
-    for (Turn& turn : turns)
-      turn.warp->turn = &turn;
+  void put(ResidentWarp& warp, std::size_t place) {
+    turns.warps[place] = &warp;
+    warp.turns = &turns;
+    warp.turn_index = place;
   }
   double idle_since(double when) const {
     double idle = 0;
-    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->second > when; ++gap)
-      idle += gap->second - std::max(gap->first, when);
+    for (const Gap* gap = gaps.end(); gap != gaps.begin() && gap[-1].end > when; --gap)
+      idle += gap[-1].end - std::max(gap[-1].begin, when);
     return idle;
   }
 };

@@ -48,14 +48,16 @@ class SectorCache {
     if (sets_.empty()) return false;
     const std::uint64_t number = sector / kSectors;
     if (last_.set && last_.set->numbers[last_.way] == number) return true;
-    Place& known = known_[number % kKnown];
-    if (!known.set || known.set->numbers[known.way] != number) {
+    Place& known = known_[(number ^ number / kKnown) % kKnown];
+    Place place = known;
+    if (!place.set || place.set->numbers[place.way] != number) {
       Set& set = set_of(number);
       const auto found = std::find(set.numbers.begin(), set.numbers.end(), number);
       if (found == set.numbers.end()) return false;
-      known = {&set, static_cast<std::size_t>(found - set.numbers.begin())};
+      place = {&set, static_cast<std::size_t>(found - set.numbers.begin())};
+      known = place;
     }
-    last_ = known;
+    last_ = place;
     return true;
   }
 

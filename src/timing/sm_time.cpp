@@ -227,7 +227,7 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     if (group < block.products.size()) w->warpgroup = &block.products[group];
     w->free_from = w->waits_from = w->goes_on_since = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
-    scheduler.add({w.get()});
+    scheduler.add(*w);
     scheduler.is_changed = true;
     waits_.find_ready(*w);
     block.warps.push_back(std::move(w));
@@ -323,7 +323,7 @@ void SmRun::go_on_after_turns() {
         if (at.is_running())
           waits_.find_ready(*warp);
         else
-          warp->turn->ready_at = kNever;
+          warp->turn().ready_at = kNever;
       }
     }
     schedule_anew(*cluster);
@@ -357,7 +357,7 @@ void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, do
   const TimedOp& op = schedule_.ops[warp.next];
   WarpClocks& clocks = time_.places[warp.next];
   clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
-  const double ready = std::max(warp.turn->ready_at, warp.free_from);
+  const double ready = std::max(warp.turn().ready_at, warp.free_from);
   clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
   const double idle = scheduler.idle_since(ready);
   const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
@@ -372,7 +372,7 @@ void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, do
 void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   constexpr std::size_t kGapsKept = 1024;
   now_ = std::max(now_, now);
-  if (now > scheduler.free_at) scheduler.gaps.emplace_back(scheduler.free_at, now);
+  if (now > scheduler.free_at) scheduler.gaps.push_back({scheduler.free_at, now});
   if (scheduler.gaps.size() > kGapsKept) scheduler.gaps.pop_front();
   note_states(warp, scheduler, now);
   scheduler.is_changed = true;
@@ -388,7 +388,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   warp.alone += stall;
   if (waits_.awaits_phase(warp, op)) {
     warp.awaits_phase = true;
-    warp.turn->ready_at = kNever;
+    warp.turn().ready_at = kNever;
     return;
   }
   const double taken = step(warp, now);
@@ -411,7 +411,7 @@ double SmRun::step(ResidentWarp& warp, double now) {
   warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
   waits_.set_scoreboards(warp, op, served);
   if (!warp.warp->divergence.is_running()) {
-    warp.turn->ready_at = kNever;
+    warp.turn().ready_at = kNever;
     warp.at_barrier = !warp.warp->divergence.has_exited();
   } else if (access_.running.holds_until > warp.free_from) {
     waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "sim/vectorized.hpp"
 
 namespace gpuexp {
 
@@ -11,8 +15,14 @@ namespace {
 /// Instructions that a scheduler has in the queue of the memory units at most.
 constexpr std::size_t kQueueLength = 8;
 
-/// Two numbers, the higher one first.
-__extension__ using Key = unsigned __int128;
+/// A time as a number that comes in the same order, since no time is negative: of these, compilers
+/// find the least with vector code.
+using Time = std::int64_t;
+constexpr Time kLast = std::numeric_limits<Time>::max();
+
+GPUEXP_INLINED Time time_of(double clock) {
+  return std::bit_cast<Time>(clock);
+}
 
 // When the scheduler could issue to each pipe; to that of warpgroups, it depends on the warp.
 std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) {
@@ -27,6 +37,73 @@ std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) {
   return from;
 }
 
+double product_place(const ResidentWarp& warp) {
+  return warp.warpgroup ? warp.warpgroup->place_from(warp.products) : 0;
+}
+
+double could_issue(const ResidentWarp& warp, const std::array<double, kIssuedTo>& from) {
+  const Turn turn = warp.turn();
+  const double when = std::max(turn.ready_at, from[turn.to]);
+  return turn.to == static_cast<std::uint64_t>(IssuedTo::products)
+             ? std::max(when, product_place(warp))
+             : when;
+}
+
+// When each warp's next instruction could be issued, and the first of these times. This is done for
+// each instruction, and which warp is next no host could predict: loops without branches.
+GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns, const std::array<double, kIssuedTo>& from,
+                                        double free_at) {
+  constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);
+  const std::size_t count = turns.warps.size();
+  const double* const ready_at = turns.ready_at.data();
+  const std::uint64_t* const to = turns.to.data();
+  Time* const issued_at = turns.issued_at.data();
+  const Time first = time_of(free_at);
+  std::uint64_t any_products = 0;
+  GPUEXP_LANE_BY_LANE
+  for (std::size_t i = 0; i < count; ++i) {
+    issued_at[i] = std::max(time_of(ready_at[i]), first);
+    any_products |= to[i] == kProducts ? 1 : 0;
+  }
+  for (std::uint64_t pipe = 0; pipe < kIssuedTo; ++pipe) {
+    const Time pipe_from = time_of(from[pipe]);
+    if (pipe_from == first) continue;
+    GPUEXP_LANE_BY_LANE
+    for (std::size_t i = 0; i < count; ++i)
+      issued_at[i] = std::max(issued_at[i], to[i] == pipe ? pipe_from : 0);
+  }
+  for (std::size_t i = 0; any_products != 0 && i < count; ++i) {
+    if (to[i] == kProducts)
+      issued_at[i] = std::max(issued_at[i], time_of(product_place(*turns.warps[i])));
+  }
+  Time least = time_of(kNever);
+  for (std::size_t i = 0; i < count; ++i)
+    least = std::min(least, issued_at[i]);
+  return least;
+}
+
+// Of those that can be issued first, the one that waits longest: of equals, the first.
+GPUEXP_VECTORIZED std::size_t longest_waiting(IssueTurns& turns, Time first) {
+  const std::size_t count = turns.warps.size();
+  const double* const ready_at = turns.ready_at.data();
+  const double* const waits_since = turns.waits_since.data();
+  Time* const since = turns.issued_at.data();
+  Time longest = kLast;
+  GPUEXP_LANE_BY_LANE
+  for (std::size_t i = 0; i < count; ++i) {
+    const Time ready = time_of(ready_at[i]);
+    const Time waits = time_of(waits_since[i]);
+    const Time either = first > ready ? waits : ready;
+    since[i] = since[i] == first ? either : kLast;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    longest = std::min(longest, since[i]);
+  std::size_t chosen = 0;
+  while (since[chosen] != longest)
+    ++chosen;
+  return chosen;
+}
+
 }  // namespace
 
 // Of the warps whose next instruction can be issued first; the last one where it can stay, else the
@@ -34,32 +111,18 @@ std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) {
 // Of those that have had to wait for their pipe or queue, the one that waits longest.
 void choose(Scheduler& scheduler) {
   scheduler.is_changed = false;
+  scheduler.choice = {};
   const std::array<double, kIssuedTo> from = could_issue_to(scheduler);
-  const auto could_issue = [&](const Turn& turn) {
-    const double when = std::max(turn.ready_at, from[static_cast<std::size_t>(turn.to)]);
-    return turn.to == IssuedTo::products && turn.warp->warpgroup
-               ? std::max(when, turn.warp->warpgroup->place_from(turn.warp->products))
-               : when;
-  };
-  if (scheduler.last && could_issue(*scheduler.last->turn) <= scheduler.free_at) {
+  if (scheduler.last && could_issue(*scheduler.last, from) <= scheduler.free_at) {
     scheduler.choice = {scheduler.last, scheduler.free_at};
     return;
   }
-  // This is done for each instruction. Which warp is next no host could predict: a key of two
-  // times, whose bits are in their order since they are not negative, needs no branch.
-  Key first = ~Key{0};
-  const Turn* chosen = nullptr;
-  for (const Turn& turn : scheduler.turns) {
-    const double when = could_issue(turn);
-    const double since = when > turn.ready_at ? turn.waits_since : turn.ready_at;
-    const std::uint64_t rank =
-        turn.warp == scheduler.last ? 0 : 1 + std::bit_cast<std::uint64_t>(since);
-    const Key key = Key{std::bit_cast<std::uint64_t>(when)} << 64 | rank;
-    chosen = key < first ? &turn : chosen;
-    first = key < first ? key : first;
-  }
-  const double when = std::bit_cast<double>(static_cast<std::uint64_t>(first >> 64));
-  scheduler.choice = chosen && when != kNever ? Choice{chosen->warp, when} : Choice{};
+  IssueTurns& turns = scheduler.turns;
+  const Time first = find_issue_times(turns, from, scheduler.free_at);
+  const double when = std::bit_cast<double>(first);
+  if (when == kNever) return;
+  const bool stays = scheduler.last && turns.issued_at[scheduler.last->turn_index] == first;
+  scheduler.choice = {stays ? scheduler.last : turns.warps[longest_waiting(turns, first)], when};
 }
 
 }  // namespace gpuexp

@@ -27,8 +27,8 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
   // Behind the kernel's end there is no instruction, and to execute it is the fault.
   if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
   const TimedOp& op = schedule_.ops[warp.next];
-  Turn& turn = *warp.turn;
-  turn.to = op.to;
+  const Turn turn = warp.turn();
+  turn.to = static_cast<std::uint64_t>(op.to);
   turn.ready_at = warp.free_from;
   warp.waits_in = WarpState::wait;
   warp.awaits_products = false;

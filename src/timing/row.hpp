@@ -1,0 +1,35 @@
+// What comes and goes in a row.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace gpuexp {
+
+/// Like std::deque, but side by side in memory, and without a search for the block that an element
+/// is in: instructions come and go by the million, a few at a time.
+template <class T>
+class Row {
+ public:
+  const T* begin() const { return elements_.data() + first_; }
+  const T* end() const { return elements_.data() + elements_.size(); }
+  std::size_t size() const { return elements_.size() - first_; }
+  bool empty() const { return size() == 0; }
+  const T& front() const { return *begin(); }
+  const T& operator[](std::size_t i) const { return begin()[i]; }
+
+  void push_back(const T& element) { elements_.push_back(element); }
+  /// Elements move to the front of the memory when as many have gone as are left.
+  void pop_front() {
+    constexpr std::size_t kLeast = 64;
+    if (++first_ < kLeast || first_ < size()) return;
+    elements_.erase(elements_.begin(), elements_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
+ private:
+  std::vector<T> elements_;
+  std::size_t first_ = 0;  ///< of those that are there
+};
+
+}  // namespace gpuexp
