@@ -101,7 +101,9 @@ double share_to_l2(const ReadsBySms& reads, double spread_ns, double dram_share)
     return asked > 0 ? reach / asked : 1;
   };
   // Device memory delivers as much, to fewer reads.
-  return share_of(std::min(1.0, dram_share / share_of(dram_share)));
+  const double share = share_of(dram_share);
+  const double share_of_fewer = std::min(1.0, dram_share / share);
+  return share_of_fewer == dram_share ? share : share_of(share_of_fewer);
 }
 
 }  // namespace gpuexp

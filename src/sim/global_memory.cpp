@@ -312,7 +312,8 @@ void GlobalMemory::set_constant(const void* begin) {
   if (GlobalBuffer* const buffer = find(begin)) buffer->set_constant();
 }
 
-bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> arguments) {
+bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> arguments,
+                              std::int64_t part_items) {
   const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
   std::vector<AddressRange> reads;
@@ -326,7 +327,7 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
       reads.push_back({buffer.begin(), buffer.end()});
     }
   }
-  if (reads.empty()) return fill_from({}, loop);
+  if (reads.empty()) return fill_from({}, loop, part_items);
   // Which of their items an item is made from is not known.
   HostLoop reader = loop;
   const auto once = std::make_shared<std::once_flag>();
@@ -337,15 +338,16 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
     });
     loop.run(first, end);
   };
-  return fill_from(std::move(reads), std::move(reader));
+  return fill_from(std::move(reads), std::move(reader), part_items);
 }
 
-bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop) {
+bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop,
+                             std::int64_t part_items) {
   GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
   const void* const to = loop.to;
   const std::size_t bytes = bytes_of(loop);
-  auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads));
+  auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads), part_items);
   prepare_to_write(fill->range());
   note_fill(to, bytes);
   target->fill_later(std::move(fill));

@@ -203,7 +203,8 @@ class GlobalMemory {
   /// `arguments` are those of the kernel that the loop stands for: it reads the buffers that their
   /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
   /// writes outside of every buffer, or what it reads kernels may change before.
-  bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {});
+  bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {},
+                  std::int64_t part_items = LateFill::kPartItems);
   /// Fills and copies of bytes, likewise where they are large.
   void set(void* to, unsigned char value, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
@@ -224,7 +225,8 @@ class GlobalMemory {
 
  private:
   /// False where it writes outside of every buffer.
-  bool fill_from(std::vector<AddressRange> reads, HostLoop loop);
+  bool fill_from(std::vector<AddressRange> reads, HostLoop loop,
+                 std::int64_t part_items = LateFill::kPartItems);
   /// The range is about to be written as a whole, while no kernel runs.
   void prepare_to_write(const AddressRange& range);
 

@@ -26,11 +26,12 @@ struct AddressRange {
 /// Parts of so many items each. Several threads may ask for them.
 class LateFill {
  public:
-  /// 2 KiB of fp32: what a scattered access makes in vain takes a few microseconds.
-  static constexpr std::int64_t kPartItems = 512;
+  /// 512 bytes of fp32: what a scattered access makes in vain takes less than a microsecond.
+  static constexpr std::int64_t kPartItems = 128;
 
   /// The loop has a place to write to. `reads` is what it reads, which stays as it is meanwhile.
-  explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {});
+  explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {},
+                    std::int64_t part_items = kPartItems);
 
   const AddressRange& range() const { return range_; }
   bool reads_from(const AddressRange& range) const {
@@ -48,15 +49,26 @@ class LateFill {
  private:
   static constexpr std::size_t kLocks = 64;
 
-  std::uint64_t part_bytes() const { return std::uint64_t{1} * kPartItems * item_bytes_; }
+  static constexpr std::size_t kPartsOfWord = 64;
+
+  std::uint64_t part_bytes() const { return static_cast<std::uint64_t>(part_items_) * item_bytes_; }
+  static std::uint64_t bit_of(std::size_t part) { return std::uint64_t{1} << part % kPartsOfWord; }
+  bool is_made(std::size_t part) const {
+    return (made_[part / kPartsOfWord].load(std::memory_order_acquire) & bit_of(part)) != 0;
+  }
+  void set_made(std::size_t part) {
+    made_[part / kPartsOfWord].fetch_or(bit_of(part), std::memory_order_release);
+  }
   void make_part(std::size_t part);
 
   HostLoop loop_;
+  std::int64_t part_items_;
   std::uint64_t item_bytes_;
   AddressRange range_;
   std::vector<AddressRange> reads_;
-  std::vector<std::atomic<bool>> is_made_;
-  std::unique_ptr<std::mutex[]> locks_;  ///< of parts, in turn
+  std::size_t parts_;
+  std::vector<std::atomic<std::uint64_t>> made_;  ///< a bit of each part
+  std::unique_ptr<std::mutex[]> locks_;           ///< of parts, in turn
 };
 
 }  // namespace gpuexp::sim

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -123,8 +125,11 @@ void Simulator::fill(const Steps& steps) {
 bool Simulator::fills_later(const KernelStep& kernel) {
   const HostLoop& loop = kernel.on_host;
   if (!takes_host_loops || !loop.to) return false;
-  if (!loop.run && LateFill::kPartItems % kernel.shape.block.count() != 0) return false;
-  return memory_.fill_later(loop.run ? loop : loop_of_blocks(kernel), kernel.arguments.bytes());
+  const std::span<const std::byte> arguments = kernel.arguments.bytes();
+  if (loop.run) return memory_.fill_later(loop, arguments);
+  // A part is made by whole blocks.
+  return memory_.fill_later(loop_of_blocks(kernel), arguments,
+                            std::lcm(LateFill::kPartItems, kernel.shape.block.count()));
 }
 
 KernelResource Simulator::resource_of(const void* stub) const {

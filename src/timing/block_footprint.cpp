@@ -12,38 +12,77 @@ namespace gpuexp {
 namespace {
 
 constexpr unsigned kSectorShift = 5;
-constexpr std::uint64_t kFootprintSector = std::uint64_t{1} << kSectorShift;
+constexpr unsigned kLineShift = 7;
+constexpr std::uint64_t kLineSize = std::uint64_t{1} << kLineShift;
 
 bool writes_memory(sim::Access kind) {
   return kind == sim::Access::store || kind == sim::Access::bulk_store || sim::is_atomic(kind);
 }
 
-/// A bit for each byte of the sectors that an instruction touches. Open addressing: most of what
-/// is added is there already.
-class SectorBytes {
+/// A bit for each byte of a line.
+class LineBytes {
+ public:
+  void add(std::uint64_t first, std::uint64_t end) {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const std::uint64_t word = kBits * i;
+      const std::uint64_t from = std::clamp(first, word, word + kBits) - word;
+      const std::uint64_t to = std::clamp(end, word, word + kBits) - word;
+      if (from < to) words_[i] |= ~std::uint64_t{0} >> (kBits - (to - from)) << from;
+    }
+  }
+  void operator|=(const LineBytes& more) {
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      words_[i] |= more.words_[i];
+  }
+  bool any() const { return (words_[0] | words_[1]) != 0; }
+  /// Calls range(begin, end) for each run of bits within a word.
+  template <class Range>
+  void for_runs(const Range& range) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      std::uint64_t at = kBits * i;
+      for (std::uint64_t bits = words_[i]; bits != 0;) {
+        const auto zeros = static_cast<unsigned>(std::countr_zero(bits));
+        at += zeros;
+        bits >>= zeros;
+        const auto ones = static_cast<unsigned>(std::countr_one(bits));
+        range(at, at + ones);
+        at += ones;
+        bits = ones < kBits ? bits >> ones : 0;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kBits = 64;
+  std::array<std::uint64_t, kLineSize / kBits> words_{};
+};
+
+/// The bytes of the lines that instructions touch. Open addressing: most of what is added is there
+/// already.
+class TouchedLines {
  public:
   struct Entry {
     std::uint64_t key = ~std::uint64_t{0};
-    std::uint32_t bytes = 0;
+    LineBytes bytes;
   };
 
-  void add(std::uint64_t key, std::uint32_t bytes) {
+  void add(std::uint64_t key, const LineBytes& bytes) {
     if (2 * (count_ + 1) > entries_.size()) grow();
     Entry& entry = *place_of(key);
-    count_ += entry.bytes == 0;
+    count_ += !entry.bytes.any();
     entry.key = key;
     entry.bytes |= bytes;
   }
-  void add(const SectorBytes& more) {
+  void add(const TouchedLines& more) {
     for (const Entry& entry : more.entries_) {
-      if (entry.bytes != 0) add(entry.key, entry.bytes);
+      if (entry.bytes.any()) add(entry.key, entry.bytes);
     }
   }
   std::vector<Entry> sorted() const {
     std::vector<Entry> found;
     found.reserve(count_);
     for (const Entry& entry : entries_) {
-      if (entry.bytes != 0) found.push_back(entry);
+      if (entry.bytes.any()) found.push_back(entry);
     }
     std::sort(found.begin(), found.end(),
               [](const Entry& a, const Entry& b) { return a.key < b.key; });
@@ -55,7 +94,7 @@ class SectorBytes {
     constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
     const std::size_t mask = entries_.size() - 1;
     std::size_t at = static_cast<std::size_t>(key * kMultiplier >> 20) & mask;
-    while (entries_[at].bytes != 0 && entries_[at].key != key)
+    while (entries_[at].bytes.any() && entries_[at].key != key)
       at = (at + 1) & mask;
     return &entries_[at];
   }
@@ -63,28 +102,13 @@ class SectorBytes {
     std::vector<Entry> old(std::max<std::size_t>(64, 2 * entries_.size()));
     old.swap(entries_);
     for (const Entry& entry : old) {
-      if (entry.bytes != 0) *place_of(entry.key) = entry;
+      if (entry.bytes.any()) *place_of(entry.key) = entry;
     }
   }
 
   std::vector<Entry> entries_;
   std::size_t count_ = 0;
 };
-
-/// Calls range(begin, end) for each run of bits.
-template <class Range>
-void for_bit_runs(std::uint32_t bits, const Range& range) {
-  unsigned at = 0;
-  while (bits != 0) {
-    const auto zeros = static_cast<unsigned>(std::countr_zero(bits));
-    at += zeros;
-    bits >>= zeros;
-    const auto ones = static_cast<unsigned>(std::countr_one(bits));
-    range(at, at + ones);
-    at += ones;
-    bits = ones < 32 ? bits >> ones : 0;
-  }
-}
 
 class Recorder final : private sim::AccessListener {
  public:
@@ -106,7 +130,7 @@ class Recorder final : private sim::AccessListener {
 
  private:
   static constexpr std::size_t kMostPhases = 32;
-  static constexpr unsigned kPlaceBits = 10;  ///< of a key, below the sector's number
+  static constexpr unsigned kPlaceBits = 10;  ///< of a key, below the line's number
 
   // A few instructions of each warp. False where all have exited.
   bool run_round() {
@@ -133,22 +157,22 @@ class Recorder final : private sim::AccessListener {
   void hear(const sim::MemoryAccess& access) override {
     if (access.space != sim::Space::global) return;
     const std::uint64_t place = number_of(warp_place_, writes_memory(access.kind));
-    SectorBytes& touched = phases_.back();
-    std::uint64_t sector = ~std::uint64_t{0};
-    std::uint32_t bytes = 0;
+    TouchedLines& touched = phases_.back();
+    std::uint64_t line = ~std::uint64_t{0};
+    LineBytes bytes;
     const auto flush = [&] {
-      if (bytes != 0) touched.add(sector << kPlaceBits | place, bytes);
+      if (bytes.any()) touched.add(line << kPlaceBits | place, bytes);
     };
     const auto add_range = [&](std::uint64_t at, std::uint64_t end) {
       while (at < end) {
-        const std::uint64_t next = std::min(end, (at / kFootprintSector + 1) * kFootprintSector);
-        if (at >> kSectorShift != sector) {
+        const std::uint64_t line_begin = at & ~(kLineSize - 1);
+        const std::uint64_t next = std::min(end, line_begin + kLineSize);
+        if (at >> kLineShift != line) {
           flush();
-          sector = at >> kSectorShift;
-          bytes = 0;
+          line = at >> kLineShift;
+          bytes = {};
         }
-        const std::uint64_t ones = (std::uint64_t{1} << (next - at)) - 1;
-        bytes |= static_cast<std::uint32_t>(ones << at % kFootprintSector);
+        bytes.add(at - line_begin, next - line_begin);
         at = next;
       }
     };
@@ -164,17 +188,19 @@ class Recorder final : private sim::AccessListener {
   }
 
   std::uint64_t number_of(std::uint32_t place, bool writes) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].place == place && places_[i].writes == writes) return i;
+    const std::size_t key = 2 * std::size_t{place} + writes;
+    if (key >= numbers_.size()) numbers_.resize(key + 1, kNoNumber);
+    if (numbers_[key] == kNoNumber) {
+      numbers_[key] = places_.size();
+      places_.push_back({place, writes, {}});
     }
-    places_.push_back({place, writes, {}});
-    return places_.size() - 1;
+    return numbers_[key];
   }
 
   // Two phases become one each.
   void halve() {
     for (std::size_t i = 0; i < phases_.size() / 2; ++i) {
-      SectorBytes both = std::move(phases_[2 * i]);
+      TouchedLines both = std::move(phases_[2 * i]);
       both.add(phases_[2 * i + 1]);
       phases_[i] = std::move(both);
     }
@@ -188,14 +214,14 @@ class Recorder final : private sim::AccessListener {
       place.phases.resize(phases_.size());
     for (std::size_t phase = 0; phase < phases_.size(); ++phase) {
       for (const auto& entry : phases_[phase].sorted()) {
-        const std::uint64_t sector = entry.key >> kPlaceBits << kSectorShift;
+        const std::uint64_t line = entry.key >> kPlaceBits << kLineShift;
         std::vector<ByteRange>& ranges =
             places_[entry.key & ((1u << kPlaceBits) - 1)].phases[phase];
-        for_bit_runs(entry.bytes, [&](unsigned begin, unsigned end) {
-          if (!ranges.empty() && ranges.back().end == sector + begin)
-            ranges.back().end = sector + end;
+        entry.bytes.for_runs([&](std::uint64_t begin, std::uint64_t end) {
+          if (!ranges.empty() && ranges.back().end == line + begin)
+            ranges.back().end = line + end;
           else
-            ranges.push_back({sector + begin, sector + end});
+            ranges.push_back({line + begin, line + end});
         });
       }
     }
@@ -205,8 +231,11 @@ class Recorder final : private sim::AccessListener {
   sim::Cluster cluster_;
   sim::IdleRounds idle_;
   const std::function<bool()>& stop_;
+  static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
+
   std::vector<PlaceFootprint> places_;
-  std::vector<SectorBytes> phases_{1};
+  std::vector<std::uint64_t> numbers_;  ///< among them, by instruction and whether it writes
+  std::vector<TouchedLines> phases_{1};
   std::uint64_t rounds_ = 0;  ///< of the last phase
   std::uint64_t rounds_of_phase_ = 1;
   std::uint32_t warp_place_ = 0;

@@ -51,8 +51,8 @@ double could_issue(const ResidentWarp& warp, const std::array<double, kIssuedTo>
 
 // When each warp's next instruction could be issued, and the first of these times. This is done for
 // each instruction, and which warp is next no host could predict: loops without branches.
-GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns, const std::array<double, kIssuedTo>& from,
-                                        double free_at) {
+GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
+                                        const std::array<double, kIssuedTo>& from, double free_at) {
   constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
