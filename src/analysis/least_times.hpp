@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "device/ceilings.hpp"
+#include "device/hardware_sizes.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp {
-
-/// Of a sector of L1, L2 or DRAM, which counters of sectors count.
-inline constexpr double kSectorBytes = 32;
 
 /// The row's value of one of kCounters, or of metric.<name>.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);

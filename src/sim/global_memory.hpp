@@ -202,7 +202,8 @@ class GlobalMemory {
   /// Contents that are made where somebody asks for them: kernels by at(), the host by make().
   /// `arguments` are those of the kernel that the loop stands for: it reads the buffers that their
   /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
-  /// writes outside of every buffer, or what it reads kernels may change before.
+  /// writes outside of every buffer, or what it reads kernels may change before. So many items are
+  /// made at a time.
   bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
   /// Fills and copies of bytes, likewise where they are large.

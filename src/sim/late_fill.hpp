@@ -48,7 +48,6 @@ class LateFill {
 
  private:
   static constexpr std::size_t kLocks = 64;
-
   static constexpr std::size_t kPartsOfWord = 64;
 
   std::uint64_t part_bytes() const { return static_cast<std::uint64_t>(part_items_) * item_bytes_; }

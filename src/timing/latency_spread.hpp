@@ -65,9 +65,7 @@ class ShareDraw {
     return steps;
   }
   static const std::array<Step, kMostPassed + 1> kSteps;
-  static double share_of(std::uint64_t state) {
-    return static_cast<double>(state >> 11) * 0x1p-53;
-  }
+  static double share_of(std::uint64_t state) { return static_cast<double>(state >> 11) * 0x1p-53; }
 
   std::uint64_t state_;
 };

@@ -1,6 +1,7 @@
 #include "timing/memory_path.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "device/hardware_sizes.hpp"
 
@@ -57,6 +58,9 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
   const double filled = l2_write_.serve(asked, behind_.l2_fill_clocks) - behind_.l2_fill_clocks;
   return std::max(read, filled) + latency;
 }
+
+// No access touches more lines than sectors.
+static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMostPassed);
 
 // When the last of the sectors is there that L1 looked up at `when`.
 double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking) {

@@ -13,8 +13,8 @@
 #include "sim/cluster.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/release.hpp"
-#include "timing/row.hpp"
 #include "timing/schedule.hpp"
+#include "timing/short_queue.hpp"
 #include "timing/warp_state.hpp"
 #include "timing/warpgroup_products.hpp"
 
@@ -78,7 +78,7 @@ struct ResidentWarp {
   std::size_t place = 0;                   ///< on the SM, which no other resident warp has
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
   double free_from = 0;                    ///< the stall of its last instruction has ended
-  IssueTurns* turns = nullptr;                  ///< of its scheduler
+  IssueTurns* turns = nullptr;             ///< of its scheduler
   std::size_t turn_index = 0;              ///< its own among them
   double waits_from = 0;                   ///< the clock behind its last instruction
   double goes_on_since = 0;                ///< when the last result or barrier came it waited for
@@ -126,9 +126,9 @@ struct Scheduler {
   Choice choice;
   bool is_changed = true;  ///< since `choice` was made
   std::array<double, kIssuedTo> pipe_free{};
-  Row<double> queue;  ///< when each place of the memory units' queue gets free
+  ShortQueue<double> queue;  ///< when each place of the memory units' queue gets free
   /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
-  Row<Gap> gaps;
+  ShortQueue<Gap> gaps;
 
   void add(ResidentWarp& warp) {
     const std::size_t place = turns.warps.size();

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <regex>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -302,6 +304,23 @@ TEST_CASE("traffic does not depend on where the host has put buffers", "[launch_
   CHECK(of_a.written == of_b.written);
 }
 
+/// Whether an argument of the kernels leads to a buffer of which something has not been made.
+bool has_buffer_to_make(sim::GlobalMemory& memory, const Steps& steps) {
+  bool any = false;
+  for (const Step& step : steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel) continue;
+    const std::span<const std::byte> arguments = kernel->arguments.bytes();
+    std::uint64_t word = 0;
+    for (std::size_t at = 0; at + sizeof word <= arguments.size(); at += sizeof word) {
+      std::memcpy(&word, arguments.data() + at, sizeof word);
+      const sim::GlobalBuffer* const buffer = memory.find(word, 1);
+      any |= buffer && !buffer->is_made();
+    }
+  }
+  return any;
+}
+
 TEST_CASE("inputs that only a device computes are made where they are touched",
           "[launch_traffic]") {
   if (!has_machine_code()) return;
@@ -310,6 +329,7 @@ TEST_CASE("inputs that only a device computes are made where they are touched",
   Problem late(family, values);
   sim::Simulator at_once(kernels(), device().compute_capability());
   const HostProblem whole(family, values, kSeed, device(), at_once);
+  CHECK(has_buffer_to_make(late.simulator.memory(), late.host.steps(family.variants.front())));
   late.simulator.memory().make_all(2);
   const auto bytes = late.host.buffer(0);
   CHECK(bytes.size() == 70'001 * sizeof(float));

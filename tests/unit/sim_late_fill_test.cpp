@@ -4,6 +4,7 @@
 #include <atomic>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -69,6 +70,22 @@ TEST_CASE("what is stored stays when the rest is made", "[late_fill]") {
   CHECK(x.made == Numbered::kCount);
   CHECK(x.values[700] == -7);
   CHECK(x.values[701] == 701);
+}
+
+TEST_CASE("parts are of as many items as whoever makes them has at a time", "[late_fill]") {
+  constexpr std::int64_t kItems = 96;
+  std::vector<int> values(1000);
+  std::vector<std::pair<std::int64_t, std::int64_t>> made;
+  sim::GlobalMemory memory;
+  memory.add(values.data(), values.size() * sizeof(int), "x", sim::Contents::poison);
+  memory.fill_later({std::ssize(values),
+                     [&](std::int64_t first, std::int64_t end) { made.emplace_back(first, end); },
+                     values.data(), sizeof(int)},
+                    {}, kItems);
+  memory.at(reinterpret_cast<std::uint64_t>(&values[2 * kItems - 1]), 8);
+  memory.make(&values.back(), sizeof(int));
+  using Made = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  CHECK(made == Made{{kItems, 2 * kItems}, {2 * kItems, 3 * kItems}, {960, 1000}});
 }
 
 TEST_CASE("threads that ask for the same part make it once", "[late_fill]") {

@@ -1,4 +1,4 @@
-// What comes and goes in a row.
+// A queue of few elements.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace gpuexp {
 /// Like std::deque, but side by side in memory, and without a search for the block that an element
 /// is in: instructions come and go by the million, a few at a time.
 template <class T>
-class Row {
+class ShortQueue {
  public:
   const T* begin() const { return elements_.data() + first_; }
   const T* end() const { return elements_.data() + elements_.size(); }
