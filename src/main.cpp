@@ -81,7 +81,7 @@ ExitCode run(int argc, char** argv) {
 // well.
 ExitCode flushed(ExitCode code) {
   std::cout.flush();
-  if (std::cout && std::fflush(stdout) == 0) return code;
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   fmt::print(stderr, "gpuexp: standard output: cannot write: {}\n", std::strerror(errno));
   return ExitCode::internal;
 }
@@ -102,6 +102,9 @@ void keep_freed_memory() {
 int main(int argc, char** argv) {
   // A file that may not grow any more (ulimit -f) is then an error of the write, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Notes on the other stream come between lines where both go to one file, in the order in which
+  // they were written.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   keep_freed_memory();
   try {
     return static_cast<int>(flushed(run(argc, argv)));
@@ -109,7 +112,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "gpuexp: {}\n", e.what());
+    fmt::print(stderr, "gpuexp: {}{}\n", std::ferror(stdout) != 0 ? "standard output: " : "",
+               e.what());
     return static_cast<int>(ExitCode::internal);
   }
 }

@@ -413,6 +413,11 @@ TEST_CASE("a file that may not grow any more ends a command like a full disk") {
   fs::remove(out);
 }
 
+TEST_CASE("a full disk behind standard output is named") {
+  CHECK_THAT(gpuexp("list 2>&1 > /dev/full | cat").output,
+             contains_text("gpuexp: standard output: cannot write"));
+}
+
 TEST_CASE("families are listed by topic, memory first") {
   const std::string text = gpuexp("list").output;
   const auto at = [&](const std::string& what) {
