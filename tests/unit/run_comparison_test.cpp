@@ -124,7 +124,7 @@ TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
 }
 
 TEST_CASE("what cannot be compared is inconclusive and says why", "[compare]") {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   const auto reason = [](const Samples& a, const Samples& b) {
     const ComparedRow row = only_row({"e/x", a}, {"e/x", b});
     CHECK(row.outcome == Outcome::inconclusive);
@@ -134,7 +134,7 @@ TEST_CASE("what cannot be compared is inconclusive and says why", "[compare]") {
   CHECK(reason(kTen, {}) == "no samples in B");
   CHECK(reason({10, 10, 10}, kTen) == "3 samples in A, 6 are needed");
   CHECK(reason({10}, kTen) == "1 sample in A, 6 are needed");
-  CHECK(reason(Samples(20, kNan), kTen) == "statistics of a sample that is not finite in A");
+  CHECK(reason(Samples(20, kNotANumber), kTen) == "statistics of a sample that is not finite in A");
   CHECK(reason(kTen, Samples(20, 0.0)) == "times in B are not above a tick of the clock");
   CHECK(reason(Samples(20, -1.0), kTen) == "times in A are not above a tick of the clock");
 }

@@ -97,15 +97,15 @@ class FakeRank final : public FakeExecutor, public RankMember {
   // All of them go through it together.
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t,
                                   const std::vector<std::string>& metrics) override {
-    std::vector<LaunchCounts> counts;
+    std::vector<LaunchCounts> of_launches;
     for (const CountedLaunch& launch : launches) {
       const bool spans =
           launch.family->gpus_of(launch.family->make_problem(launch.values).get()) > 1;
       if (spans) others_->all_gather("counted");
       const double rank = spans ? others_->place().rank : 0;
-      counts.push_back({metrics, {{"kernel", {100.0 + rank}}}, 1});
+      of_launches.push_back({metrics, {{"kernel", {100.0 + rank}}}, 1});
     }
-    return counts;
+    return of_launches;
   }
 
   // Rank 1 is slower, and begins 2 µs later.
