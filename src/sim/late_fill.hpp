@@ -26,7 +26,7 @@ struct AddressRange {
 /// Parts of so many items each. Several threads may ask for them.
 class LateFill {
  public:
-  /// 512 bytes of fp32: what a scattered access makes in vain takes less than a microsecond.
+  /// 512 bytes of fp32: a scattered access makes little in vain, and a contiguous one seldom asks.
   static constexpr std::int64_t kPartItems = 128;
 
   /// The loop has a place to write to. `reads` is what it reads, which stays as it is meanwhile.

@@ -66,7 +66,7 @@ struct IssueTurns {
   std::vector<double> ready_at;
   std::vector<double> waits_since;
   std::vector<std::uint64_t> to;
-  std::vector<std::int64_t> issued_at;  ///< the earliest, as bits of a double; choose() finds it
+  std::vector<std::int64_t> compared;  ///< by choose(): times, as bits of a double
 
   Turn operator[](std::size_t i) { return {ready_at[i], waits_since[i], to[i]}; }
   void resize(std::size_t count);
@@ -104,7 +104,7 @@ inline void IssueTurns::resize(std::size_t count) {
   ready_at.resize(count);
   waits_since.resize(count);
   to.resize(count);
-  issued_at.resize(count);
+  compared.resize(count);
 }
 
 /// What a scheduler issues next, and when.

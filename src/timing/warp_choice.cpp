@@ -57,7 +57,7 @@ GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
   const std::uint64_t* const to = turns.to.data();
-  Time* const issued_at = turns.issued_at.data();
+  Time* const issued_at = turns.compared.data();
   const Time first = time_of(free_at);
   std::uint64_t any_products = 0;
   GPUEXP_LANE_BY_LANE
@@ -87,7 +87,7 @@ GPUEXP_VECTORIZED std::size_t longest_waiting(IssueTurns& turns, Time first) {
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
   const double* const waits_since = turns.waits_since.data();
-  Time* const since = turns.issued_at.data();
+  Time* const since = turns.compared.data();
   Time longest = kLast;
   GPUEXP_LANE_BY_LANE
   for (std::size_t i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ void choose(Scheduler& scheduler) {
   const Time first = find_issue_times(turns, from, scheduler.free_at);
   const double when = std::bit_cast<double>(first);
   if (when == kNever) return;
-  const bool stays = scheduler.last && turns.issued_at[scheduler.last->turn_index] == first;
+  const bool stays = scheduler.last && turns.compared[scheduler.last->turn_index] == first;
   scheduler.choice = {stays ? scheduler.last : turns.warps[longest_waiting(turns, first)], when};
 }
 
