@@ -154,7 +154,7 @@ ensure_libraries() {
   is_debian || return 0
   local package
   local -a missing=()
-  for package in libcli11-dev libfmt-dev nlohmann-json3-dev catch2; do
+  for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev catch2; do
     package_installed "$package" || missing+=("$package")
   done
   if ((${#missing[@]} == 0)); then

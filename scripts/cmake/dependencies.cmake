@@ -4,6 +4,7 @@
 #   CLI11::CLI11, fmt::fmt, nlohmann_json::nlohmann_json
 #   gpuexp_catch2  Catch2 of either major version, told apart by GPUEXP_CATCH2_VERSION_MAJOR; the tests bring
 #                  their own main
+#   gpuexp_zstd    libzstd, linked statically: compressed recordings and listings
 #   gpuexp_nvtx    NVTX 3 headers; GPUEXP_HAVE_NVTX is 0 where there are none, which only a build
 #                  without CUDA allows
 
@@ -11,7 +12,7 @@ include(FetchContent)
 
 # Fetched libraries are linked statically or are headers, and nothing of them is installed.
 set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
-foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install)
+foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install ZSTD_BUILD_PROGRAMS ZSTD_BUILD_SHARED ZSTD_BUILD_TESTS)
   set(${option} OFF)
 endforeach()
 
@@ -32,6 +33,11 @@ FetchContent_Declare(Catch2
   GIT_REPOSITORY https://github.com/catchorg/Catch2.git
   GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14  # v3.7.1
   FIND_PACKAGE_ARGS)  # no version: 2.13 and 3 both fit, and no single request accepts both
+FetchContent_Declare(zstd
+  GIT_REPOSITORY https://github.com/facebook/zstd.git
+  GIT_TAG 794ea1b0afca0f020f4e57b6732332231fb23c70  # v1.5.6
+  SOURCE_SUBDIR build/cmake
+  FIND_PACKAGE_ARGS 1.4)
 FetchContent_Declare(nvtx
   GIT_REPOSITORY https://github.com/NVIDIA/NVTX.git
   GIT_TAG e170594ac7cf1dac584da473d4ca9301087090c1  # v3.1.0
@@ -49,6 +55,9 @@ function(_gpuexp_make_available name target)
     FetchContent_GetProperties(${name} SOURCE_DIR source_dir)
     message(STATUS "${name}: fetched into ${source_dir}")
     get_target_property(aliased ${target} ALIASED_TARGET)
+    if(NOT aliased)
+      set(aliased ${target})
+    endif()
     set_target_properties(${aliased} PROPERTIES SYSTEM ON)
   endif()
 endfunction()
@@ -56,6 +65,14 @@ endfunction()
 _gpuexp_make_available(CLI11 CLI11::CLI11)
 _gpuexp_make_available(fmt fmt::fmt)
 _gpuexp_make_available(nlohmann_json nlohmann_json::nlohmann_json)
+_gpuexp_make_available(zstd libzstd_static)
+add_library(gpuexp_zstd INTERFACE)
+if(TARGET zstd::libzstd_static)
+  target_link_libraries(gpuexp_zstd INTERFACE zstd::libzstd_static)
+else()
+  target_link_libraries(gpuexp_zstd INTERFACE libzstd_static)
+  target_include_directories(gpuexp_zstd SYSTEM INTERFACE "${zstd_SOURCE_DIR}/lib")
+endif()
 
 if(GPUEXP_TESTS)
   _gpuexp_make_available(Catch2 Catch2::Catch2)
