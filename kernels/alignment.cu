@@ -84,8 +84,7 @@ auto widest_access_kernel_for(const Problem& p) {
 }
 
 Variant widest_access() {
-  Variant v;
-  v.id = "widest_access";
+  Variant v("widest_access");
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
   v.metrics = [](const Problem& p, const DeviceSpec&) {

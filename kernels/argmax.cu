@@ -14,7 +14,7 @@
 #include "kernels/common/last_block.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
-#include "kernels/common/random.cuh"
+#include "kernels/common/row_reference.cuh"
 #include "kernels/common/sectors.cuh"
 
 namespace gpuexp::argmax {
@@ -170,12 +170,6 @@ __device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// What `make` makes of a zero of the elements' type.
-template <class Make>
-auto of_type(const Problem& p, Make make) {
-  return p.dtype == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
-}
-
 template <class T>
 Numbers<T> numbers(const Problem& p, const Data& d) {
   return {static_cast<const T*>(d.x), p.n};
@@ -196,20 +190,14 @@ Shape shape(const Problem& p, const DeviceSpec& device) {
 
 Variant variant(std::string id, std::string compare_to, bool has_index,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;  // the largest is the same in any order
   if (!has_index) v.writes = {"max"};
   v.work = [has_index](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(bytes_of(p));
-    w.bytes_written =
-        static_cast<double>(size_of(p.dtype) + (has_index ? sizeof(std::uint64_t) : 0));
-    w.moved_read = sector_bytes<char>(bytes_of(p));
+    const std::int64_t index_bytes = has_index ? sizeof(std::uint64_t) : 0;
+    Work w = streaming_work<char>(bytes_of(p), size_of(p.dtype) + index_bytes,
+                                  {{Pipe::fp32, static_cast<double>(p.n)}});
     w.moved_written = static_cast<double>(kSectorBytes * (has_index ? 2 : 1));
-    w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
     return w;
   };
   return v;
@@ -233,7 +221,7 @@ Variant in_one_kernel(Variant v, KernelOf kernel_of) {
     auto* const counter = static_cast<unsigned*>(x.workspace);
     auto* const of_blocks =
         reinterpret_cast<Value*>(static_cast<char*>(x.workspace) + kCounterBytes);
-    return Steps(MemsetStep{counter, 0, sizeof *counter}) + of_type(p, [&](auto zero) {
+    return Steps(MemsetStep{counter, 0, sizeof *counter}) + of_float_type(p.dtype, [&](auto zero) {
              using T = decltype(zero);
              return launch(kernel_of(zero), shape(p, x.device), numbers<T>(p, d),
                            Partials<Value>{of_blocks, counter}, results<T>(d));
@@ -474,7 +462,7 @@ Variant vendor(std::string id, std::string compare_to, cub::Reduction reduction)
 // ---- inputs
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return of_type(p, [&](auto zero) {
+  return of_float_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     return fill_uniform(static_cast<T*>(d.x), p.n, stream_seed(seed, 0));
   });
@@ -482,77 +470,42 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Of doubles: bits of the same order, whose largest and lowest atomic operations find.
-__device__ inline Candidate ordered_bits(double value) {
-  const auto bits = static_cast<Candidate>(__double_as_longlong(value + 0.0));
-  return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-
+// The largest number, or the lowest index at which it stands.
 template <class T>
-__global__ void reference_max_kernel(Numbers<T> x, Candidate* largest) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  Candidate of_thread = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride)
-    of_thread = max(of_thread, ordered_bits(to_double(x.at[i])));
-  atomicMax(largest, of_thread);
-}
-
-inline __global__ void reference_value_kernel(Candidate* bits) {
-  const Candidate own = *bits >> 63 ? *bits & ~(1ull << 63) : ~*bits;
-  *reinterpret_cast<double*>(bits) = __longlong_as_double(static_cast<long long>(own));
-}
-
-template <class T>
-__global__ void reference_index_kernel(Numbers<T> x, const double* max, Candidate* lowest) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride) {
-    // Doubles that are not negative are ordered as their bits.
-    if (to_double(x.at[i]) == *max)
-      atomicMin(lowest, static_cast<Candidate>(__double_as_longlong(static_cast<double>(i))));
+struct ExactLargest {
+  struct Common {
+    double value;
+    std::int64_t index;
+    __host__ __device__ static Common combined(const Common& a, const Common& b) {
+      const bool is_b = b.value > a.value || (b.value == a.value && b.index < a.index);
+      return is_b ? b : a;
+    }
+  };
+  const T* x;
+  std::int64_t n;
+  bool is_index;
+  std::int64_t columns = 1;  // outputs
+  __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
+    Common found{-HUGE_VAL, n};
+    for (std::int64_t i = first; i < n; i += step) {
+      const double value = to_double(x[i]);
+      if (value > found.value) found = {value, i};
+    }
+    return found;
   }
-}
+  __host__ __device__ ReferenceElement element(std::int64_t, std::int64_t,
+                                               const Common& found) const {
+    return {is_index ? static_cast<double>(found.index) : found.value, 0.0};
+  }
+};
 
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  constexpr std::int64_t kMostBlocks = 1 << 12;
-  Steps steps;
-  for (const ReferenceView& view : out) {
-    if (view) steps += MemsetStep{view.magnitude, 0, sizeof(double)};
-  }
-  const Shape grid = grid_stride(p.n, kMostBlocks);
-  return steps + of_type(p, [&](auto zero) {
-           using T = decltype(zero);
-           double* const max = out[0] ? out[0].value : out[1].magnitude;
-           auto* const bits = reinterpret_cast<Candidate*>(max);
-           Steps all = Steps(MemsetStep{bits, 0, sizeof *bits}) +
-                       launch(reference_max_kernel<T>, grid, numbers<T>(p, d), bits) +
-                       launch(reference_value_kernel, Shape{}, bits);
-           if (!out[1]) return all;
-           return all + MemsetStep{out[1].value, 0xff, sizeof(double)} +
-                  launch(reference_index_kernel<T>, grid, numbers<T>(p, d), max,
-                         reinterpret_cast<Candidate*>(out[1].value));
-         });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  double largest = -INFINITY;
-  std::int64_t place = 0;
-  of_type(p, [&](auto zero) {
-    const auto* const x = static_cast<const decltype(zero)*>(d.x);
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      if (to_double(x[i]) > largest) {
-        largest = to_double(x[i]);
-        place = i;
-      }
-    }
+  return of_float_type(p.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto* const x = static_cast<const T*>(d.x);
+    return evaluate_rows(out[0], 1, ExactLargest<T>{x, p.n, false}) +
+           evaluate_rows(out[1], 1, ExactLargest<T>{x, p.n, true});
   });
-  const double results[] = {largest, static_cast<double>(place)};
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (!out[o]) continue;
-    out[o].value[0] = results[o];
-    out[o].magnitude[0] = 0;
-  }
 }
 
 // ---- declaration
@@ -561,29 +514,22 @@ Family declare() {
   Family f("argmax", Topic::patterns, "What does it cost to know where the largest number stands?");
   f.physics =
       "The largest of many numbers is a reduction whose operation rounds nothing, so that any "
-      "order "
-      "gives the same bits. The value alone takes an instruction per number. A value with its "
-      "index "
-      "takes three, and twice as much to hand from lane to lane. As long as instructions are fewer "
-      "than the issue slots of the time that memory takes, none of that shows; 16-bit numbers, "
-      "which arrive twice as fast, come nearest to that limit. A thread that looks for an index "
-      "only "
-      "when it has seen a larger value looks rarely.";
+      "order gives the same bits. The value alone takes an instruction per number. A value with "
+      "its index takes three, and twice as much to hand from lane to lane. As long as instructions "
+      "are fewer than the issue slots of the time that memory takes, none of that shows; 16-bit "
+      "numbers, which arrive twice as fast, come nearest to that limit. A thread that looks for an "
+      "index only when it has seen a larger value looks rarely.";
   const auto one = [](const Problem&) { return std::int64_t{1}; };
-  const auto type = [](const Problem& p) { return p.dtype; };
   f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers");
-  f.input("x", &Data::x, type, [](const Problem& p) { return p.n; })
-      .output("max", &Data::max, type, one)
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
+      .output("max", &Data::max, &Problem::dtype, one)
       .output("index", &Data::index, one);
   f.figures = {
       {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
-  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.tolerance_derivation =
       "Zero: the largest number is one of the numbers, and its lowest index is one of theirs. bf16 "
       "has 256 values in [0.5, 1], so that many numbers are the largest and ties are tested.";

@@ -132,17 +132,10 @@ Steps adding(void (*kernel)(Values, T*), const Problem& p, const Data& d, T* sum
 
 Variant variant(std::string id, std::string compare_to, Pipe pipe,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = [pipe](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n) * sizeof(std::uint32_t);
-    w.bytes_written = static_cast<double>(p.k) * sizeof(std::uint32_t);
-    w.moved_read = sector_bytes<std::uint32_t>(p.n);
+    Work w = streaming_work<std::uint32_t>(p.n, p.k, {{pipe, static_cast<double>(p.n)}});
     w.moved_written = sector_bytes<std::uint32_t>(p.k, p.apart);
-    w.operations = {{pipe, static_cast<double>(p.n)}};
     return w;
   };
   return v;
@@ -426,15 +419,8 @@ Variant float_fixed_order() {
 
 // ---- inputs
 
-struct Bits {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 32);
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return fill(d.x, p.n, Bits{stream_seed(seed, 0)});
+  return fill_bits(d.x, p.n, stream_seed(seed, 0), 32);
 }
 
 // ---- the plain reference
@@ -448,45 +434,21 @@ struct Addend {
   }
 };
 
-__global__ void reference_kernel(Values v, Addend addend, double* values, double* magnitudes) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < v.n;
-       i += stride) {
+struct Term {
+  Values v;
+  Addend addend;
+  __host__ __device__ ReferenceTerm operator()(std::int64_t i) const {
     const double x = addend(v.x[i]);
-    atomicAdd(values + sum_of(v, v.x[i]), x);
-    atomicAdd(magnitudes + sum_of(v, v.x[i]), fabs(x));
+    return {static_cast<std::int64_t>(sum_of(v, v.x[i])), x, fabs(x)};
   }
-}
+};
 
-bool is_float(std::size_t output) {
-  return output > 0;
-}
-
+// The first output's sums are of integers, the others' of floats.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const std::int64_t bytes = places(p) * static_cast<std::int64_t>(sizeof(double));
   Steps steps;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!out[i]) continue;
-    steps += MemsetStep{out[i].value, 0, bytes};
-    steps += MemsetStep{out[i].magnitude, 0, bytes};
-    steps += launch(reference_kernel, grid_stride(p.n, 1 << 16), values(p, d), Addend{is_float(i)},
-                    out[i].value, out[i].magnitude);
-  }
+  for (std::size_t o = 0; o < out.size(); ++o)
+    steps += evaluate_sums(out[o], places(p), p.n, Term{values(p, d), Addend{o > 0}});
   return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const Values v = values(p, d);
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (!out[o]) continue;
-    std::fill_n(out[o].value, places(p), 0.0);
-    std::fill_n(out[o].magnitude, places(p), 0.0);
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      const double x = Addend{is_float(o)}(v.x[i]);
-      out[o].value[sum_of(v, v.x[i])] += x;
-      out[o].magnitude[sum_of(v, v.x[i])] += std::abs(x);
-    }
-  }
 }
 
 // ---- declaration
@@ -529,13 +491,11 @@ Family declare() {
       .integer("apart", &Problem::apart, 1, 1, 4096, "elements",
                "from one sum to the next, of 4 bytes: 1 and they share sectors of 32 bytes, 8 and "
                "each has its own, 32 and each has its own line");
-  const auto sums = [](const Problem& p) { return places(p); };
-  f.input("x", &Data::x, [](const Problem& p) { return p.n; })
-      .output("sums", &Data::sums, sums)
-      .output("float_sums", &Data::float_sums, sums, float_tolerance)
-      .output("block_sums", &Data::block_sums, sums, block_tolerance);
+  f.input("x", &Data::x, &Problem::n)
+      .output("sums", &Data::sums, places)
+      .output("float_sums", &Data::float_sums, places, float_tolerance)
+      .output("block_sums", &Data::block_sums, places, block_tolerance);
   f.figures = {{"atomics", "traffic", "Atomics: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{places(p), 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     constexpr std::int64_t kMost = std::int64_t{1} << 26;
     if (places(p) <= kMost) return std::nullopt;
@@ -543,7 +503,6 @@ Family declare() {
   };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Sums of integers are exact: 2^28 values of at most 15 are below 2^32. A sum of floats in "
       "which a term goes through d additions, in whatever order, is off by at most d·u / (1 - d·u) "
@@ -554,7 +513,6 @@ Family declare() {
       "the block that adds up the blocks' sums: the blocks + 40. The RMS error: values have random "
       "signs, so that partial sums are random walks, and c values one after the other err by "
       "0.42·u·√(c/2 + 1) of the RMS sum; trees by less. Twice that is allowed.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(bound_by_atomics(global())).variant(bound_by_atomics(returning()));
   f.variant(bound_by_atomics(match_aggregated())).variant(bound_by_atomics(warp_first()));
   f.variant(bound_by_atomics(redux_aggregated())).variant(block_first());

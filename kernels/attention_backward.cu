@@ -96,10 +96,7 @@ Work work(const Problem& p) {
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"dq", "dk", "dv"};
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
@@ -492,12 +489,12 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_operands(p, static_cast<In*>(d.q), static_cast<In*>(d.k), static_cast<In*>(d.v),
                          seed) +
            fill(static_cast<In*>(d.o), p.query_elements(),
-                ScaledUniform<In>{stream_seed(seed, kOfO), output_range(p)}) +
+                Uniform<In>{stream_seed(seed, kOfO), output_range(p)}) +
            fill(d.log_sum, p.rows(), log_sum) +
-           fill_weights(static_cast<In*>(d.p), stored_weights(p),
-                        Weight<In>{log_sum, key_values<In>(seed), stored_pitch(p),
-                                   static_cast<int>(p.group),
-                                   static_cast<float>(p.scale()) * kLog2E}) +
+           fill_weights(
+               static_cast<In*>(d.p), stored_weights(p),
+               Weight<In>{log_sum, key_values<In>(seed), stored_pitch(p), static_cast<int>(p.group),
+                          static_cast<float>(p.scale()) * kLog2E}) +
            fill_uniform(static_cast<In*>(d.d_o), p.query_elements(),
                         stream_seed(seed, kOfGradient));
   });
@@ -505,10 +502,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Calls use(rows, gradient, view) for each output that is asked for.
-template <class Use>
-void with_references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                     Use use) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   with_type_and_dim(p, [&](auto in, auto dim) {
     using In = decltype(in);
     const auto from = [](const void* x) { return static_cast<const In*>(x); };
@@ -516,9 +511,10 @@ void with_references(const Problem& p, const Data& d, const std::vector<Referenc
       if (!out[output]) return;
       const ReferenceRows<In> forward{
           {from(d.q), from(d.k), from(d.v)}, heads_of(p), dim, output_bound(p, false)};
-      use(GradientRows<In>{forward, from(d.o), from(d.d_o), d.log_sum,
-                           gradient_bound(p, gradient_terms(p, of), is_stored)},
-          of, out[output]);
+      steps +=
+          evaluate_gradient(GradientRows<In>{forward, from(d.o), from(d.d_o), d.log_sum,
+                                             gradient_bound(p, gradient_terms(p, of), is_stored)},
+                            of, out[output]);
     };
     evaluate(Gradient::of_q, 0, false);
     evaluate(Gradient::of_k, 1, false);
@@ -526,20 +522,7 @@ void with_references(const Problem& p, const Data& d, const std::vector<Referenc
     evaluate(Gradient::of_q, 3, true);
     evaluate(Gradient::of_k, 4, true);
   });
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  with_references(p, d, out, [&](const auto& rows, Gradient of, const ReferenceView& view) {
-    steps += evaluate_gradient(rows, of, view);
-  });
   return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_references(p, d, out, [](const auto& rows, Gradient of, const ReferenceView& view) {
-    evaluate_gradient_on_host(rows, of, view);
-  });
 }
 
 // ---- declaration
@@ -555,31 +538,31 @@ Family declare() {
       "block that has the former in registers adds its part of the latter up in memory, by atomic "
       "operations whose order is not fixed, or a second kernel finds the weights once more.";
   declare_parameters(f, {4, 1, 8192, 8192});
-  const auto type = [](const Problem& p) { return p.dtype; };
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };
   const auto within = [](Gradient of, bool is_stored) {
     return [=](const Problem& p) { return gradient_tolerance(p, of, is_stored); };
   };
-  f.input("q", &Data::q, type, query_elements)
-      .input("k", &Data::k, type, key_elements)
-      .input("v", &Data::v, type, key_elements)
-      .input("o", &Data::o, type, query_elements)
+  f.input("q", &Data::q, &Problem::dtype, query_elements)
+      .input("k", &Data::k, &Problem::dtype, key_elements)
+      .input("v", &Data::v, &Problem::dtype, key_elements)
+      .input("o", &Data::o, &Problem::dtype, query_elements)
       .input("log_sum", &Data::log_sum, [](const Problem& p) { return p.rows(); })
-      .input("p", &Data::p, type, stored_weights)
-      .input("d_o", &Data::d_o, type, query_elements)
-      .output("dq", &Data::dq, type, query_elements, within(Gradient::of_q, false))
-      .output("dk", &Data::dk, type, key_elements, within(Gradient::of_k, false))
-      .output("dv", &Data::dv, type, key_elements, within(Gradient::of_v, false))
-      .output("dq_stored", &Data::dq_stored, type, query_elements, within(Gradient::of_q, true))
-      .output("dk_stored", &Data::dk_stored, type, key_elements, within(Gradient::of_k, true));
+      .input("p", &Data::p, &Problem::dtype, stored_weights)
+      .input("d_o", &Data::d_o, &Problem::dtype, query_elements)
+      .output("dq", &Data::dq, &Problem::dtype, query_elements, within(Gradient::of_q, false))
+      .output("dk", &Data::dk, &Problem::dtype, key_elements, within(Gradient::of_k, false))
+      .output("dv", &Data::dv, &Problem::dtype, key_elements, within(Gradient::of_v, false))
+      .output("dq_stored", &Data::dq_stored, &Problem::dtype, query_elements,
+              within(Gradient::of_q, true))
+      .output("dk_stored", &Data::dk_stored, &Problem::dtype, key_elements,
+              within(Gradient::of_k, true));
   f.metric("peak_bytes", "B",
            "device memory: operands, gradients, weights that are kept, and what a launch works in");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.reference_operations = gradient_operations;
   f.tolerance_derivation = kGradientDerivation;
   f.figures = {{"attention_backward",

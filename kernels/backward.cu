@@ -79,22 +79,14 @@ template <class Put>
 Steps launch_columns(const Problem& p, const Data& d, const Slices& s, Put put) {
   return with_dy(p, d, [&](auto* dy) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(dy)>>;
-    Shape shape;
-    shape.block = {kBlock, 1, 1};
-    shape.tile = {kBlock, 1, 1};
-    shape.grid = {ceil_div(p.columns, kBlock), s.count(), 1};
-    return launch(column_kernel<T, Put>, shape, s, dy, put);
+    return launch(column_kernel<T, Put>,
+                  shape_of_tiles({p.columns, s.count()}, {kBlock, 1}, kBlock), s, dy, put);
   });
 }
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(bytes(p));
-  w.moved_read = sector_bytes<char>(bytes(p));
-  w.bytes_written = static_cast<double>(p.columns) * sizeof(float);
-  w.moved_written = sector_bytes<float>(p.columns);
-  w.operations = {{Pipe::fp32, static_cast<double>(elements(p))}};
-  return w;
+  return reads<char>(bytes(p)) + writes<float>(p.columns) +
+         computes(Pipe::fp32, static_cast<double>(elements(p)));
 }
 
 using SlicesOf = Slices (*)(const Problem&, const DeviceSpec&);
@@ -103,10 +95,7 @@ enum class Kernels { one, two };  // the second adds up the slices' sums
 
 Variant variant(std::string id, std::string compare_to, SlicesOf slices, Kernels kernels,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.metrics = [slices](const Problem& p, const DeviceSpec& device) {
     return MetricValues{{"slices", static_cast<double>(slices(p, device).count())}};
@@ -326,37 +315,19 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-template <class T>
 struct ColumnSum {
-  const T* dy;
-  std::int64_t rows, columns;
+  Problem p;
+  const void* dy;
   __host__ __device__ ReferenceElement operator()(std::int64_t column) const {
     ReferenceElement sum{0.0, 0.0};
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const double term = to_double(dy[row * columns + column]);
+    for (std::int64_t row = 0; row < p.rows; ++row) {
+      const double term = element_of(dy, p.dtype, row * p.columns + column);
       sum.value += term;
       sum.magnitude += fabs(term);
     }
     return sum;
   }
 };
-
-template <class T>
-ColumnSum<T> column_sum(const Problem& p, const T* dy) {
-  return {dy, p.rows, p.columns};
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return with_dy(p, d, [&](auto* dy) {
-    return evaluate_references(out, p.columns, [&](int) { return column_sum(p, dy); });
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_dy(p, d, [&](auto* dy) {
-    evaluate_references_on_host(out, p.columns, [&](int) { return column_sum(p, dy); });
-  });
-}
 
 // ---- declaration
 
@@ -373,16 +344,15 @@ Family declare() {
       .extent("columns", &Problem::columns, 8192, kMost, "columns of dy, as many as there are sums")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy; sums are fp32");
-  const auto type = [](const Problem& p) { return p.dtype; };
-  f.input("dy", &Data::dy, type, elements)
-      .input("ones", &Data::ones, type, [](const Problem& p) { return p.rows; })
+  f.input("dy", &Data::dy, &Problem::dtype, elements)
+      .input("ones", &Data::ones, &Problem::dtype, [](const Problem& p) { return p.rows; })
       .output("dbias", &Data::dbias, columns);
   f.metric("slices", "", "parts of the rows that are summed apart");
   f.figures = {{"backward", "traffic", "Column sums: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, columns, [](const Problem& p, const Data& d, int) {
+    return ColumnSum{p, d.dy};
+  });
   f.tolerance = [](const Problem& p) {
     return Tolerance{static_cast<double>(p.rows) * unit_roundoff(DataType::fp32), 0.0,
                      kRmsSafety * sum_rms(p.rows, DataType::fp32), 0.0};

@@ -149,12 +149,7 @@ std::int64_t elements(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(elements(p) * sizeof(std::uint32_t));
-  w.bytes_written = static_cast<double>(threads(p) * sizeof(std::uint32_t));
-  w.moved_read = sector_bytes<std::uint32_t>(elements(p));
-  w.moved_written = sector_bytes<std::uint32_t>(threads(p));
-  return w;
+  return streaming_work<std::uint32_t>(elements(p), threads(p));
 }
 
 // What the requests of a pass ask of the banks, by the definition of banks.
@@ -207,9 +202,7 @@ struct Output {
 // `order` makes the Order of a problem.
 template <class Load, class Layout, class OrderOf>
 Variant reading(std::string id, std::string compare_to, const Output& output, OrderOf order) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.writes = {output.name};
   v.work = work;
   v.metrics = [order](const Problem& p, const DeviceSpec& device) {
@@ -469,15 +462,6 @@ Variant ldmatrix_xor() {
   return v;
 }
 
-// ---- inputs
-
-struct RandomWords {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 // ---- the plain reference
 
 template <class Load, class Order>
@@ -502,35 +486,19 @@ struct Sum {
 constexpr Output kOutputs[] = {kContiguous, kBroadcast, kStrided4b, kStrided8b,
                                kStrided16b, kColumn,    kMatrix};
 
-// Calls each(number of the output, its Sum), in the order of kOutputs.
-template <class Each>
-void for_each_output(const Problem& p, const Data& d, const Each& each) {
-  const auto passes = static_cast<std::uint32_t>(p.passes);
-  each(0, Sum<Words<1>, Strided>{{1}, d.in, passes});
-  each(1, Sum<Words<1>, Strided>{{0}, d.in, passes});
-  each(2, Sum<Words<1>, Strided>{{p.stride}, d.in, passes});
-  each(3, Sum<Words<2>, Strided>{{p.stride}, d.in, passes});
-  each(4, Sum<Words<4>, Strided>{{p.stride}, d.in, passes});
-  each(5, Sum<Words<1>, Columns>{{}, d.in, passes});
-  each(6, Sum<Matrices, Fragments>{{}, d.in, passes});
-}
-
+// In the order of kOutputs.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const auto passes = static_cast<std::uint32_t>(p.passes);
   Steps steps;
-  for_each_output(p, d, [&](int o, auto sum) {
-    if (out[o]) steps += evaluate_reference(out[o], threads(p), sum);
-  });
+  const auto add = [&](int o, auto sum) { steps += evaluate_reference(out[o], threads(p), sum); };
+  add(0, Sum<Words<1>, Strided>{{1}, d.in, passes});
+  add(1, Sum<Words<1>, Strided>{{0}, d.in, passes});
+  add(2, Sum<Words<1>, Strided>{{p.stride}, d.in, passes});
+  add(3, Sum<Words<2>, Strided>{{p.stride}, d.in, passes});
+  add(4, Sum<Words<4>, Strided>{{p.stride}, d.in, passes});
+  add(5, Sum<Words<1>, Columns>{{}, d.in, passes});
+  add(6, Sum<Matrices, Fragments>{{}, d.in, passes});
   return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_each_output(p, d, [&](int o, auto sum) {
-    for (std::int64_t i = 0; out[o] && i < threads(p); ++i) {
-      const ReferenceElement element = sum(i);
-      out[o].value[i] = element.value;
-      out[o].magnitude[i] = element.magnitude;
-    }
-  });
 }
 
 // ---- declaration
@@ -565,15 +533,12 @@ Family declare() {
                 "cycles_per_request",
                 "Bank conflicts: cycles that a load of a warp takes",
                 {{"param.stride", "words between neighbouring lanes"}}}};
-  f.outputs = [](const Problem& p) { return Extent{threads(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, elements(p), RandomWords{stream_seed(seed, 0)});
+    return fill_bits(d.in, elements(p), stream_seed(seed, 0));
   };
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero: sums are integers added modulo 2^32, which is exact in any order.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(contiguous()).variant(broadcast());
   f.variant(load_4b()).variant(load_8b()).variant(load_16b());
   f.variant(column()).variant(column_padded()).variant(column_xor());

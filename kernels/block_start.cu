@@ -32,18 +32,10 @@ __global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) 
 
 // As many blocks fit on an SM as shared memory has room for; they do not use it.
 Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
-  Variant v;
-  v.id = std::move(id);
-  v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
-    w.moved_written = sector_bytes<std::uint32_t>(p.blocks);
-    return w;
-  };
+  Variant v(std::move(id));
+  v.work = [](const Problem& p) { return streaming_work<std::uint32_t>(0, p.blocks); };
   v.launch = [shared_bytes](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
+    Shape s = shape_of_blocks(p.blocks, kBlock);
     s.dynamic_shared_bytes = shared_bytes(x.device);
     return launch(number_kernel, s, d.numbers);
   };
@@ -66,10 +58,8 @@ Variant one_resident() {
 // overlap and the rate at which blocks are handed out is what is left.
 
 Variant many_resident() {
-  Variant v = number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; });
-  v.compare_to = "one_resident";
-  v.expected_changes = {{"active_warps_per_sm", Direction::increases, 1.5}};
-  return v;
+  return number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; })
+      .against("one_resident", {{"active_warps_per_sm", Direction::increases, 1.5}});
 }
 
 // ---- one_per_kernel
@@ -94,12 +84,10 @@ Variant one_per_kernel() {
   };
   v.shown_at = {{"blocks", kMostKernels}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {1, 1, 1};
     Steps steps;
     for (std::int64_t i = 0; i < p.blocks; ++i)
-      steps += launch(one_number_kernel, s, d.numbers, static_cast<std::uint32_t>(i));
+      steps += launch(one_number_kernel, shape_of_blocks(1, kBlock), d.numbers,
+                      static_cast<std::uint32_t>(i));
     return steps;
   };
   return v;
@@ -113,13 +101,6 @@ struct Reference {
   }
 };
 
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.blocks; ++i) {
-    out[0].value[i] = Reference{}(i).value;
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -131,7 +112,7 @@ Family declare() {
       "blocks: a grid-stride loop pays once per place. Between two kernels all places are empty: "
       "the second starts when memory has taken all that the first has written.";
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
-  f.output("numbers", &Data::numbers, [](const Problem& p) { return p.blocks; });
+  f.output("numbers", &Data::numbers, &Problem::blocks);
   // Without the shared memory blocks overlap; with it they come one after the other on each SM.
   f.ceilings = {
       CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
@@ -141,14 +122,9 @@ Family declare() {
           .without_launch(),
       CeilingRows::latency("kernel_latency", {"one_per_kernel"}, Mode::warm, "param.blocks")
           .without_launch()};
-  f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
-  f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.blocks, Reference{});
-  };
-  f.host_reference = host_reference;
+  set_references(f, &Problem::blocks, [](const Problem&, const Data&, int) { return Reference{}; });
   f.tolerance_derivation = "Zero: each block writes its number.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(one_resident()).variant(many_resident()).variant(one_per_kernel());
   return f;
 }

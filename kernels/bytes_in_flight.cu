@@ -105,24 +105,15 @@ ReadKernel kernel_for(const Problem& p) {
 }
 
 Shape shape(const Problem& p) {
-  Shape s;
-  s.grid = {p.blocks, 1, 1};
-  s.block = {p.warps * kWarp, 1, 1};
-  return s;
+  return shape_of_blocks(p.blocks, p.warps * kWarp);
 }
 
 Variant reading(std::string id, bool is_shared) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {is_shared ? "shared" : "sums"};
   v.work = [is_shared](const Problem& p) {
     const std::int64_t read = is_shared ? slice(p) : elements(p);
-    Work w;
-    w.bytes_read = static_cast<double>(read * sizeof(float));
-    w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
-    w.moved_read = sector_bytes<float>(read);
-    w.moved_written = sector_bytes<std::uint32_t>(p.blocks);
-    return w;
+    return streaming_work<float, std::uint32_t>(read, p.blocks);
   };
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     const double per_thread = static_cast<double>(p.loads_per_thread * sizeof(float4));
@@ -178,13 +169,12 @@ Steps fetches(const Problem& p, const Data& d, const LaunchContext&) {
 }
 
 Variant texture() {
-  Variant v = reading("texture", false);
-  v.compare_to = "own_slices";
+  Variant v = reading("texture", false)
+                  .against("own_slices", {{"global_load_requests", Direction::decreases, 4}});
   v.launch = fetches;
   v.unsupported = [](const Problem& p, const DeviceSpec&) {
     return too_many_texels(elements(p) / kVector);
   };
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 4}};
   return v;
 }
 
@@ -195,14 +185,12 @@ Variant texture() {
 // sector that is on its way: l2_sectors falls, and more reaches the SMs than L2 could deliver.
 
 Variant one_slice() {
-  Variant v = reading("one_slice", true);
-  v.compare_to = "own_slices";
-  v.expected_changes = {{"global_load_sectors", Direction::unchanged, 1.01},
-                        {"dram_read_bytes", Direction::decreases, 8, [](const Problem& p) {
-                           constexpr std::int64_t kMany = 1 << 22;
-                           return p.n >= kMany && p.passes == 1;
-                         }}};
-  return v;
+  return reading("one_slice", true)
+      .against("own_slices", {{"global_load_sectors", Direction::unchanged, 1.01},
+                              {"dram_read_bytes", Direction::decreases, 8, [](const Problem& p) {
+                                 constexpr std::int64_t kMany = 1 << 22;
+                                 return p.n >= kMany && p.passes == 1;
+                               }}});
 }
 
 // ---- the plain reference
@@ -225,21 +213,6 @@ Expected expected(const Problem& p, const Data& d, bool is_shared) {
   return {d.in, slice(p), is_shared, p.passes};
 }
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return evaluate_references(out, p.blocks, [&](int o) { return expected(p, d, o == 1); });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  evaluate_references_on_host(out, p.blocks, [&](int o) { return expected(p, d, o == 1); });
-}
-
-struct Uniform {
-  std::uint64_t seed;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    return random_signed(seed, static_cast<std::uint64_t>(i));
-  }
-};
-
 // ---- declaration
 
 Family declare() {
@@ -258,8 +231,8 @@ Family declare() {
                "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")
       .integer("passes", &Problem::passes, 1, 1, 1024, "", "times that a slice is read");
   f.input("in", &Data::in, elements)
-      .output("sums", &Data::sums, [](const Problem& p) { return p.blocks; })
-      .output("shared", &Data::shared, [](const Problem& p) { return p.blocks; });
+      .output("sums", &Data::sums, &Problem::blocks)
+      .output("shared", &Data::shared, &Problem::blocks);
   f.metric(kBytesInFlightMetric, "B", "bytes that a thread asks for before it waits")
       .metric("bytes_per_sm_in_flight", "B", "the same of all warps of an SM")
       .metric("delivered_bytes", "B", "bytes that reach the SMs, over all passes");
@@ -271,14 +244,12 @@ Family declare() {
     if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;
     return "needs loads_per_thread and warps that are powers of two, for which there are kernels";
   };
-  f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, elements(p), Uniform{stream_seed(seed, 0)});
+    return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::blocks,
+                 [](const Problem& p, const Data& d, int o) { return expected(p, d, o == 1); });
   f.tolerance_derivation = "Zero: checksums are sums of bit patterns modulo 2^32.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(own_slices()).variant(texture()).variant(one_slice());
   return f;
 }

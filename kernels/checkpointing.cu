@@ -129,11 +129,7 @@ int kept_arrays(const Problem& p) {
 
 template <class... Parameters, class... Arguments>
 Steps run(void (*kernel)(Parameters...), const Problem& p, int width, Arguments... arguments) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock * width, 1, 1};
-  s.grid = {ceil_div(p.n, kBlock * width), 1, 1};
-  return launch(kernel, s, arguments..., p.n);
+  return launch(kernel, shape_of_tiles({p.n}, {kBlock * width}, kBlock), arguments..., p.n);
 }
 
 Steps forward(const Problem& p, const float* x, float* to) {
@@ -175,14 +171,10 @@ int recomputed_layers(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  const auto n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = w.bytes_written = 2 * n * sizeof(float);
-  w.moved_read = w.moved_written = 2 * sector_bytes<float>(p.n);
   constexpr double kForward = 6;   // an exponential, +, /, -, *, +
   constexpr double kBackward = 8;  // an exponential, +, /, -, *, *, -, *
-  w.operations = {{Pipe::fp32, kLayers * (kForward + kBackward) * n}};
-  return w;
+  return 2 * (reads<float>(p.n) + writes<float>(p.n)) +
+         computes(Pipe::fp32, kLayers * (kForward + kBackward) * static_cast<double>(p.n));
 }
 
 using CountOf = int (*)(const Problem&);
@@ -190,10 +182,7 @@ using CountOf = int (*)(const Problem&);
 // `temporaries` are arrays in the workspace. x, dy, y and dx live, too.
 Variant variant(std::string id, std::string compare_to, CountOf passes, CountOf temporaries,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.metrics = [=](const Problem& p, const DeviceSpec&) {
     constexpr int kInsAndOuts = 4;
@@ -346,17 +335,9 @@ Variant in_segments() {
 
 constexpr double kRange = 3.0;  // of x, for which the error of __expf is 5 ulp
 
-struct Inputs {
-  std::uint64_t seed;
-  float range;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    return range * random_signed(seed, static_cast<std::uint64_t>(i));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return fill(d.x, p.n, Inputs{stream_seed(seed, 0), static_cast<float>(kRange)}) +
-         fill(d.dy, p.n, Inputs{stream_seed(seed, 1), 1.0f});
+  return fill_uniform(d.x, p.n, stream_seed(seed, 0), static_cast<float>(kRange)) +
+         fill_uniform(d.dy, p.n, stream_seed(seed, 1));
 }
 
 // ---- the plain reference
@@ -406,15 +387,14 @@ Family declare() {
       "with passes over memory. A segment that is one kernel has its layers' inputs in registers: "
       "it takes less memory and less time the longer it is, as far as its exponentials fit into "
       "the time of its bytes.";
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 31,
            "elements of each layer's input")
       .integer("every", &Problem::every, 8, 1, kLayers, "layers",
                "from one checkpoint to the next, of 64; the last segment may have fewer");
-  f.input("x", &Data::x, n)
-      .input("dy", &Data::dy, n)
-      .output("y", &Data::y, n, result_tolerance)
-      .output("dx", &Data::dx, n, gradient_tolerance);
+  f.input("x", &Data::x, &Problem::n)
+      .input("dy", &Data::dy, &Problem::n)
+      .output("y", &Data::y, &Problem::n, result_tolerance)
+      .output("dx", &Data::dx, &Problem::n, gradient_tolerance);
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
       .metric("recomputed_layers", "", "layers that the backward pass computes again")
       .metric("peak_bytes", "B", "x, dy, y, dx, and all arrays in between");
@@ -423,11 +403,9 @@ Family declare() {
                 "Checkpointing: time against memory",
                 {{"metric.peak_bytes", "memory of all arrays"},
                  {"param.every", "layers from one checkpoint to the next"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem&, const Data& d, int o) { return references(d)(o); });
+  set_references(f, &Problem::n,
+                 [](const Problem&, const Data& d, int o) { return references(d)(o); });
   f.tolerance = result_tolerance;
   f.tolerance_derivation =
       "u = 2^-24, x in [-3, 3], e = 15u the error of a sigmoid (kernels/common/sigmoid.cuh). A "

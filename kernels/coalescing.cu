@@ -95,20 +95,13 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kTile, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
+  return shape_of_tiles(p.n, kTile, kBlock);
 }
 
 // `stride` and `offset` say where the layout keeps its values, in elements.
 Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(float));
-  w.bytes_written = static_cast<double>(p.n * sizeof(float));
+  Work w = streaming_work<float>(p.n, p.n);
   w.moved_read = sector_bytes<float>(p.n, stride, offset);
-  w.moved_written = sector_bytes<float>(p.n);
   return w;
 }
 
@@ -118,8 +111,7 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
 // sectors, every byte of which is used. global_load_sectors_per_request is 4.
 
 Variant read_contiguous() {
-  Variant v;
-  v.id = "read_contiguous";
+  Variant v("read_contiguous");
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Packed>, shape(p), d.packed, d.out, p.n, Packed{});
@@ -140,11 +132,9 @@ bool beyond_caches(const Problem& p) {
 }
 
 Variant read_reversed() {
-  Variant v;
-  v.id = "read_reversed";
-  v.compare_to = "read_contiguous";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::unchanged},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  Variant v("read_reversed", "read_contiguous",
+            {{"global_load_sectors_per_request", Direction::unchanged},
+             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Reversed>, shape(p), d.reversed, d.out, p.n, Reversed{});
@@ -160,14 +150,12 @@ Variant read_reversed() {
 // moves. The dearer loss is not here: 16-byte loads need 16-byte alignment (see vector_width).
 
 Variant read_misaligned() {
-  Variant v;
-  v.id = "read_misaligned";
-  v.compare_to = "read_contiguous";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.2,
-                         [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
-                        {"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                         [](const Problem& p) { return p.offset % 8 == 0; }},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  Variant v("read_misaligned", "read_contiguous",
+            {{"global_load_sectors_per_request", Direction::increases, 1.2,
+              [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
+             {"global_load_sectors_per_request", Direction::unchanged, 1.05,
+              [](const Problem& p) { return p.offset % 8 == 0; }},
+             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Shifted>, shape(p), d.shifted, d.out, p.n, Shifted{p.offset});
@@ -184,15 +172,13 @@ Variant read_misaligned() {
 // dram_read_bytes doubles once more from stride 8 to 16.
 
 Variant read_strided() {
-  Variant v;
-  v.id = "read_strided";
-  v.compare_to = "read_contiguous";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.9,
-                         [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
-                        {"dram_read_bytes", Direction::increases, 1.9,
-                         [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
-                        {"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                         [](const Problem& p) { return p.stride == 1; }}};
+  Variant v("read_strided", "read_contiguous",
+            {{"global_load_sectors_per_request", Direction::increases, 1.9,
+              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
+             {"dram_read_bytes", Direction::increases, 1.9,
+              [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
+             {"global_load_sectors_per_request", Direction::unchanged, 1.05,
+              [](const Problem& p) { return p.stride == 1; }}});
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Spread>, shape(p), d.spread, d.out, p.n, Spread{p.stride});
@@ -216,8 +202,8 @@ template <class Layout>
 struct LaidOut {
   Layout layout;
   std::int64_t n;
-  SignedUniform<float> values;
-  SignedUniform<float> others;
+  Uniform<float> values;
+  Uniform<float> others;
   __host__ __device__ float operator()(std::int64_t place) const {
     const std::int64_t i = layout.value_at(place);
     return i >= 0 && i < n ? values(i) : others(place);
@@ -225,7 +211,7 @@ struct LaidOut {
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const Uniform<float> values{stream_seed(seed, 0)};
   const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
     return fill(to, count,
                 LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
@@ -236,22 +222,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
   steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
   return steps;
-}
-
-// ---- the plain reference
-
-struct Reference {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {d.packed[i], 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = d.packed[i];
-    out[0].magnitude[i] = 0.0;
-  }
 }
 
 // ---- declaration
@@ -266,28 +236,23 @@ Family declare() {
       "sectors. L2 may fetch more than the sector that missed: an H200, whose "
       "cudaLimitMaxL2FetchGranularity is 64 bytes, reads exactly 64 per value at strides of 16 and "
       "more (dram__bytes_read, docs/results/README.md), so that they cost twice what stride 8 "
-      "does. "
-      "At strides of 32 and 64 the bytes stay and time still grows: each row that DRAM opens then "
-      "serves fewer of them.";
+      "does. At strides of 32 and 64 the bytes stay and time still grows: each row that DRAM opens "
+      "then serves fewer of them.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 values read")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
                "distance of neighbouring values in read_strided")
       .integer("offset", &Problem::offset, 1, 0, kMaxOffset, "elements",
                "where the values start in read_misaligned");
-  f.input("packed", &Data::packed, [](const Problem& p) { return p.n; })
+  f.input("packed", &Data::packed, &Problem::n)
       .input("reversed", &Data::reversed, reversed_count)
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
-      .output("out", &Data::out, [](const Problem& p) { return p.n; });
+      .output("out", &Data::out, &Problem::n);
   f.figures = {{"coalescing", "traffic", "Coalescing: which addresses a warp asks for"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.n, Reference{d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n,
+                 [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(read_contiguous()).variant(read_reversed());
   f.variant(read_misaligned()).variant(read_strided());
   return f;

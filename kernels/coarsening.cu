@@ -61,11 +61,7 @@ using ByElements = std::array<Kernel, 5>;
 constexpr int kMostElements = 16;
 
 Shape shape(const Problem& p, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(p.n, elements_per_block), 1, 1};
-  return s;
+  return shape_of_tiles(p.n, elements_per_block, kBlock);
 }
 
 /// Blocks of loops: so many for each SM, fewer where n is less.
@@ -77,13 +73,8 @@ Shape loop_shape(const Problem& p, const DeviceSpec& device) {
 }
 
 Work work(const Problem& p) {
-  const double bytes = static_cast<double>(p.n * sizeof(float));
-  Work w;
-  w.bytes_read = 2 * bytes;
-  w.bytes_written = bytes;
+  Work w = streaming_work<float>(2 * p.n, p.n, {{Pipe::fp32, static_cast<double>(p.n)}});
   w.moved_read = 2 * sector_bytes<float>(p.n);
-  w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
   return w;
 }
 
@@ -92,10 +83,7 @@ Work work(const Problem& p) {
 template <class LoadsOf, class KernelFor, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, LoadsOf loads_of, KernelFor kernel_for,
                 ShapeOf shape_of, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.metrics = [loads_of](const Problem& p, const DeviceSpec&) {
     return MetricValues{{kBytesInFlightMetric, sizeof(float) * static_cast<double>(loads_of(p))}};
@@ -385,21 +373,13 @@ struct Sum {
   }
 };
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = static_cast<double>(d.a[i]) + static_cast<double>(d.b[i]);
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 // ---- declaration
 
 Family declare() {
   Family f("coarsening", Topic::execution, "How much work should a thread have?");
   f.physics =
       "What a thread computes for itself, its index and whether it has work, it computes for all "
-      "of "
-      "its elements at once. What it loads before it uses any of it is in flight together. More "
+      "of its elements at once. What it loads before it uses any of it is in flight together. More "
       "elements per thread make fewer instructions per element, more bytes in flight per thread "
       "and fewer threads and blocks, of which there must be enough for all SMs. Which elements a "
       "thread takes is free, and should be such that lanes are neighbours at every access.";
@@ -410,25 +390,20 @@ Family declare() {
       .integer("blocks_per_sm", &Problem::blocks_per_sm, 8, 1, 32, "",
                "blocks of 256 threads that loops are launched with for each SM: an SM of an H200 "
                "has room for 8; of no matter to kernels without a loop");
-  const auto n = [](const Problem& p) { return p.n; };
-  f.input("a", &Data::a, n).input("b", &Data::b, n).output("c", &Data::c, n);
+  f.input("a", &Data::a, &Problem::n)
+      .input("b", &Data::b, &Problem::n)
+      .output("c", &Data::c, &Problem::n);
   f.metric(kBytesInFlightMetric, "B", "of the loads that a thread makes before it waits");
   f.figures = {{"coarsening", "traffic", "Coarsening: the same sums by more elements per thread"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.elements)) return std::nullopt;
     return "needs elements that are a power of two, for which there are kernels";
   };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.n, Sum{d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem&, const Data& d, int) { return Sum{d}; });
   f.tolerance_derivation =
       "Zero: a and b are multiples of 2^-23 in [-1, 1), and fp32 has all multiples of 2^-23 "
-      "between "
-      "-2 and 2, among which their sum is.";
-  f.tolerance = [](const Problem&) { return Tolerance{}; };
+      "between -2 and 2, among which their sum is.";
   f.variant(one_element()).variant(contiguous()).variant(block_strided()).variant(vectors());
   f.variant(grid_stride()).variant(unrolled()).variant(unrolled_restrict());
   return f;

@@ -99,10 +99,6 @@ Work work(const Problem& p) {
   return w;
 }
 
-RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
-  return {d.signals, d.rank, p.gpus, x.report};
-}
-
 // Of the whole vectors, or of the rank's part.
 template <class T, bool kPushed>
 Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whole) {
@@ -146,9 +142,7 @@ Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
 }
 
 Variant variant(std::string id, std::string compare_to) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.work = work;
   return v;
 }
@@ -316,12 +310,9 @@ std::int64_t units_of(const Problem& p) {
 Shape low_latency_shape(const Problem& p, const DeviceSpec& device) {
   const int warps = 8 * device.sm_count;  // all of them run at once
   const bool has_a_thread_each = units_of(p) <= kWarpBlock * std::min(warps, kMostSignalBlocks);
-  Shape shape;
-  shape.block = {has_a_thread_each ? kWarpBlock : kSmallBlock, 1, 1};
-  shape.grid = {std::min(ceil_div(units_of(p), shape.block.x), warps * kWarpBlock / shape.block.x),
-                1, 1};
-  shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
-  return shape;
+  const std::int64_t threads = has_a_thread_each ? kWarpBlock : kSmallBlock;
+  return shape_of_shares({std::min(ceil_div(units_of(p), threads), warps * kWarpBlock / threads)},
+                         {p.n}, threads);
 }
 
 template <class T>
@@ -451,10 +442,8 @@ Family declare() {
       .choice("nccl_p2p", &Problem::nccl_p2p_disable, {{"on", nullptr}, {"off", "1"}},
               "whether NCCL's kernels reach other GPUs' memory, or go through the host's "
               "(NCCL_P2P_DISABLE)");
-  const auto type = [](const Problem& p) { return p.dtype; };
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("x", &Data::x, type, count)
-      .in_out("y", &Data::y, type, count)
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
+      .in_out("y", &Data::y, &Problem::dtype, &Problem::n)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
       .told_from(kToldWord)
       .state("inbox", &Data::inbox,
@@ -477,29 +466,20 @@ Family declare() {
            std::to_string(p.gpus * (16 / element_bytes(p)));
   };
   f.environment = environment;
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    if (p.dtype == DataType::bf16)
-      return evaluate_references(out, p.n, [&](int) { return expected<__nv_bfloat16>(p, d); });
-    return evaluate_references(out, p.n, [&](int) { return expected<float>(p, d); });
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    if (p.dtype == DataType::bf16) {
-      evaluate_references_on_host(out, p.n, [&](int) { return expected<__nv_bfloat16>(p, d); });
-    } else {
-      evaluate_references_on_host(out, p.n, [&](int) { return expected<float>(p, d); });
-    }
+    return of_float_type(p.dtype, [&](auto zero) {
+      return evaluate_reference(out[0], p.n, expected<decltype(zero)>(p, d));
+    });
   };
   f.tolerance_derivation =
       "A sum of r terms in any order rounds at most r - 1 times, each time by half a unit in the "
       "last place of a partial sum, which no sum of magnitudes is below: (r - 1) u of it, u being "
       "2^-24 in fp32. Who passes partial sums on in bf16, as NCCL's rings do, rounds to u = 2^-8 "
-      "at "
-      "each of r - 1 steps (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). "
-      "Copies have equal bits: their magnitude is 0. The RMS error is that of a random walk's "
-      "roundings (sum_rms of as many terms as ranks), doubled (kRmsSafety).";
+      "at each of r - 1 steps (Higham, Accuracy and Stability of Numerical Algorithms, section "
+      "4.2). Copies have equal bits: their magnitude is 0. The RMS error is that of a random "
+      "walk's roundings (sum_rms of as many terms as ranks), doubled (kRmsSafety).";
   f.tolerance = [](const Problem& p) {
     const double u = p.dtype == DataType::bf16 ? 0x1p-8 : 0x1p-24;
     const double steps = p.dtype == DataType::bf16 ? p.gpus - 1 + 0x1p-8 : p.gpus - 1;

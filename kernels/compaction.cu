@@ -86,20 +86,13 @@ Elements elements(const Problem& p, const Data& d) {
 // Of so many kept as the share says, in the mean.
 Work work(const Problem& p) {
   const auto kept = static_cast<std::int64_t>(p.kept * static_cast<double>(p.n));
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(Word));
-  w.bytes_written = static_cast<double>((kept + 1) * sizeof(Word));
-  w.moved_read = sector_bytes<Word>(p.n);
+  Work w = streaming_work<Word>(p.n, kept + 1, {{Pipe::int32, static_cast<double>(p.n)}});
   w.moved_written = sector_bytes<Word>(kept) + sector_bytes<Word>(1);
-  w.operations = {{Pipe::int32, static_cast<double>(p.n)}};
   return w;
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
   v.work = work;
   return v;
@@ -415,56 +408,43 @@ struct Unwritten {
   }
 };
 
+struct Count {
+  IsKept is_kept;
+  __host__ __device__ ReferenceTerm operator()(std::int64_t i) const {
+    return {0, is_kept(i).value, 0.0};
+  }
+};
+
 // `places` has how many are kept up to each element.
-__global__ void place_kernel(Elements x, const double* places, double* out) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride) {
+struct Placed {
+  Elements x;
+  const double* places;
+  double* out;
+  __host__ __device__ void operator()(std::int64_t i) const {
     if (x.at[i] < x.limit) out[static_cast<std::int64_t>(places[i]) - 1] = x.at[i];
   }
-}
+};
 
-__global__ void count_reference_kernel(Elements x, double* count) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  double of_thread = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride)
-    of_thread += x.at[i] < x.limit ? 1 : 0;
-  atomicAdd(count, of_thread);
+__global__ void place_kernel(Placed placed) {
+  for_items_of_thread(placed.x.n, placed);
 }
 
 // The magnitudes, which are zero, hold the places meanwhile.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   constexpr std::int64_t kMostBlocks = 1 << 12;
   const Elements x = elements(p, d);
-  const Shape s = grid_stride(p.n, kMostBlocks);
-  Steps steps;
-  if (out[0]) {
-    double* const places = out[0].magnitude;
-    steps += evaluate_reference(out[0], p.n, Unwritten{}) +
-             prefix_reference(places, p.n, IsKept{x}) +
-             launch(place_kernel, s, x, places, out[0].value) +
-             MemsetStep{places, 0, p.n * std::int64_t{sizeof(double)}};
-  }
-  if (out[1]) {
-    steps += Steps(MemsetStep{out[1].value, 0, sizeof(double)}) +
-             MemsetStep{out[1].magnitude, 0, sizeof(double)} +
-             launch(count_reference_kernel, s, x, out[1].value);
-  }
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (out[0]) evaluate_references_on_host({out[0]}, p.n, [](int) { return Unwritten{}; });
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    if (d.x[i] >= limit_of(p)) continue;
-    if (out[0]) out[0].value[count] = d.x[i];
-    ++count;
-  }
-  if (!out[1]) return;
-  out[1].value[0] = static_cast<double>(count);
-  out[1].magnitude[0] = 0;
+  Steps count = evaluate_sums(out[1], 1, p.n, Count{{x}});
+  if (!out[0]) return count;
+  double* const places = out[0].magnitude;
+  const Placed placed{x, places, out[0].value};
+  const auto on_host = [=](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i)
+      placed(i);
+  };
+  return evaluate_reference(out[0], p.n, Unwritten{}) + prefix_reference(places, p.n, IsKept{x}) +
+         with_host_loop(launch(place_kernel, grid_stride(p.n, kMostBlocks), placed),
+                        {p.n, on_host}) +
+         MemsetStep{places, 0, p.n * std::int64_t{sizeof(double)}} + std::move(count);
 }
 
 // ---- declaration
@@ -485,21 +465,17 @@ Family declare() {
                       {{"random", Values::random}, {"alike", Values::alike}},
                       "random 31-bit numbers; or the same for all that are kept, so that their "
                       "order does not show");
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("x", &Data::x, count).in_out("out", &Data::out, count);
+  f.input("x", &Data::x, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.output("count", &Data::count, [](const Problem&) { return std::int64_t{1}; });
   f.figures = {{"compaction", "traffic", "Stream compaction: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = unwritten;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero: elements are moved bit by bit, their number is a whole one. Behind the last that is "
       "kept, the output holds what it held before. Results are compared place by place; who loses "
       "the order runs where all kept elements are alike, and has as many of them as there are, "
       "and no gap between.";
-  f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(atomic_per_element()).variant(warp_aggregated()).variant(tile_aggregated());
   f.variant(three_pass()).variant(look_back()).variant(look_back_staged());
   f.variant(look_back_large());

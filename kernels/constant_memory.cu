@@ -92,16 +92,13 @@ int words_apart(const Problem& p, bool is_uniform) {
 }
 
 Variant walking(std::string id, bool is_uniform) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {is_uniform ? "word" : "words"};
   v.work = work;
   v.without_time = "the time model has no levels of the constant cache";
   measure_walks<Variant, Problem, Data>(
       v, [is_uniform](const Problem& p, const Data& d, const LaunchContext&, Clocks* clocks) {
-        Shape s;
-        s.block = {kWarp, 1, 1};
-        return launch(constant_kernel, s,
+        return launch(constant_kernel, shape_of_blocks(1, kWarp),
                       Task{chain_words(p), words_apart(p, is_uniform), p.steps,
                            is_uniform ? d.word : d.words, clocks});
       });
@@ -118,11 +115,9 @@ Variant uniform_index() {
 // The cache delivers them one by one: a step takes as many turns as there are words.
 
 Variant index_per_lane() {
-  Variant v = walking("index_per_lane", false);
-  v.compare_to = "uniform_index";
-  v.expected_changes = {{"metric.step_cycles", Direction::increases, 8},
-                        {"warp_instructions", Direction::unchanged, 1.1}};
-  return v;
+  return walking("index_per_lane", false)
+      .against("uniform_index", {{"metric.step_cycles", Direction::increases, 8},
+                                 {"warp_instructions", Direction::unchanged, 1.1}});
 }
 
 // ---- the plain reference
@@ -141,14 +136,6 @@ struct Expected {
 
 Expected expected(const Problem& p, bool is_uniform) {
   return {chain_words(p), words_apart(p, is_uniform), p.steps};
-}
-
-Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  return evaluate_references(out, kWarp, [&](int o) { return expected(p, o == 0); });
-}
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  evaluate_references_on_host(out, kWarp, [&](int o) { return expected(p, o == 0); });
 }
 
 // ---- declaration
@@ -180,10 +167,10 @@ Family declare() {
   };
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(
+      f, [](const Problem&) { return kWarp; },
+      [](const Problem& p, const Data&, int o) { return expected(p, o == 0); });
   f.tolerance_derivation = "Zero: words are whole numbers below 2^14.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(uniform_index()).variant(index_per_lane());
   return f;
 }

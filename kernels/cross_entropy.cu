@@ -157,14 +157,12 @@ Variant ops() {
   Variant v = variant("ops", "copy", Pass::both,
                       {{"dram_write_bytes", Direction::increases, 1.8, beyond_caches}},
                       [](auto m, const Rows& r, void* workspace) {
-                        using T = typename decltype(m)::Element;
                         auto* const log_p = static_cast<float*>(workspace);
-                        Shape s;
-                        s.block = {kBlock, 1, 1};
-                        s.grid = {ceil_div(m.rows, kBlock), 1, 1};
-                        return block_per_row(log_softmax_kernel<T>, kBlock, m, log_p) +
-                               launch(pick_kernel, s, log_p, m.rows, m.columns, r) +
-                               block_per_row(log_p_gradient_kernel<T>, kBlock, m, log_p, r);
+                        const float* const made = log_p;
+                        const Shape s = shape_of_blocks(ceil_div(m.rows, kBlock), kBlock);
+                        return block_per_row(log_softmax_kernel, kBlock, m, log_p) +
+                               launch(pick_kernel, s, made, m.rows, m.columns, r) +
+                               block_per_row(log_p_gradient_kernel, kBlock, m, made, r);
                       });
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return elements(p) * std::int64_t{sizeof(float)};
@@ -213,8 +211,7 @@ __global__ void __launch_bounds__(kBlock) forward_scalar_kernel(RowMatrix<T> m, 
 
 Variant forward_scalar() {
   return variant("forward_scalar", "", Pass::forward, {}, [](auto m, const Rows& r, void*) {
-    using T = typename decltype(m)::Element;
-    return block_per_row(forward_scalar_kernel<T>, kBlock, m, r);
+    return block_per_row(forward_scalar_kernel, kBlock, m, r);
   });
 }
 
@@ -234,13 +231,11 @@ __global__ void __launch_bounds__(kBlock) forward_kernel(RowMatrix<T> m, Rows r)
 }
 
 Variant forward() {
-  return variant("forward", "forward_scalar", Pass::forward,
-                 {{"global_load_requests", Direction::decreases, 3, has_long_rows},
-                  {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
-                 [](auto m, const Rows& r, void*) {
-                   using T = typename decltype(m)::Element;
-                   return block_per_row(forward_kernel<T>, kBlock, m, r);
-                 });
+  return variant(
+      "forward", "forward_scalar", Pass::forward,
+      {{"global_load_requests", Direction::decreases, 3, has_long_rows},
+       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+      [](auto m, const Rows& r, void*) { return block_per_row(forward_kernel, kBlock, m, r); });
 }
 
 // ---- backward: the gradient from log Σ e^x
@@ -269,8 +264,7 @@ __global__ void __launch_bounds__(kBlock) backward_kernel(RowMatrix<T> m, Rows r
 
 Variant backward() {
   return variant("backward", "", Pass::backward, {}, [](auto m, const Rows& r, void*) {
-    using T = typename decltype(m)::Element;
-    return block_per_row(backward_kernel<T>, kBlock, m, r);
+    return block_per_row(backward_kernel, kBlock, m, r);
   });
 }
 
@@ -285,9 +279,8 @@ Variant separate() {
                       {{"dram_write_bytes", Direction::decreases, 1.8, beyond_caches},
                        {"l2_sectors", Direction::decreases, 1.4, has_long_rows}},
                       [](auto m, const Rows& r, void*) {
-                        using T = typename decltype(m)::Element;
-                        return block_per_row(forward_kernel<T>, kBlock, m, r) +
-                               block_per_row(backward_kernel<T>, kBlock, m, r);
+                        return block_per_row(forward_kernel, kBlock, m, r) +
+                               block_per_row(backward_kernel, kBlock, m, r);
                       });
   v.writes = {"loss", "lse", "dlogits"};
   return v;
@@ -323,8 +316,7 @@ Variant fused_reread() {
                       {{"dram_read_bytes", Direction::decreases, 1.3, has_rows_in_l2},
                        {"global_load_sectors", Direction::unchanged, 1.05, has_long_rows}},
                       [](auto m, const Rows& r, void*) {
-                        using T = typename decltype(m)::Element;
-                        return block_per_row(fused_reread_kernel<T>, kWideBlock, m, r);
+                        return block_per_row(fused_reread_kernel, kWideBlock, m, r);
                       });
   v.writes = {"loss", "lse", "dlogits"};
   return v;
@@ -441,35 +433,19 @@ struct ExactGradient {
   }
 };
 
-// Calls `use` with each output's view and what gives it.
-template <class Use>
-void for_outputs(const Problem& p, const Data& d, const std::vector<ReferenceView>& out, Use use) {
-  with_row_matrix(p, d.logits, nullptr, [&](auto m) {
-    using T = typename decltype(m)::Element;
-    for (int i = 0; i < 2; ++i)
-      if (out[i]) use(out[i], ExactLoss<T>{m.x, d.labels, p.columns, 1, i == 0});
-    for (int i = 2; i < 4; ++i)
-      if (out[i])
-        use(out[i],
-            ExactGradient<T>{m.x, d.labels, p.columns, p.rows, i == 2 ? nullptr : d.given_lse});
-  });
-}
-
-constexpr int kCopied = 4;  // of the outputs
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for_outputs(p, d, out, [&](const ReferenceView& view, const auto& rows) {
-    steps += evaluate_rows(view, p.rows, rows);
+  return with_row_matrix(p, d.logits, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    Steps steps;
+    for (int i = 0; i < 2; ++i)
+      steps += evaluate_rows(out[i], p.rows,
+                             ExactLoss<T>{m.x, d.labels, p.columns, 1, /*is_loss=*/i == 0});
+    for (int i = 2; i < 4; ++i)
+      steps += evaluate_rows(
+          out[i], p.rows,
+          ExactGradient<T>{m.x, d.labels, p.columns, p.rows, i == 2 ? nullptr : d.given_lse});
+    return steps + reference_of_copy(p, d.logits, out[4]);
   });
-  return steps + reference_of_copy(p, d.logits, out[kCopied]);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_outputs(p, d, out, [&](const ReferenceView& view, const auto& rows) {
-    evaluate_rows_on_host(view, p.rows, rows);
-  });
-  copy_on_host(p, d.logits, out[kCopied]);
 }
 
 // The derivation that tolerance_derivation states in words.
@@ -500,8 +476,7 @@ Family declare() {
            "How often must logits be read and written for a loss and its gradient?");
   f.physics =
       "The loss of a row of logits is log Σ e^x - x[label], and its gradient e^x / Σ e^x, less 1 "
-      "at "
-      "the label: some instructions per element, so that time is bytes over bandwidth. The loss "
+      "at the label: some instructions per element, so that time is bytes over bandwidth. The loss "
       "reads the logits once; the gradient is as large as they are. Log-probabilities in memory "
       "write and read that much again; with log Σ e^x kept, two kernels read the logits twice, and "
       "one kernel reads them once from DRAM, if the row's second read finds it in L2, or if its "
@@ -509,8 +484,7 @@ Family declare() {
   const auto rows = [](const Problem& p) { return p.rows; };
   declare_rows(
       f, {4096, "tokens, each with a label", 50257,
-          "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of "
-          "128",
+          "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of 128",
           kBf16First, "type of logits and gradients; arithmetic, losses and sums are in fp32"})
       .input("logits", &Data::logits, matrix_type, elements)
       .input("labels", &Data::labels, rows)
@@ -526,7 +500,6 @@ Family declare() {
                 {{"param.dtype", "type"}}}};
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.reference_operations = [](const Problem& p) {
     return kExactExpOperations * 2 * static_cast<double>(elements(p));
   };
@@ -535,16 +508,15 @@ Family declare() {
       "u = 2^-24 of fp32, U of the stored type. Of log Σ e^x the sum's relative error counts as it "
       "is: its terms are exponentials, off by 3u·r + 2^-22 for logits that are r = 16 apart (a "
       "difference, log2(e) and their product are rounded; ex2.approx is within 2^-22, PTX ISA), "
-      "and "
-      "pass at most columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical "
-      "Algorithms, 2nd ed., section 4.2), online columns/256 + 13 products by an exponential. logf "
-      "is within 1 ulp (CUDA C++ Programming Guide), 2u of the logarithm, and the sum with the "
-      "maximum and the difference to the label's logit are rounded: 6u of all three's absolute "
-      "values. A probability is e^x by what log Σ e^x is off, by two exponentials' errors and by "
-      "four roundings; the gradient is that, less 1, over the rows, rounded to U. The RMS errors: "
-      "a sum's as max_sum_rms of row_group.cuh has it, an exponential's bound, and U, because the "
-      "gradients at the labels are nearly the same number and are rounded alike. Twice that is "
-      "allowed.";
+      "and pass at most columns/32 + 13 additions of u (Higham, Accuracy and Stability of "
+      "Numerical Algorithms, 2nd ed., section 4.2), online columns/256 + 13 products by an "
+      "exponential. logf is within 1 ulp (CUDA C++ Programming Guide), 2u of the logarithm, and "
+      "the sum with the maximum and the difference to the label's logit are rounded: 6u of all "
+      "three's absolute values. A probability is e^x by what log Σ e^x is off, by two "
+      "exponentials' errors and by four roundings; the gradient is that, less 1, over the rows, "
+      "rounded to U. The RMS errors: a sum's as max_sum_rms of row_group.cuh has it, an "
+      "exponential's bound, and U, because the gradients at the labels are nearly the same number "
+      "and are rounded alike. Twice that is allowed.";
   f.variant(copy()).variant(ops()).variant(separate()).variant(fused_reread());
   f.variant(fused_registers());
   f.variant(forward_scalar()).variant(forward()).variant(backward());

@@ -140,10 +140,7 @@ class StepOf {
   StepOf(const Problem& p, const Data& d, const LaunchContext& x) : p_(p), d_(d), x_(x) {}
 
   Steps backward(const Bucket& b) const {
-    Shape shape;
-    shape.block = {kBlock, 1, 1};
-    shape.grid = {ceil_div(b.end - b.first, kBlock), 1, 1};
-    shape.tile = {ceil_div(p_.n, std::max<std::int64_t>(shape.grid.x, 1)), 1, 1};
+    const Shape shape = shape_of_shares({ceil_div(b.end - b.first, kBlock)}, {p_.n}, kBlock);
     return launch(backward_kernel<T>, shape, d_.samples.of[d_.rank], gradient(d_.rank), b.first,
                   b.end, p_.cost, 1.0f);
   }
@@ -167,13 +164,10 @@ class StepOf {
       update.end = part(b, d_.rank + 1);
     }
     constexpr std::int64_t kBlocksPerSm = 8;
-    Shape shape;
-    shape.block = {kBlock, 1, 1};
-    shape.grid = {std::clamp<std::int64_t>(ceil_div(update.end - update.first, kBlock), 1,
-                                           kBlocksPerSm * x_.device.sm_count),
-                  1, 1};
-    shape.tile = {ceil_div(p_.n, shape.grid.x), 1, 1};
-    return launch(update_kernel<T>, shape, update, static_cast<const T*>(sum_of(d_.rank)));
+    const auto blocks = std::clamp<std::int64_t>(ceil_div(update.end - update.first, kBlock), 1,
+                                                 kBlocksPerSm * x_.device.sm_count);
+    return launch(update_kernel<T>, shape_of_shares({blocks}, {p_.n}, kBlock), update,
+                  static_cast<const T*>(sum_of(d_.rank)));
   }
 
  private:
@@ -188,9 +182,8 @@ class StepOf {
     sums.count = first(d_.rank + 1) - first(d_.rank);
     const std::int64_t longest =
         most_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
-    const RankPeers peers{d_.signals, d_.rank, p_.gpus, x_.report};
-    return summed_by_ranks<kWaits>(sums, peers, longest, x_.device, exchange_blocks(way, x_.device),
-                                   {p_.n, 1, 1});
+    return summed_by_ranks<kWaits>(sums, peers_of(p_, d_, x_), longest, x_.device,
+                                   exchange_blocks(way, x_.device), {p_.n, 1, 1});
   }
   std::int64_t part(const Bucket& b, int rank) const {
     return part_begin(b.first, b.end, rank, p_.gpus);
@@ -322,9 +315,7 @@ std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way&
 }
 
 Variant variant(std::string id, std::string compare_to, Way way) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.work = [way](const Problem& p) { return work(p, way.is_sharded); };
   v.deterministic = !way.by_nccl;
   v.is_vendor = way.by_nccl;
@@ -363,9 +354,8 @@ Variant after_backward() {
 // when the last of the former have begun. The two take turns.
 
 Variant overlapped() {
-  Variant v = variant("overlapped", "after_backward", {true, false, false, false});
-  v.expected_changes = time(Direction::unchanged, 1.25);
-  return v;
+  return variant("overlapped", "after_backward", {true, false, false, false})
+      .expecting(time(Direction::unchanged, 1.25));
 }
 
 // ---- prioritized
@@ -376,9 +366,8 @@ Variant overlapped() {
 // longer.
 
 Variant prioritized() {
-  Variant v = variant("prioritized", "overlapped", {true, true, false, false});
-  v.expected_changes = time(Direction::unchanged, 1.25);
-  return v;
+  return variant("prioritized", "overlapped", {true, true, false, false})
+      .expecting(time(Direction::unchanged, 1.25));
 }
 
 // ---- few_blocks
@@ -387,9 +376,8 @@ Variant prioritized() {
 // a part of the SMs' places, and the backward pass keeps the rest.
 
 Variant few_blocks() {
-  Variant v = variant("few_blocks", "prioritized", {true, true, false, false, true});
-  v.expected_changes = time(Direction::decreases, 1.1);
-  return v;
+  return variant("few_blocks", "prioritized", {true, true, false, false, true})
+      .expecting(time(Direction::decreases, 1.1));
 }
 
 // ---- sharded
@@ -401,9 +389,8 @@ Variant few_blocks() {
 // bytes cross the links than in an all-reduce.
 
 Variant sharded() {
-  Variant v = variant("sharded", "after_backward", {false, false, true, false});
-  v.expected_changes = time(Direction::unchanged, 1.5);
-  return v;
+  return variant("sharded", "after_backward", {false, false, true, false})
+      .expecting(time(Direction::unchanged, 1.5));
 }
 
 // ---- sharded_prioritized
@@ -413,9 +400,8 @@ Variant sharded() {
 // pass is done.
 
 Variant sharded_prioritized() {
-  Variant v = variant("sharded_prioritized", "sharded", {true, true, true, false});
-  v.expected_changes = time(Direction::unchanged, 1.25);
-  return v;
+  return variant("sharded_prioritized", "sharded", {true, true, true, false})
+      .expecting(time(Direction::unchanged, 1.25));
 }
 
 // ---- nccl
@@ -469,13 +455,13 @@ struct Expected {
       mean += gradient / ranks;
       size += (gradient < 0 ? -gradient : gradient) / ranks;
     }
-    const double before = kMomentum * SignedUniform<float>{kMomentumSeed}(i);
+    const double before = kMomentum * Uniform<float>{kMomentumSeed}(i);
     const double changed = before + mean;
     // What is never rounded to bf16 counts as much less.
     const double exact = is_rounded ? 0x1p-14 : 1;
     const double own = exact * (before < 0 ? -before : before) + size;
     if (output == momentum) return {changed, own};
-    const double weight = SignedUniform<float>{kWeightsSeed}(i);
+    const double weight = Uniform<float>{kWeightsSeed}(i);
     return {weight - kRate * changed, exact * (weight < 0 ? -weight : weight) + kRate * own};
   }
 };
@@ -487,11 +473,10 @@ Family declare() {
            "How much of the exchange of gradients can hide behind the backward pass?");
   f.physics =
       "Each GPU has all weights and its own samples; the update takes the mean of all gradients, "
-      "so "
-      "that in each step an all-reduce carries 2 (ranks - 1) / ranks times the model's size over "
-      "each GPU's links. The backward pass needs SMs and the exchange links, but the kernels that "
-      "exchange need SMs, too. What is made last cannot hide: the smaller the last bucket, the "
-      "shorter the end, and the more often the exchange waits for the way over the link.";
+      "so that in each step an all-reduce carries 2 (ranks - 1) / ranks times the model's size "
+      "over each GPU's links. The backward pass needs SMs and the exchange links, but the kernels "
+      "that exchange need SMs, too. What is made last cannot hide: the smaller the last bucket, "
+      "the shorter the end, and the more often the exchange waits for the way over the link.";
   f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "weights")
       .integer("buckets", &Problem::buckets, 8, 1, 128, "",
                "parts of the gradients, exchanged by themselves")
@@ -501,31 +486,26 @@ Family declare() {
               "type of the gradients; weights are fp32")
       .spans(&Problem::gpus, &Data::rank);
   const auto bytes = [](const Problem& p) { return p.n * element_bytes(p); };
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("samples", &Data::samples, count)
-      .in_out("weights", &Data::weights, count)
-      .in_out("momentum", &Data::momentum, count)
+  f.input("samples", &Data::samples, &Problem::n)
+      .in_out("weights", &Data::weights, &Problem::n)
+      .in_out("momentum", &Data::momentum, &Problem::n)
       .state("gradient", &Data::gradient, bytes)
       .state("sum", &Data::sum, bytes)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
       .told_from(kToldWord);
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int output) {
-        return Expected{static_cast<Output>(output), d.samples, p.gpus, p.dtype == DataType::bf16};
-      });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
+    return Expected{static_cast<Output>(output), d.samples, p.gpus, p.dtype == DataType::bf16};
+  });
   f.tolerance_derivation =
       "Gradients are rounded to their type once, and their sum at each of at most r - 1 additions, "
       "r being the ranks: r u of the mean of magnitudes, u being 2^-8 in bf16. In fp32, where u is "
       "2^-24, the mean, the momentum and the weight are rounded as well, each of which errs by u "
-      "of "
-      "what it adds up: (r + 4) u of all magnitudes (Higham, Accuracy and Stability of Numerical "
-      "Algorithms, section 4.2). With gradients in bf16 these count with 2^-14 of their magnitude, "
-      "which covers them: 2^-8 2^-14 is 4 u. The RMS error is that of a random walk's roundings "
-      "(sum_rms of r + 1 terms, in fp32 of r + 4), doubled (kRmsSafety).";
+      "of what it adds up: (r + 4) u of all magnitudes (Higham, Accuracy and Stability of "
+      "Numerical Algorithms, section 4.2). With gradients in bf16 these count with 2^-14 of their "
+      "magnitude, which covers them: 2^-8 2^-14 is 4 u. The RMS error is that of a random walk's "
+      "roundings (sum_rms of r + 1 terms, in fp32 of r + 4), doubled (kRmsSafety).";
   f.tolerance = [](const Problem& p) {
     if (p.dtype == DataType::bf16)
       return Tolerance{0x1p-8 * (p.gpus + 1), 0, kRmsSafety * sum_rms(p.gpus + 1, p.dtype), 0};

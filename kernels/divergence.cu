@@ -89,11 +89,7 @@ Work work(const Problem& p) {
 }
 
 Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {ceil_div(p.n, kBlock), 1, 1};
-  return s;
+  return shape_of_tiles(p.n, kBlock, kBlock);
 }
 
 /// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
@@ -108,8 +104,7 @@ MetricValues branch_metrics(double passes) {
 
 Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, float* Data::*y,
                const char* output, double (*expected_passes)(const Problem&)) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {output};
   v.work = work;
   v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
@@ -157,12 +152,11 @@ bool splits_warps(const Problem& p) {
 // stays as busy: it does not see that lanes are off.
 
 Variant split_in_warp() {
-  Variant v = branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
-                     in_warp_passes);
-  v.compare_to = "uniform";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::increases, 1.2, splits_warps}};
-  return v;
+  return branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
+                in_warp_passes)
+      .against("uniform",
+               {{"active_lanes_per_instruction", Direction::decreases, 1.2, splits_warps},
+                {"warp_instructions", Direction::increases, 1.2, splits_warps}});
 }
 
 // ---- split_by_warp
@@ -172,12 +166,11 @@ Variant split_in_warp() {
 // data must be arranged in warps.
 
 Variant split_by_warp() {
-  Variant v = branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
-                     one_pass);
-  v.compare_to = "split_in_warp";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::decreases, 1.2, splits_warps}};
-  return v;
+  return branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
+                one_pass)
+      .against("split_in_warp",
+               {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
+                {"warp_instructions", Direction::decreases, 1.2, splits_warps}});
 }
 
 /// That `drawn` of n elements drawn without return are all of a kind that has `count`.
@@ -209,12 +202,10 @@ bool mixes_warps(const Problem& p) {
 // warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.
 
 Variant random() {
-  Variant v = branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
-                     random_passes);
-  v.compare_to = "uniform";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.1, mixes_warps},
-                        {"warp_instructions", Direction::increases, 1.1, mixes_warps}};
-  return v;
+  return branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
+                random_passes)
+      .against("uniform", {{"active_lanes_per_instruction", Direction::decreases, 1.1, mixes_warps},
+                           {"warp_instructions", Direction::increases, 1.1, mixes_warps}});
 }
 
 // One warp at most holds both sides.
@@ -257,14 +248,11 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 Variant select() {
-  Variant v;
-  v.id = "select";
-  v.compare_to = "split_in_warp";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::unchanged, 1.1, splits_warps},
-                        {"warp_instructions", Direction::increases, 1.2, [](const Problem& p) {
-                           return p.cost >= 64 && p.a_of_32() % kWarp == 0;
-                         }}};
+  Variant v("select", "split_in_warp",
+            {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
+             {"warp_instructions", Direction::unchanged, 1.1, splits_warps},
+             {"warp_instructions", Direction::increases, 1.2,
+              [](const Problem& p) { return p.cost >= 64 && p.a_of_32() % kWarp == 0; }}});
   v.writes = {"y_in_warp"};
   v.work = work;
   v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
@@ -302,7 +290,7 @@ struct RandomSides {
   __host__ __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
 };
 struct Shuffled {
-  SignedUniform<float> x;
+  Uniform<float> x;
   Permutation order;
   __host__ __device__ float operator()(std::int64_t i) const { return x(order(i)); }
 };
@@ -360,27 +348,6 @@ std::vector<Reference> references(const Problem& p, const Data& d) {
           {p.cost, d.x, d.sides_sorted}};
 }
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  const auto elements = references(p, d);
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) steps += evaluate_reference(out[o], p.n, elements[o]);
-  }
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto elements = references(p, d);
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (!out[o]) continue;
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      const ReferenceElement element = elements[o](i);
-      out[o].value[i] = element.value;
-      out[o].magnitude[i] = element.magnitude;
-    }
-  }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -392,24 +359,23 @@ Family declare() {
       "sum of the sides, as expected_passes says, and lanes that wait are issue slots lost. "
       "Between warps nothing is lost. Time over uniform's is expected_passes where cost is large; "
       "where it is small, memory, the same for all, hides the difference.";
-  const auto n = [](const Problem& p) { return p.n; };
   const auto warps = [](const Problem& p) { return p.warps(); };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .real("fraction", &Problem::fraction, 0.5, 0.0, 1.0, "", "share of elements that take side A")
       .integer("cost", &Problem::cost, 256, 1, fma_way::kMaxCost, "",
                "dependent fused multiply-adds on either side");
-  f.input("x", &Data::x, n)
-      .input("x_shuffled", &Data::x_shuffled, n)
+  f.input("x", &Data::x, &Problem::n)
+      .input("x_shuffled", &Data::x_shuffled, &Problem::n)
       .input("sides_uniform", &Data::sides_uniform, warps)
       .input("sides_in_warp", &Data::sides_in_warp, warps)
       .input("sides_by_warp", &Data::sides_by_warp, warps)
       .input("sides_random", &Data::sides_random, warps)
       .input("sides_sorted", &Data::sides_sorted, warps)
-      .output("y_uniform", &Data::y_uniform, n)
-      .output("y_in_warp", &Data::y_in_warp, n)
-      .output("y_by_warp", &Data::y_by_warp, n)
-      .output("y_random", &Data::y_random, n)
-      .output("y_sorted", &Data::y_sorted, n);
+      .output("y_uniform", &Data::y_uniform, &Problem::n)
+      .output("y_in_warp", &Data::y_in_warp, &Problem::n)
+      .output("y_by_warp", &Data::y_by_warp, &Problem::n)
+      .output("y_random", &Data::y_random, &Problem::n)
+      .output("y_sorted", &Data::y_sorted, &Problem::n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
   f.figures = {{"divergence",
@@ -417,10 +383,10 @@ Family declare() {
                 "Divergence: what a branch costs",
                 {{"param.fraction", "fraction of elements on side A"},
                  {"param.cost", "cost of a side (dependent FMAs)"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int o) {
+    return references(p, d)[static_cast<std::size_t>(o)];
+  });
   f.tolerance_derivation = fma_way::kToleranceDerivation;
   f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
   f.variant(uniform())

@@ -144,11 +144,8 @@ using Launch = Steps (*)(const Problem& p, const Data& d, T* workspace);
 
 Variant variant(std::string id, std::string compare_to, double passes, Result result,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {result == Result::y ? "y" : result == Result::g ? "g" : "y_given_h"};
-  v.expected_changes = std::move(expected);
   v.work = [result](const Problem& p) { return work(p, result); };
   v.metrics = [passes](const Problem&, const DeviceSpec&) {
     return MetricValues{{"passes", passes}};
@@ -252,9 +249,7 @@ __global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, kUnitBytes == 1
   using P = Product<kUnitBytes>;
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
   extern __shared__ __align__(128) char shared[];
-  const auto tile = grouped_tile<kGroupRows>();
-  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
-                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
   mma_pipeline<T, float, P, kUnitBytes>(shared, Matrix<const T>{a, p.m, p.k}.window(corner.row, 0),
                                         Matrix<const T>{b, p.k, p.n}.window(0, corner.col),
                                         static_cast<int>(p.k), corner,
@@ -267,12 +262,10 @@ template <Part... parts>
 Steps launch_product(const Problem& p, const Data& d, T* out) {
   const auto in_units_of = [&](auto bytes) {
     using P = Product<bytes()>;
-    Shape s;
-    s.block = {P::kThreads, 1, 1};
-    s.tile = {P::kBlockM, P::kBlockN, 1};
-    s.grid = {ceil_div(p.m, P::kBlockM), ceil_div(p.n, P::kBlockN), 1};
-    s.dynamic_shared_bytes = P::kSharedBytes;
-    return launch(product_kernel<bytes(), parts...>, s, p, d.a, d.b, tail(p, d), out);
+    return launch(
+        product_kernel<bytes(), parts...>,
+        shape_of_tiles({p.m, p.n}, {P::kBlockM, P::kBlockN}, P::kThreads, P::kSharedBytes), p, d.a,
+        d.b, tail(p, d), out);
   };
   if ((p.n | p.k) % kWidth == 0) return in_units_of(std::integral_constant<int, 16>{});
   return in_units_of(std::integral_constant<int, 4>{});
@@ -413,23 +406,14 @@ Variant cublaslt_gelu() {
 
 // ---- inputs
 
-// A power of two times numbers that are uniform in [-1, 1).
-struct Scaled {
-  std::uint64_t seed;
-  float scale;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(scale * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   // Sums of k products, of variance 1/9 each, get a variance of about 1.
   const int exponent = static_cast<int>(std::lround(std::log2(3.0 / std::sqrt(p.k))));
-  return fill(d.a, p.m * p.k, Scaled{stream_seed(seed, 0), 1.0f}) +
-         fill(d.b, p.k * p.n, Scaled{stream_seed(seed, 1), std::ldexp(1.0f, exponent)}) +
-         fill(d.h, elements(p), Scaled{stream_seed(seed, 2), 4.0f}) +
-         fill(d.bias, p.n, Scaled{stream_seed(seed, 3), 1.0f}) +
-         fill(d.residual, elements(p), Scaled{stream_seed(seed, 4), 1.0f});
+  return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
+         fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1), std::ldexp(1.0f, exponent)) +
+         fill_uniform(d.h, elements(p), stream_seed(seed, 2), 4.0f) +
+         fill_uniform(d.bias, p.n, stream_seed(seed, 3)) +
+         fill_uniform(d.residual, elements(p), stream_seed(seed, 4));
 }
 
 // ---- the plain reference
@@ -464,16 +448,6 @@ struct ReferenceGivenH {
   }
 };
 
-// Makes elements of y of those of h.
-void finish(const ReferenceTail& tail, const ReferenceView& out, std::int64_t first,
-            std::int64_t end) {
-  for (std::int64_t i = first; i < end; ++i) {
-    const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
-    out.value[i] = y.value;
-    out.magnitude[i] = y.magnitude;
-  }
-}
-
 struct ReferenceProduct {
   ReferenceTail tail;
   GemmOperands<T> operands;
@@ -484,7 +458,11 @@ struct ReferenceProduct {
   }
   void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
     GemmPanels<T, NormBound>{operands, bound, operands.n}.on_host(out, first, end);
-    finish(tail, out, first, end);
+    for (std::int64_t i = first; i < end; ++i) {  // elements of y of those of h
+      const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
+      out.value[i] = y.value;
+      out.magnitude[i] = y.magnitude;
+    }
   }
 };
 
@@ -512,22 +490,6 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
     });
   }
   return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (const Result result : {Result::y, Result::g}) {
-    const ReferenceView& to = out[static_cast<int>(result)];
-    if (!to) continue;
-    host_gemm(operands(p, d), bound(p), to);
-    finish(reference_tail(p, d, result), to, 0, elements(p));
-  }
-  const ReferenceView& to = out[static_cast<int>(Result::y_given_h)];
-  const ReferenceTail tail = reference_tail(p, d, Result::y_given_h);
-  for (std::int64_t i = 0; to && i < elements(p); ++i) {
-    const ReferenceElement y = ReferenceGivenH{tail, d.h}(i);
-    to.value[i] = y.value;
-    to.magnitude[i] = y.magnitude;
-  }
 }
 
 Tolerance tolerance(const Problem& p) {
@@ -569,7 +531,6 @@ Family declare() {
   };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "U = 2^-8 of bf16, u = 2^-24 of fp32, s = 1/(1 - dropout). Stored one by one, h is off by "

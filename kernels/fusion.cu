@@ -162,12 +162,6 @@ bool is_elu(const Problem& p) {
   return p.expression == Expression::elu;
 }
 
-// What `make` makes of a zero of the element type.
-template <class Make>
-auto of_type(DataType type, Make make) {
-  return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
-}
-
 std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
@@ -179,13 +173,10 @@ std::int64_t array_bytes(std::int64_t n, std::int64_t element) {
 }
 
 Work work(const Problem& p) {
-  const double n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = w.bytes_written = n * static_cast<double>(element_bytes(p));
-  w.moved_read = w.moved_written = sector_bytes<char>(p.n * element_bytes(p));
+  const std::int64_t bytes = p.n * element_bytes(p);
   const double operations = is_elu(p) ? 4 : 5;  // a function counts as one
-  w.operations = {{Pipe::fp32, operations * n}};
-  return w;
+  return reads<char>(bytes) + writes<char>(bytes) +
+         computes(Pipe::fp32, operations * static_cast<double>(p.n));
 }
 
 enum class Access { scalar, vectors };
@@ -195,10 +186,7 @@ template <class T>
 Steps launch_all(const Operations<T>& operations, Access access,
                  const std::array<T*, kPlaces>& places, std::int64_t n) {
   const int tile = kBlock * (access == Access::scalar ? 1 : kWidth<T>);
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {tile, 1, 1};
-  s.grid = {ceil_div(n, tile), 1, 1};
+  const Shape s = shape_of_tiles({n}, {tile}, kBlock);
   Steps steps;
   for (const Operation<T>& o : operations)
     steps += launch(access == Access::scalar ? o.scalar : o.vectors, s,
@@ -219,11 +207,8 @@ std::array<T*, kPlaces> places_of(const Data& d, void* y, void* workspace, std::
 template <class OperationsOf>
 Variant variant(std::string id, std::string compare_to, Access access, OperationsOf operations_of,
                 ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::y) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {to == &Data::y ? "y" : "y_intrinsics"};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.metrics = [=](const Problem& p, const DeviceSpec&) {
     double passes = 0;
@@ -238,7 +223,7 @@ Variant variant(std::string id, std::string compare_to, Access access, Operation
     return temporaries * array_bytes(p.n, element_bytes(p));
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
-    return of_type(p.dtype, [&](auto zero) {
+    return of_float_type(p.dtype, [&](auto zero) {
       using T = decltype(zero);
       return launch_all(operations_of(zero, p.expression), access,
                         places_of<T>(d, d.*to, x.workspace, p.n), p.n);
@@ -366,8 +351,8 @@ Variant ops_chunks() {
     return array_bytes(chunk_elements(p, device), element_bytes(p));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return of_type(p.dtype,
-                   [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
+    return of_float_type(
+        p.dtype, [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
   };
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     // A stream takes some 1024 launches before the host has to wait, and waits itself for the last.
@@ -461,19 +446,10 @@ Variant fused_intrinsics() {
 // Within [-π, π], for which the errors of __sinf and __cosf are published.
 constexpr double kRange = 3.0;
 
-template <class T>
-struct Inputs {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(static_cast<float>(kRange) *
-                         random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return of_type(p.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    return fill(static_cast<T*>(d.x), p.n, Inputs<T>{stream_seed(seed, 0)});
+  return of_float_type(p.dtype, [&](auto zero) {
+    return fill_uniform(static_cast<decltype(zero)*>(d.x), p.n, stream_seed(seed, 0),
+                        static_cast<float>(kRange));
   });
 }
 
@@ -484,40 +460,14 @@ __host__ __device__ inline double exact(Expression e, double x) {
   return sin(x) * sin(x) + cos(x) * cos(x);
 }
 
-template <class T>
 struct Reference {
-  Expression expression;
-  const T* x;
+  Problem p;
+  const void* x;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double y = exact(expression, to_double(x[i]));
+    const double y = exact(p.expression, element_of(x, p.dtype, i));
     return {y, fabs(y)};
   }
 };
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return of_type(p.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    Steps steps;
-    for (const ReferenceView& view : out) {
-      if (view)
-        steps +=
-            evaluate_reference(view, p.n, Reference<T>{p.expression, static_cast<const T*>(d.x)});
-    }
-    return steps;
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  of_type(p.dtype, [&](auto zero) {
-    const auto* x = static_cast<const decltype(zero)*>(d.x);
-    for (const ReferenceView& view : out) {
-      for (std::int64_t i = 0; view && i < p.n; ++i) {
-        view.value[i] = exact(p.expression, to_double(x[i]));
-        view.magnitude[i] = std::abs(view.value[i]);
-      }
-    }
-  });
-}
 
 // The derivation that tolerance_derivation states in words.
 Tolerance tolerance(const Problem& p, bool intrinsics) {
@@ -549,8 +499,6 @@ Family declare() {
       "result there, and the next one reads it again. One kernel for all operations reads x and "
       "writes y. The quotient of the passes is the speed-up, as long as arrays are larger than L2 "
       "and instructions are not the limit. For small arrays it is the launches that count.";
-  const auto n = [](const Problem& p) { return p.n; };
-  const auto type = [](const Problem& p) { return p.dtype; };
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 32, "elements of x")
       .choice<Expression>("expression", &Problem::expression,
                           {{"sin2_cos2", Expression::sin2_cos2}, {"elu", Expression::elu}},
@@ -560,16 +508,16 @@ Family declare() {
               "type of all arrays; arithmetic is in fp32")
       .real("chunk_l2_pct", &Problem::chunk_l2_pct, 11, 0.0001, 100, "%",
             "of ops_chunks: a chunk of x, of L2's size");
-  f.input("x", &Data::x, type, n)
-      .output("y", &Data::y, type, n)
-      .output("y_intrinsics", &Data::y_intrinsics, type, n,
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
+      .output("y", &Data::y, &Problem::dtype, &Problem::n)
+      .output("y_intrinsics", &Data::y_intrinsics, &Problem::dtype, &Problem::n,
               [](const Problem& p) { return tolerance(p, true); });
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements");
   f.figures = {{"fusion", "traffic", "Fusion: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return Reference{p, d.x};
+  });
   f.tolerance = [](const Problem& p) { return tolerance(p, false); };
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type, x in [-3, 3]. sinf, cosf and expf are within 2 ulp "

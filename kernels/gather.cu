@@ -73,21 +73,14 @@ __global__ void __launch_bounds__(kBlock)
 // sectors, and the floats of a sector when each has its own.
 Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
                std::int64_t stride) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.work = [stride](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n * (sizeof(std::int32_t) + sizeof(float)));
-    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    Work w = streaming_work<float>(2 * p.n, p.n);  // an index and a value, both of 4 bytes
     w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
-    w.moved_written = sector_bytes<float>(p.n);
     return w;
   };
   v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kTile, 1, 1};
-    s.grid = {ceil_div(p.n, kTile), 1, 1};
+    const Shape s = shape_of_tiles(p.n, kTile, kBlock);
     return launch(gather_kernel, s, d.*table, d.*index, d.out, p.n);
   };
   return v;
@@ -117,12 +110,10 @@ bool beyond_caches(const Problem& p) {
 // coalescing's read_strided at stride 8. The requests for values touch 32 sectors.
 
 Variant gather_strided() {
-  Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
-  v.compare_to = "gather_sequential";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 4,
-                         [](const Problem& p) { return p.n >= kTile; }},
-                        {"dram_read_bytes", Direction::increases, 4, beyond_caches}};
-  return v;
+  return gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats)
+      .against("gather_sequential", {{"global_load_sectors_per_request", Direction::increases, 4,
+                                      [](const Problem& p) { return p.n >= kTile; }},
+                                     {"dram_read_bytes", Direction::increases, 4, beyond_caches}});
 }
 
 // ---- gather_random
@@ -133,11 +124,9 @@ Variant gather_strided() {
 // dram_read_bytes shows the second of these, time the others.
 
 Variant gather_random() {
-  Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
-  v.compare_to = "gather_strided";
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
-                        {"global_load_sectors_per_request", Direction::unchanged}};
-  return v;
+  return gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats)
+      .against("gather_strided", {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
+                                  {"global_load_sectors_per_request", Direction::unchanged}});
 }
 
 // ---- indices
@@ -173,8 +162,8 @@ template <class Order>
 struct Table {
   Order order;
   OrderedIndex place;
-  SignedUniform<float> values;
-  SignedUniform<float> others;
+  Uniform<float> values;
+  Uniform<float> others;
   __host__ __device__ float operator()(std::int64_t i) const {
     const std::int64_t sector = i / kSectorFloats;
     return i == place(sector) ? values(order.inverse(sector)) : others(i);
@@ -185,7 +174,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   const OrderedIndex ordered{stream_seed(seed, 3)};
   const Permutation shuffled(stream_seed(seed, 4), p.n);
-  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const Uniform<float> values{stream_seed(seed, 0)};
   const std::int64_t places = p.n * kSectorFloats;
   steps += fill(d.packed, p.n, values);
   steps +=
@@ -196,22 +185,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   steps += fill(d.ordered_index, p.n, ordered);
   steps += fill(d.random_index, p.n, RandomIndex{shuffled, ordered});
   return steps;
-}
-
-// ---- the plain reference
-
-struct Reference {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {d.packed[i], 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = d.packed[i];
-    out[0].magnitude[i] = 0.0;
-  }
 }
 
 // ---- declaration
@@ -242,14 +215,10 @@ Family declare() {
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
           .without("gather_sequential", 2.0 / 3.0)};
   f.figures = {{"gather", "traffic", "Gather: indirection and randomness"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.n, Reference{d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n,
+                 [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(gather_sequential()).variant(gather_strided()).variant(gather_random());
   return f;
 }

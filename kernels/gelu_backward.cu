@@ -101,20 +101,16 @@ std::int64_t bytes(const Problem& p) {
 // What `make` makes of the matrices, by their type.
 template <class Make>
 auto with_matrices(const Problem& p, const Data& d, Make make) {
-  const auto of = [&](auto zero) {
+  return of_float_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     return make(GeluTerms<T>{static_cast<const T*>(d.dy), static_cast<const T*>(d.x),
                              static_cast<T*>(d.dx)});
-  };
-  return p.dtype == DataType::bf16 ? of(__nv_bfloat16{}) : of(float{});
+  });
 }
 
 template <class T>
 Steps launch_gelu(const Problem& p, const GeluTerms<T>& m) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock * kWidth<T>, 1, 1};
-  s.grid = {ceil_div(elements(p), kBlock * kWidth<T>), 1, 1};
+  const Shape s = shape_of_tiles(elements(p), kBlock * kWidth<T>, kBlock);
   return launch(gelu_kernel<T>, s, m.dy, m.x, m.dx, elements(p));
 }
 
@@ -136,10 +132,7 @@ Work work(const Problem& p) {
 
 Variant variant(std::string id, std::string compare_to, double passes,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
   v.work = work;
   v.metrics = [passes](const Problem&, const DeviceSpec&) {
@@ -189,20 +182,11 @@ Variant one_kernel() {
 
 // ---- inputs
 
-template <class T>
-struct Inputs {
-  std::uint64_t seed;
-  float range;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(range * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return with_matrices(p, d, [&](auto m) {
     using T = typename decltype(m)::Element;
-    return fill(static_cast<T*>(d.dy), elements(p), Inputs<T>{stream_seed(seed, 0), 1.0f}) +
-           fill(static_cast<T*>(d.x), elements(p), Inputs<T>{stream_seed(seed, 1), 3.0f});
+    return fill_uniform(static_cast<T*>(d.dy), elements(p), stream_seed(seed, 0)) +
+           fill_uniform(static_cast<T*>(d.x), elements(p), stream_seed(seed, 1), 3.0f);
   });
 }
 
@@ -233,29 +217,12 @@ struct Reference {
   }
 };
 
-// Calls `use` with each output's view, its number of elements, and what gives them.
-template <class Use>
-Steps for_outputs(const Problem& p, const Data& d, const std::vector<ReferenceView>& out, Use use) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_matrices(p, d, [&](auto m) {
     using T = typename decltype(m)::Element;
-    Steps steps;
-    if (out[0])
-      steps += use(out[0], elements(p), Reference<T>{false, p.rows, p.columns, m.dy, m.x});
-    if (out[1]) steps += use(out[1], p.columns, Reference<T>{true, p.rows, p.columns, m.dy, m.x});
-    return steps;
-  });
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return for_outputs(p, d, out, [](const ReferenceView& view, std::int64_t count, auto of) {
-    return evaluate_reference(view, count, of);
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_outputs(p, d, out, [](const ReferenceView& view, std::int64_t count, auto of) {
-    evaluate_references_on_host({view}, count, [&](int) { return of; });
-    return Steps();
+    return evaluate_reference(out[0], elements(p),
+                              Reference<T>{false, p.rows, p.columns, m.dy, m.x}) +
+           evaluate_reference(out[1], p.columns, Reference<T>{true, p.rows, p.columns, m.dy, m.x});
   });
 }
 
@@ -288,11 +255,10 @@ Family declare() {
       .extent("columns", &Problem::columns, 8192, kMost, "columns, as many as there are sums")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy, x and dx; sums are fp32");
-  const auto type = [](const Problem& p) { return p.dtype; };
   const auto columns = [](const Problem& p) { return p.columns; };
-  f.input("dy", &Data::dy, type, elements)
-      .input("x", &Data::x, type, elements)
-      .output("dx", &Data::dx, type, elements, gradient_tolerance)
+  f.input("dy", &Data::dy, &Problem::dtype, elements)
+      .input("x", &Data::x, &Problem::dtype, elements)
+      .output("dx", &Data::dx, &Problem::dtype, elements, gradient_tolerance)
       .output("dbias", &Data::dbias, columns, sum_tolerance);
   f.metric("passes", "", "times that the kernels of a launch read or write a matrix");
   f.figures = {
@@ -300,7 +266,6 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = sum_tolerance;
   f.tolerance_derivation =
       "u = 2^-24, U of the stored type, x in [-3, 3]. GELU's slope is s(z) + x·s·(1 - s)·z' with "
@@ -309,11 +274,10 @@ Family declare() {
       "roundings are below ten: together within 60u of |dy|·s·(1 + |x|·z'), and U where it is "
       "stored. A sum of m terms is within m·u of the sum of their absolute values in any order "
       "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), beside what "
-      "its terms are off by. "
-      "The RMS errors: a rounding spread evenly is 0.58·U; over x in [-3, 3] the errors of s move "
-      "the slope by 30u of its RMS, 18u if spread evenly up to their bounds, and z's and other "
-      "roundings by 4u. A sum's own is that of a random walk (sum_rms of family/tolerance.hpp). "
-      "Twice that is allowed.";
+      "its terms are off by. The RMS errors: a rounding spread evenly is 0.58·U; over x in [-3, 3] "
+      "the errors of s move the slope by 30u of its RMS, 18u if spread evenly up to their bounds, "
+      "and z's and other roundings by 4u. A sum's own is that of a random walk (sum_rms of "
+      "family/tolerance.hpp). Twice that is allowed.";
   f.variant(two_kernels()).variant(one_kernel());
   return f;
 }

@@ -176,8 +176,9 @@ __global__ void __launch_bounds__(kBlock, kPerSm) tile_kernel(Terms<T> x, float*
   if (threadIdx.x == 0) atomicAdd(sum, of_block);
 }
 
-std::int64_t tiles_of(const Problem& p) {
-  return ceil_div(p.n, of_type(p, [](auto zero) { return std::int64_t{kTile<decltype(zero)>}; }));
+std::int64_t shape_of_tiles(const Problem& p) {
+  return ceil_div(
+      p.n, of_float_type(p.dtype, [](auto zero) { return std::int64_t{kTile<decltype(zero)>}; }));
 }
 
 template <class Load>
@@ -186,7 +187,7 @@ Variant tile_variant(std::string id, std::string compare_to, ExpectedChangesOf<P
                       std::move(expected));
   v.deterministic = false;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return adding({tile_kernel<Load>, tile_kernel<Load>}, tiles_of(p), p, d);
+    return adding({tile_kernel<Load>, tile_kernel<Load>}, shape_of_tiles(p), p, d);
   };
   return v;
 }
@@ -278,8 +279,9 @@ Variant last_block() {
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Shape s = blocks_of(kBlock, resident_blocks(p, x.device, kPerSm));
-    return of_type(
-        p, [&](auto zero) { return counting<decltype(zero)>(last_block_kernel, s, p, d, x); });
+    return of_float_type(p.dtype, [&](auto zero) {
+      return counting<decltype(zero)>(last_block_kernel, s, p, d, x);
+    });
   };
   return v;
 }
@@ -295,7 +297,7 @@ Variant last_block() {
 constexpr unsigned kGroup = kBlock;  // blocks, of whose sums each thread of the last has one
 
 std::int64_t groups_of(const Problem& p) {
-  return ceil_div(tiles_of(p), kGroup);
+  return ceil_div(shape_of_tiles(p), kGroup);
 }
 
 struct Groups {
@@ -333,18 +335,18 @@ Variant tile_last_block() {
                        same_bytes()});
   v.without_time = "which blocks add up for the others is decided while they run";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return (1 + 2 * groups_of(p) + tiles_of(p)) * std::int64_t{sizeof(float)};
+    return (1 + 2 * groups_of(p) + shape_of_tiles(p)) * std::int64_t{sizeof(float)};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const counters = static_cast<unsigned*>(x.workspace);
     const std::int64_t count = groups_of(p);
     auto* const sums = reinterpret_cast<float*>(counters + 1 + count);
-    const Groups groups{counters, counters + 1, sums, sums + tiles_of(p)};
+    const Groups groups{counters, counters + 1, sums, sums + shape_of_tiles(p)};
     const std::int64_t cleared = (1 + count) * std::int64_t{sizeof *counters};
-    return Steps(MemsetStep{counters, 0, cleared}) + of_type(p, [&](auto zero) {
+    return Steps(MemsetStep{counters, 0, cleared}) + of_float_type(p.dtype, [&](auto zero) {
              using T = decltype(zero);
-             return launch(tile_last_kernel<T>, blocks_of(kBlock, tiles_of(p)), terms<T>(p, d),
-                           groups, d.sum);
+             return launch(tile_last_kernel<T>, blocks_of(kBlock, shape_of_tiles(p)),
+                           terms<T>(p, d), groups, d.sum);
            });
   };
   return v;
@@ -394,8 +396,9 @@ Variant cooperative() {
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Shape s = blocks_of(kBlock, resident_blocks(p, x.device, kPerSm));
-    Steps steps = of_type(
-        p, [&](auto zero) { return counting<decltype(zero)>(cooperative_kernel, s, p, d, x); });
+    Steps steps = of_float_type(p.dtype, [&](auto zero) {
+      return counting<decltype(zero)>(cooperative_kernel, s, p, d, x);
+    });
     std::get<KernelStep>(steps.all().back().action).cooperative = true;
     return steps;
   };
@@ -474,7 +477,8 @@ Variant bulk_copies() {
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     Shape s = blocks_of(kBlock, bulk_blocks(p, x.device));
     s.dynamic_shared_bytes = kStages * kStageBytes;
-    return of_type(p, [&](auto zero) { return counting<decltype(zero)>(bulk_kernel, s, p, d, x); });
+    return of_float_type(
+        p.dtype, [&](auto zero) { return counting<decltype(zero)>(bulk_kernel, s, p, d, x); });
   };
   return v;
 }

@@ -119,8 +119,7 @@ Task task(const Problem& p, const Data& d, Clocks* clocks) {
 /// A warp on one SM, which `walk` makes walk.
 template <class Walk>
 Variant walking(std::string id, Walk walk) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {"arrived"};
   v.work = work;
   v.unsupported = [](const Problem& p, const DeviceSpec&) {
@@ -131,10 +130,7 @@ Variant walking(std::string id, Walk walk) {
 }
 
 Shape one_warp(std::int64_t dynamic_shared_bytes = 0) {
-  Shape s;
-  s.block = {kWarp, 1, 1};
-  s.dynamic_shared_bytes = dynamic_shared_bytes;
-  return s;
+  return shape_of_shares({1}, {1}, kWarp, dynamic_shared_bytes);
 }
 
 std::optional<std::string> not_in_shared(const Problem& p, std::int64_t bytes,
@@ -259,11 +255,9 @@ bool walks_in_l1(const Problem& p) {
 // translated on the way.
 
 Variant global() {
-  Variant v = global_walk<DefaultLoad>("global");
-  v.compare_to = "shared";
-  v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
-                        {"global_load_requests", Direction::increases, 2}};
-  return v;
+  return global_walk<DefaultLoad>("global").against(
+      "shared", {{"shared_load_wavefronts", Direction::decreases, 2},
+                 {"global_load_requests", Direction::increases, 2}});
 }
 
 // ---- past_l1
@@ -272,10 +266,8 @@ Variant global() {
 // of a page it shows what the translation of addresses costs, and how many pages it reaches.
 
 Variant past_l1() {
-  Variant v = global_walk<LoadPastL1>("past_l1");
-  v.compare_to = "global";
-  v.expected_changes = {{"l1_hit_pct", Direction::decreases, 2, walks_in_l1}};
-  return v;
+  return global_walk<LoadPastL1>("past_l1").against(
+      "global", {{"l1_hit_pct", Direction::decreases, 2, walks_in_l1}});
 }
 
 // ---- texture
@@ -364,8 +356,7 @@ Steps lines_visited(const Problem& p, const Data& d, const LaunchContext& x) {
 }
 
 Variant l2_by_line() {
-  Variant v;
-  v.id = "l2_by_line";
+  Variant v("l2_by_line");
   v.writes = {"visited"};
   v.work = work;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
@@ -436,14 +427,6 @@ Expected expected(const Problem& p, bool is_walk) {
   return {is_walk ? order.at(untimed_steps(p) + p.steps) : (visits(p) - 1) % order.nodes()};
 }
 
-Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  return evaluate_references(out, kWarp, [&](int o) { return expected(p, o == 0); });
-}
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  evaluate_references_on_host(out, kWarp, [&](int o) { return expected(p, o == 0); });
-}
-
 // ---- declaration
 
 Family declare() {
@@ -478,10 +461,10 @@ Family declare() {
   };
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(
+      f, [](const Problem&) { return kWarp; },
+      [](const Problem& p, const Data&, int o) { return expected(p, o == 0); });
   f.tolerance_derivation = "Zero: nodes are whole numbers below 2^31.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(shared()).variant(distributed_shared()).variant(global()).variant(past_l1());
   f.variant(texture()).variant(l2_by_line());
   return f;

@@ -80,13 +80,7 @@ std::int64_t bins_of(const Problem& p) {
 Work work(const Problem& p) {
   const auto bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
   const auto counters = bins_of(p) * static_cast<std::int64_t>(sizeof(std::uint32_t));
-  Work w;
-  w.bytes_read = static_cast<double>(bytes);
-  w.bytes_written = static_cast<double>(counters);
-  w.moved_read = sector_bytes<char>(bytes);
-  w.moved_written = sector_bytes<char>(counters);
-  w.operations = {{Pipe::int32, static_cast<double>(p.n)}};
-  return w;
+  return streaming_work<char>(bytes, counters, {{Pipe::int32, static_cast<double>(p.n)}});
 }
 
 // A launch begins with counters of zero.
@@ -99,10 +93,7 @@ Steps counting(void (*kernel)(Samples<T>, std::uint32_t*), Shape s, const Proble
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;  // sums of integers are the same in any order
   v.work = work;
   return v;
@@ -111,9 +102,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 Variant global_atomics() {
   Variant v = variant("global_atomics", "", {});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kPlainBlock, 1, 1};
-    s.grid = {ceil_div(p.n, kPlainBlock), 1, 1};
+    const Shape s = shape_of_blocks(ceil_div(p.n, kPlainBlock), kPlainBlock);
     return of_type(p, [&](auto zero) { return counting<decltype(zero)>(global_kernel, s, p, d); });
   };
   return v;
@@ -453,14 +442,6 @@ Variant vendor_cub() {
 // ---- inputs
 
 template <class T>
-struct Uniform {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return static_cast<T>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 32);
-  }
-};
-
-template <class T>
 struct Zipf {
   ZipfDraw draw;
   __host__ __device__ T operator()(std::int64_t i) const { return static_cast<T>(draw(i)); }
@@ -472,7 +453,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
     auto* const samples = static_cast<T*>(d.samples);
     const std::uint64_t of_samples = stream_seed(seed, 0);
     return p.distribution == Distribution::uniform
-               ? fill(samples, p.n, Uniform<T>{of_samples})
+               ? fill_bits(samples, p.n, of_samples, 32)
                : fill(samples, p.n, Zipf<T>{zipf_draw(8 * sizeof(T), p.exponent, of_samples)});
   });
 }
@@ -480,33 +461,18 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 // ---- the plain reference
 
 template <class T>
-__global__ void reference_kernel(Samples<T> samples, double* counts) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < samples.n; i += stride)
-    atomicAdd(counts + samples.at[i], 1.0);
-}
+struct One {
+  const T* samples;
+  __host__ __device__ ReferenceTerm operator()(std::int64_t i) const {
+    return {samples[i], 1.0, 0.0};
+  }
+};
 
 // Sums of whole numbers below 2^53 are exact in any order.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (!out[0]) return {};
-  const std::int64_t bytes = bins_of(p) * std::int64_t{sizeof(double)};
-  return Steps(MemsetStep{out[0].value, 0, bytes}) + MemsetStep{out[0].magnitude, 0, bytes} +
-         of_type(p, [&](auto zero) {
-           using T = decltype(zero);
-           return launch(reference_kernel<T>, grid_stride(p.n, 1 << 16),
-                         Samples<T>{static_cast<const T*>(d.samples), p.n}, out[0].value);
-         });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (!out[0]) return;
-  std::fill_n(out[0].value, bins_of(p), 0.0);
-  std::fill_n(out[0].magnitude, bins_of(p), 0.0);
-  of_type(p, [&](auto zero) {
-    const auto* samples = static_cast<const decltype(zero)*>(d.samples);
-    for (std::int64_t i = 0; i < p.n; ++i)
-      out[0].value[samples[i]] += 1;
+  return of_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    return evaluate_sums(out[0], bins_of(p), p.n, One<T>{static_cast<const T*>(d.samples)});
   });
 }
 
@@ -530,17 +496,12 @@ Family declare() {
           {{"uniform", Distribution::uniform}, {"zipf", Distribution::zipf}},
           "all values are as frequent; or by Zipf's law, the r-th most frequent 1/r^exponent")
       .real("exponent", &Problem::exponent, 1, 0.1, 3, "", "of Zipf's law; uniform: unused");
-  f.input(
-       "samples", &Data::samples, [](const Problem& p) { return p.dtype; },
-       [](const Problem& p) { return p.n; })
+  f.input("samples", &Data::samples, &Problem::dtype, &Problem::n)
       .output("counts", &Data::counts, bins_of);
   f.figures = {{"histogram", "traffic", "Histograms: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{bins_of(p), 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(bound_by_atomics(global_atomics())).variant(bound_by_atomics(vector_loads()));
   f.variant(bound_by_atomics(match_aggregated()));
   f.variant(shared_atomics()).variant(lane_copies()).variant(half_counters());

@@ -74,11 +74,9 @@ __global__ void __launch_bounds__(kBlock)
 Steps copy_by_kernel(const std::uint32_t* from, std::uint32_t* to, const Problem& p,
                      const DeviceSpec& device) {
   constexpr std::int64_t kBlocksPerSm = 4;
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid = {std::min(ceil_div(p.n, kBlock * 4 * kUnroll), kBlocksPerSm * device.sm_count), 1, 1};
-  s.tile = {ceil_div(p.n, s.grid.x), 1, 1};
-  return launch(copy_kernel, s, from, to, p.n);
+  const std::int64_t blocks =
+      std::min(ceil_div(p.n, kBlock * 4 * kUnroll), kBlocksPerSm * device.sm_count);
+  return launch(copy_kernel, shape_of_shares({blocks}, {p.n}, kBlock), from, to, p.n);
 }
 
 Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem& p) {
@@ -89,9 +87,7 @@ Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem
 template <class Launch>
 Variant variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   const auto arrays = static_cast<double>(writes.size());
   const bool to_device = std::find(writes.begin(), writes.end(), "on_device") != writes.end();
   const bool to_host = writes.size() > (to_device ? 1 : 0);
@@ -370,13 +366,6 @@ Variant mapped_both() {
 
 // ---- inputs
 
-struct Bits {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 constexpr Buffer kInputs[] = {
     &Data::source,    &Data::pageable_in, &Data::pinned_in,  &Data::write_combined_in,
     &Data::mapped_in, &Data::managed_in,  &Data::advised_in, &Data::mostly_read_in};
@@ -386,7 +375,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   for (const Buffer input : kInputs) {
     const std::uint64_t stream = input == &Data::source ? 0 : 1;
-    steps += fill(const_cast<std::uint32_t*>(d.*input), p.n, Bits{stream_seed(seed, stream)});
+    steps += fill_bits(const_cast<std::uint32_t*>(d.*input), p.n, stream_seed(seed, stream));
   }
   return steps;
 }
@@ -406,15 +395,8 @@ Steps reset(const Problem& p, const Data& d) {
 
 // ---- the plain reference
 
-struct Reference {
-  const std::uint32_t* from;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {static_cast<double>(from[i]), 0.0};
-  }
-};
-
 /// on_device is the first output, and the host's are copies of `source`.
-Reference reference_of(const Data& d, int output) {
+SameElement<std::uint32_t> reference_of(const Data& d, int output) {
   return {output == 0 ? d.pinned_in : d.source};
 }
 
@@ -425,38 +407,36 @@ Family declare() {
   f.physics =
       "Host and device are joined by a bus (PCI Express) whose two directions are apart. A copy "
       "engine of the GPU moves data over it without the SMs, from and to pages that stay where "
-      "they "
-      "are. Kernels can do the same word by word, in the host's memory that is mapped for them. Of "
-      "managed memory the driver moves pages to whoever touches them. What a transfer takes is a "
-      "latency of microseconds and the bytes over what the bus delivers; whatever the host's "
-      "processor has to do comes on top.";
+      "they are. Kernels can do the same word by word, in the host's memory that is mapped for "
+      "them. Of managed memory the driver moves pages to whoever touches them. What a transfer "
+      "takes is a latency of microseconds and the bytes over what the bus delivers; whatever the "
+      "host's processor has to do comes on top.";
   f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 28, "words of 4 bytes");
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("source", &Data::source, count)
-      .input("pageable_in", &Data::pageable_in, count)
+  f.input("source", &Data::source, &Problem::n)
+      .input("pageable_in", &Data::pageable_in, &Problem::n)
       .lives_in(Residence::pageable)
-      .input("pinned_in", &Data::pinned_in, count)
+      .input("pinned_in", &Data::pinned_in, &Problem::n)
       .lives_in(Residence::pinned)
-      .input("write_combined_in", &Data::write_combined_in, count)
+      .input("write_combined_in", &Data::write_combined_in, &Problem::n)
       .lives_in(Residence::write_combined)
-      .input("mapped_in", &Data::mapped_in, count)
+      .input("mapped_in", &Data::mapped_in, &Problem::n)
       .lives_in(Residence::mapped)
-      .input("managed_in", &Data::managed_in, count)
+      .input("managed_in", &Data::managed_in, &Problem::n)
       .lives_in(Residence::managed)
-      .input("advised_in", &Data::advised_in, count)
+      .input("advised_in", &Data::advised_in, &Problem::n)
       .lives_in(Residence::managed)
-      .input("mostly_read_in", &Data::mostly_read_in, count)
+      .input("mostly_read_in", &Data::mostly_read_in, &Problem::n)
       .lives_in(Residence::managed)
-      .output("on_device", &Data::on_device, count)
-      .output("pageable_out", &Data::pageable_out, count)
+      .output("on_device", &Data::on_device, &Problem::n)
+      .output("pageable_out", &Data::pageable_out, &Problem::n)
       .lives_in(Residence::pageable)
-      .output("pinned_out", &Data::pinned_out, count)
+      .output("pinned_out", &Data::pinned_out, &Problem::n)
       .lives_in(Residence::pinned)
-      .output("mapped_out", &Data::mapped_out, count)
+      .output("mapped_out", &Data::mapped_out, &Problem::n)
       .lives_in(Residence::mapped)
-      .output("managed_out", &Data::managed_out, count)
+      .output("managed_out", &Data::managed_out, &Problem::n)
       .lives_in(Residence::managed)
-      .output("advised_out", &Data::advised_out, count)
+      .output("advised_out", &Data::advised_out, &Problem::n)
       .lives_in(Residence::managed);
   f.figures = {{"host_transfer",
                 "transfer_rates",
@@ -468,14 +448,11 @@ Family declare() {
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
                 CeilingRows::rate("bus_both", {"pinned_both"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; })};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem&, const Data& d, int o) { return reference_of(d, o); });
+  set_references(f, &Problem::n,
+                 [](const Problem&, const Data& d, int o) { return reference_of(d, o); });
   f.tolerance_derivation = "Zero: copies have equal bits.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(pageable_in())
       .variant(pinned_in())
       .variant(write_combined_in())

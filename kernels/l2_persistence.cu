@@ -110,11 +110,7 @@ __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
 }
 
 Shape shape(int threads) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {threads / kBlock, 1, 1};
-  return s;
+  return shape_of_tiles(threads, kBlock, kBlock);
 }
 
 template <Eviction eviction = Eviction::normal>
@@ -125,10 +121,7 @@ Steps hot_step(const Problem& p, const Data& d) {
 /// Reads `hot`, `streamed`, or both.
 Variant variant(std::string id, std::string compare_to, bool hot, bool streamed,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
   v.without_time = "what two kernels leave each other of L2 is not modelled";
   if (!streamed) v.writes = {"hot_sums"};
@@ -327,13 +320,6 @@ struct Reference {
   }
 };
 
-Reference of_hot(const Problem& p, const Data& d) {
-  return {d.hot, p.hot, kHotThreads, p.passes};
-}
-Reference of_streamed(const Problem& p, const Data& d) {
-  return {d.streamed, p.streamed, kStreamThreads, 1};
-}
-
 // ---- declaration
 
 Family declare() {
@@ -341,8 +327,7 @@ Family declare() {
            "Can a working set be kept in L2 while other data pass through?");
   f.physics =
       "L2 keeps what was used last. Data that are streamed are used once, and push out what will "
-      "be "
-      "used again. A program can set a part of L2 aside for accesses that persist, and name a "
+      "be used again. A program can set a part of L2 aside for accesses that persist, and name a "
       "window of addresses whose accesses do; or say with each load whether its line shall be "
       "evicted first or last. Each helps as long as what shall stay fits; a set-aside part is lost "
       "for all else until it is given back.";
@@ -354,28 +339,21 @@ Family declare() {
             "share of the window's accesses that persist; others: unused")
       .integer("set_aside_mib", &Problem::set_aside_mib, 24, 1, 256, "MiB",
                "of L2, for accesses that persist; without a window: unused");
-  f.input("hot", &Data::hot, [](const Problem& p) { return p.hot; })
-      .input("streamed", &Data::streamed, [](const Problem& p) { return p.streamed; })
+  f.input("hot", &Data::hot, &Problem::hot)
+      .input("streamed", &Data::streamed, &Problem::streamed)
       .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
       .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
   f.figures = {{"l2_persistence",
                 "kept_sets",
                 "A working set beside a kernel that streams: time over that of streaming alone",
                 {{"param.hot", "working set"}}}};
-  f.outputs = [](const Problem&) { return Extent{kHotThreads, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    Steps steps;
-    if (out[0]) steps += evaluate_reference(out[0], kHotThreads, of_hot(p, d));
-    if (out[1]) steps += evaluate_reference(out[1], kStreamThreads, of_streamed(p, d));
-    return steps;
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host({out[0]}, kHotThreads, [&](int) { return of_hot(p, d); });
-    evaluate_references_on_host({out[1]}, kStreamThreads, [&](int) { return of_streamed(p, d); });
+    return evaluate_reference(out[0], kHotThreads, Reference{d.hot, p.hot, kHotThreads, p.passes}) +
+           evaluate_reference(out[1], kStreamThreads,
+                              Reference{d.streamed, p.streamed, kStreamThreads, 1});
   };
   f.tolerance_derivation = "Zero: sums of whole numbers modulo 2^32.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(hot_alone()).variant(stream_alone()).variant(side_by_side());
   f.variant(window()).variant(evict_first());
   f.variant(evict_last()).variant(evict_last_set_aside());

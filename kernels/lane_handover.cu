@@ -71,11 +71,8 @@ __global__ void __launch_bounds__(kBlock)
 constexpr float kOne = 1.0f;  // which the compiler does not know
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, 2.0 * 2 * kStep * static_cast<double>(p.n) * p.cost}};
-  return w;
+  return streaming_work<float>(p.n, p.n,
+                               {{Pipe::fp32, 2.0 * 2 * kStep * static_cast<double>(p.n) * p.cost}});
 }
 
 // Where the stages are most of what a warp executes, and its halves have as much to do.
@@ -87,18 +84,12 @@ bool is_long(const Problem& p) {
 Variant of_kernel(std::string id, std::string compare_to,
                   void (*kernel)(std::int64_t, int, float, const float*, float*),
                   ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"y"};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext&) {
     constexpr int kPerBlock = kBlock / kWarp * kPerWarp;
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kPerBlock, 1, 1};
-    s.grid = {ceil_div(p.n, kPerBlock), 1, 1};
+    const Shape s = shape_of_tiles(p.n, kPerBlock, kBlock);
     return launch(kernel, s, p.n, p.cost, kOne, d.x, d.y);
   };
   return v;
@@ -202,35 +193,29 @@ Family declare() {
            "Can lanes of one warp wait for each other, and is it worth it?");
   f.physics =
       "Lanes of a warp that do different things are issued one after the other: each half of a "
-      "warp "
-      "is off while the other half works, so that sharing out the stages doubles the instructions. "
-      "Handing a value over costs one instruction where all lanes meet (a shuffle), and as many "
-      "rounds of spinning as it takes where they wait for each other.";
+      "warp is off while the other half works, so that sharing out the stages doubles the "
+      "instructions. Handing a value over costs one instruction where all lanes meet (a shuffle), "
+      "and as many rounds of spinning as it takes where they wait for each other.";
   constexpr int kMostCost = 1 << 16;
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .integer("cost", &Problem::cost, 16, 1, kMostCost, "",
                "times that each stage makes 8 dependent multiply-adds");
-  f.input("x", &Data::x, n).output("y", &Data::y, n);
+  f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
   f.figures = {{"lane_handover",
                 "relative_times",
                 "Lanes that hand over to each other",
                 {{"param.cost", "cost of a stage (8 dependent FMAs each)"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
   };
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int) {
-        return AfterStages{p.cost, d.x};
-      });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return AfterStages{p.cost, d.x};
+  });
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 and 2 to whole numbers. Starts below 2^10 and "
       "up to 2^16 times 8 of either stay below 2^24, to which fp32 has all whole numbers.";
   static_assert(kWholeStarts + kMostCost * kStep * (kStageA + kStageB) < kWholeEnd,
                 "sums are exact");
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(own()).variant(shuffle()).variant(mailbox());
   return f;
 }

@@ -106,11 +106,7 @@ MetricValues metrics(double passes) {
 }
 
 Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
-  return s;
+  return shape_of_tiles(n, elements_per_block, kBlock);
 }
 
 using Kernel = void (*)(std::int64_t, float, const float*, const int*, float*);
@@ -118,11 +114,8 @@ using Kernel = void (*)(std::int64_t, float, const float*, const int*, float*);
 Variant of_kernel(std::string id, std::string compare_to, Kernel kernel, int elements_per_block,
                   int* Data::*trips, float* Data::*y, std::string output,
                   ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {std::move(output)};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(kernel, shape(p.n, elements_per_block), p.n, kOne, d.x, d.*trips, d.*y);
@@ -338,34 +331,30 @@ Family declare() {
       "brings elements of equal length into one warp gets it back, and so does giving lanes that "
       "are done something else to do.";
   constexpr int kMostSpread = 4;
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, 1 << 24, 1 << 30, "elements of x and y")
       .integer("spread", &Problem::spread, 3, 0, kMostSpread, "",
                "elements make 1 to 4^spread trips, spread + 1 on average");
-  f.input("x", &Data::x, n)
-      .input("trips_equal", &Data::trips_equal, n)
-      .input("trips_random", &Data::trips_random, n)
-      .input("trips_binned", &Data::trips_binned, n)
-      .output("y_equal", &Data::y_equal, n)
-      .output("y_random", &Data::y_random, n)
-      .output("y_binned", &Data::y_binned, n);
+  f.input("x", &Data::x, &Problem::n)
+      .input("trips_equal", &Data::trips_equal, &Problem::n)
+      .input("trips_random", &Data::trips_random, &Problem::n)
+      .input("trips_binned", &Data::trips_binned, &Problem::n)
+      .output("y_equal", &Data::y_equal, &Problem::n)
+      .output("y_random", &Data::y_random, &Problem::n)
+      .output("y_binned", &Data::y_binned, &Problem::n);
   f.metric("expected_passes", "", "trips of the longest lane of a warp, over the mean")
       .metric("expected_active_lanes_pct", "%", "lanes that have work left during a trip");
   f.figures = {{"lane_work",
                 "relative_times",
                 "Lanes with different amounts of work",
                 {{"param.spread", "spread: trips are 1 to 4^spread"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem&, const Data& d, int o) { return after_trips(d, o); });
+  set_references(f, &Problem::n,
+                 [](const Problem&, const Data& d, int o) { return after_trips(d, o); });
   f.tolerance_derivation =
       "Zero: a multiply-add with a factor and a summand of 1 adds 1 to a whole number. Starts "
       "below 2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, to which fp32 has all whole "
       "numbers.";
   static_assert(kWholeStarts + (kTrip << 2 * kMostSpread) < kWholeEnd, "sums are exact");
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(equal()).variant(random()).variant(until_block_done());
   f.variant(binned()).variant(refill());
   return f;

@@ -118,19 +118,14 @@ constexpr int kBarrierBlock = 256;
 
 /// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
 Work work(std::int64_t lines, std::int64_t stored) {
-  Work w;
-  w.bytes_read = static_cast<double>(lines * sizeof(std::uint64_t));
-  w.bytes_written = static_cast<double>(stored * sizeof(std::uint32_t));
+  Work w = streaming_work<std::uint64_t, std::uint32_t>(lines, stored);
   w.moved_read = sector_bytes<std::uint64_t>(lines, kLineWords);
-  w.moved_written = sector_bytes<std::uint32_t>(stored);
   return w;
 }
 
 /// All but the launch.
 Variant chain(std::string id, std::string compare_to, std::string output) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.writes = {std::move(output)};
   v.work = [](const Problem& p) { return work(std::min<std::int64_t>(lines(p), p.steps), 1); };
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -144,10 +139,9 @@ Variant chain(std::string id, std::string compare_to, std::string output, void (
               int threads) {
   Variant v = chain(std::move(id), std::move(compare_to), std::move(output));
   v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {threads, 1, 1};
     const Order order(p);
-    return launch(kernel, s, Task{d, p.steps, order.lines(), order(0), 1.0f});
+    return launch(kernel, shape_of_blocks(1, threads),
+                  Task{d, p.steps, order.lines(), order(0), 1.0f});
   };
   return v;
 }
@@ -241,9 +235,9 @@ __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
 // difference is the price of a cache against memory that the program fills itself.
 
 Variant l1() {
-  Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp);
-  v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
-                        {"global_load_requests", Direction::increases, 2}};
+  Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp)
+                  .expecting({{"shared_load_wavefronts", Direction::decreases, 2},
+                              {"global_load_requests", Direction::increases, 2}});
   v.unsupported = not_near;
   return v;
 }
@@ -255,8 +249,8 @@ Variant l1() {
 // span half of L2, as much as a partition keeps of what its SMs read.
 
 Variant l2() {
-  Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp);
-  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
+  Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp)
+                  .expecting({{"l2_sectors", Direction::increases, 2}});
   v.unsupported = not_in_l2;
   return v;
 }
@@ -269,8 +263,8 @@ Variant l2() {
 // sectors.
 
 Variant dram() {
-  Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp);
-  v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
+  Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp)
+                  .expecting({{"l2_hit_pct", Direction::decreases, 2}});
   v.unsupported = not_in_dram;
   v.shown_at = shown_in_dram();
   return v;
@@ -284,8 +278,8 @@ Variant dram() {
 // the way to the far one.
 
 Variant atomic_l2() {
-  Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1);
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
+  Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1)
+                  .expecting({{"global_load_requests", Direction::decreases, 2}});
   v.unsupported = not_in_l2;
   return v;
 }
@@ -319,9 +313,7 @@ Variant on_all_sms(std::string id, std::string compare_to) {
     return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape s;
-    s.grid = {x.device.sm_count, 1, 1};
-    s.block = {kWarp, 1, 1};
+    const Shape s = shape_of_blocks(x.device.sm_count, kWarp);
     return launch(chase_on_all_sms_kernel, s, Order(p), d.chain, d.distances, p.steps);
   };
   return v;
@@ -341,8 +333,7 @@ std::optional<std::string> too_many_sms(const DeviceSpec& device) {
 // last. l2_sectors is that of l2 times the SMs.
 
 Variant l2_all_sms() {
-  Variant v = on_all_sms("l2_all_sms", "l2");
-  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
+  Variant v = on_all_sms("l2_all_sms", "l2").expecting({{"l2_sectors", Direction::increases, 2}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     const auto far = not_in_l2(p, device);
     return far ? far : too_many_sms(device);
@@ -358,8 +349,8 @@ Variant l2_all_sms() {
 // the longer way of the SM whose chase ends last. dram_read_bytes is that of dram times the SMs.
 
 Variant dram_all_sms() {
-  Variant v = on_all_sms("dram_all_sms", "dram");
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 2}};
+  Variant v =
+      on_all_sms("dram_all_sms", "dram").expecting({{"dram_read_bytes", Direction::increases, 2}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto near = not_in_dram(p, device)) return near;
     const std::int64_t most = lines(p) / device.sm_count;
@@ -394,13 +385,11 @@ Variant barrier() {
 // ---- inputs: the chain of lines
 
 __global__ void link_kernel(Order order, std::uint64_t* chain) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < order.lines(); i += stride) {
+  for_items_of_thread(order.lines(), [&](std::int64_t i) {
     std::uint64_t* const line = chain + order(i) * kLineWords;
     line[0] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
     line[1] = static_cast<std::uint64_t>(i);
-  }
+  });
 }
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
@@ -413,7 +402,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
 
 enum Output { sums, last, tokens, distances };  // in the order of their declaration
 constexpr int kCounts[] = {kWarp, 1, kBarrierBlock, kDistances};
-constexpr Output kOutputs[] = {sums, last, tokens, distances};
 
 struct Expected {
   Output output;
@@ -429,20 +417,9 @@ struct Expected {
 
 Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
   Steps steps;
-  for (const Output o : kOutputs) {
-    if (out[o]) steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
-  }
+  for (const Output o : {sums, last, tokens, distances})
+    steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
   return steps;
-}
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (const Output o : kOutputs) {
-    for (int i = 0; out[o] && i < kCounts[o]; ++i) {
-      const ReferenceElement element = Expected{o, Order(p), p.steps}(i);
-      out[o].value[i] = element.value;
-      out[o].magnitude[i] = element.magnitude;
-    }
-  }
 }
 
 // ---- declaration
@@ -480,12 +457,9 @@ Family declare() {
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero: lines, distances and tokens are whole numbers, and sums are whole numbers below 2^21 "
-      "to which "
-      "each step adds one, exact in fp32.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+      "to which each step adds one, exact in fp32.";
   f.variant(fma()).variant(shared()).variant(l1()).variant(l2()).variant(dram());
   f.variant(l2_all_sms()).variant(dram_all_sms());
   f.variant(atomic_l2()).variant(barrier());

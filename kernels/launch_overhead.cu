@@ -69,8 +69,8 @@ Variant streamed() {
 // result. Nothing of host and GPU overlaps: each step takes what a single kernel takes.
 
 Variant waited() {
-  Variant v = chain_variant("waited", "streamed", step_kernel<>);
-  v.expected_changes = time(Direction::increases, 1.3);
+  Variant v =
+      chain_variant("waited", "streamed", step_kernel<>).expecting(time(Direction::increases, 1.3));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
     Steps steps;
@@ -101,9 +101,8 @@ Variant queued_by(Variant v) {
 }
 
 Variant queued() {
-  Variant v = queued_by(chain_variant("queued", "streamed", step_kernel<>));
-  v.expected_changes = time(Direction::decreases, 1.2);
-  return v;
+  return queued_by(chain_variant("queued", "streamed", step_kernel<>))
+      .expecting(time(Direction::decreases, 1.2));
 }
 
 // ---- programmatic
@@ -157,12 +156,12 @@ Variant programmatic() {
 // of it on the GPU.
 
 Variant queued_programmatic() {
-  Variant v = queued_by(programmatic_variant("queued_programmatic", "queued"));
+  Variant v = queued_by(programmatic_variant("queued_programmatic", "queued"))
+                  .expecting({{std::string(kTimeColumn), Direction::decreases, 1.2, is_long}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     const auto lacks = lacks_code(device, kProgrammatic);
     return lacks ? lacks : fills_the_queue(p, device);
   };
-  v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2, is_long}};
   return v;
 }
 
@@ -172,9 +171,9 @@ Variant queued_programmatic() {
 // call of the host. What is left is what the GPU takes from node to node.
 
 Variant graph() {
-  Variant v = chain_variant("graph", "streamed", step_kernel<>);
+  Variant v =
+      chain_variant("graph", "streamed", step_kernel<>).expecting(time(Direction::decreases, 1.2));
   v.submission = Submission::graph;
-  v.expected_changes = time(Direction::decreases, 1.2);
   return v;
 }
 
@@ -185,9 +184,9 @@ Variant graph() {
 // again, though a cheaper one than a launch.
 
 Variant updated_graph() {
-  Variant v = chain_variant("updated_graph", "graph", step_kernel<>);
+  Variant v = chain_variant("updated_graph", "graph", step_kernel<>)
+                  .expecting(time(Direction::increases, 1.1));
   v.submission = Submission::updated_graph;
-  v.expected_changes = time(Direction::increases, 1.1);
   v.without_time = "what the host takes to update a graph is not measured";
   return v;
 }
@@ -216,9 +215,9 @@ Shape resident_shape(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant grid_barrier() {
-  Variant v = chain_variant("grid_barrier", "streamed");
-  v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2, is_long},
-                        {"global_store_sectors", Direction::unchanged, 1.01}};
+  Variant v = chain_variant("grid_barrier", "streamed")
+                  .expecting({{std::string(kTimeColumn), Direction::decreases, 1.2, is_long},
+                              {"global_store_sectors", Direction::unchanged, 1.01}});
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return other_bytes(p) + std::int64_t{sizeof(unsigned)};
   };
@@ -267,8 +266,8 @@ std::int64_t queue_bytes(const Problem& p) {
 }
 
 Variant work_queue() {
-  Variant v = chain_variant("work_queue", "grid_barrier");
-  v.expected_changes = {{"global_store_sectors", Direction::unchanged, 1.01}};
+  Variant v = chain_variant("work_queue", "grid_barrier")
+                  .expecting({{"global_store_sectors", Direction::unchanged, 1.01}});
   v.without_time = "which block takes which tile is decided while they run";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return other_bytes(p) + queue_bytes(p);
@@ -305,15 +304,6 @@ Variant from_first() {
   return v;
 }
 
-// ---- inputs
-
-struct Bits {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 // ---- the plain reference
 
 struct Reference {
@@ -336,15 +326,12 @@ Family declare() {
       "A launch is a call of the driver, which writes the kernel's address, shape and arguments "
       "into a queue and rings the GPU's doorbell. That takes the host microseconds; so does the "
       "GPU, from the end of one kernel in a stream to the start of the next, while it waits for "
-      "the "
-      "last block and for what that has written. Small kernels take as long as the slower of the "
-      "two. What hands over many kernels by one call relieves the host; what lets kernels overlap, "
-      "or does without them, relieves the GPU.";
+      "the last block and for what that has written. Small kernels take as long as the slower of "
+      "the two. What hands over many kernels by one call relieves the host; what lets kernels "
+      "overlap, or does without them, relieves the GPU.";
   f.extent("kernels", &Problem::kernels, 100, 1000, "steps of the chain")
       .extent("n", &Problem::n, 1 << 15, 1 << 20, "elements that each of them makes");
-  f.input("x", &Data::x, [](const Problem& p) {
-     return p.n;
-   }).output("y", &Data::y, [](const Problem& p) { return p.n; });
+  f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
   f.figures = {{"launch_overhead",
                 "per_item",
                 "A chain of small kernels: time per kernel",
@@ -355,20 +342,16 @@ Family declare() {
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1")};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(const_cast<std::uint32_t*>(d.x), p.n, Bits{seed});
+    return fill_bits(const_cast<std::uint32_t*>(d.x), p.n, seed);
   };
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int) {
-        return Reference{p, d.x};
-      });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return Reference{p, d.x};
+  });
   f.reference_operations = [](const Problem& p) {
     return 2.0 * static_cast<double>(p.kernels) * static_cast<double>(p.n);
   };
   f.tolerance_derivation = "Zero: arithmetic modulo 2^32, and whole numbers below it are exact.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(streamed()).variant(waited()).variant(queued());
   f.variant(programmatic()).variant(queued_programmatic());
   f.variant(graph()).variant(updated_graph());

@@ -70,10 +70,7 @@ std::int64_t elements(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(elements(p) * sizeof(float));
-  w.moved_read = w.moved_written = sector_bytes<float>(elements(p));
-  return w;
+  return streaming_work<float>(elements(p), elements(p));
 }
 
 Volume volume(const Problem& p) {
@@ -110,10 +107,7 @@ Steps start(void (*kernel)(Volume, const float*, float*), const Shape& s, const 
 template <class Kernel, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, Kernel kernel, ShapeOf shape_of,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.metrics = [shape_of](const Problem& p, const DeviceSpec& device) {
     return metrics(p, shape_of(p, device));
@@ -537,16 +531,6 @@ struct Checkered {
   }
 };
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  std::int64_t i = 0;
-  for (std::int64_t z = 0; z < p.nz; ++z)
-    for (std::int64_t y = 0; y < p.ny; ++y)
-      for (std::int64_t x = 0; x < p.nx; ++x, ++i) {
-        out[0].value[i] = (x + y + z) % 2 == 0 ? d.in[i] : -d.in[i];
-        out[0].magnitude[i] = 0.0;
-      }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -577,12 +561,10 @@ Family declare() {
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], elements(p), Checkered{p, d.in});
-  };
-  f.host_reference = host_reference;
+  set_references(f, elements, [](const Problem& p, const Data& d, int) {
+    return Checkered{p, d.in};
+  });
   f.tolerance_derivation = "Zero: a change of sign keeps every other bit.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(block_256x1x1()).variant(block_32x8x1()).variant(block_16x16x1());
   f.variant(block_8x32x1()).variant(block_1x256x1());
   f.variant(block_32x4x2()).variant(block_8x8x4());

@@ -16,6 +16,7 @@
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
+#include "kernels/common/sectors.cuh"
 #include "kernels/common/tally.cuh"
 
 namespace gpuexp::loss_scaling {
@@ -59,10 +60,8 @@ __global__ void __launch_bounds__(kBlock)
   store_scaled(n, scale, gradients, out);
 }
 
-__device__ inline bool is_infinite(__half x) {
-  return __hisinf(x) != 0;
-}
-__device__ inline bool is_infinite(__nv_bfloat16 x) {
+template <class T>
+__device__ bool is_infinite(T x) {
   return __hisinf(x) != 0;
 }
 
@@ -99,23 +98,12 @@ __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients
 }
 
 Shape store_shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kTile, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
+  return shape_of_tiles({p.n}, {kTile}, kBlock);
 }
 
 // One pass over the gradients, however many the search takes: what must be done at least.
 Work work(const Problem& p) {
-  constexpr double kSector = 32.0;
-  Work w;
-  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
-  w.bytes_written = static_cast<double>(p.n) * sizeof(__half);
-  w.moved_read = std::ceil(w.bytes_read / kSector) * kSector;
-  w.moved_written = std::ceil(w.bytes_written / kSector) * kSector;
-  w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
-  return w;
+  return reads<float>(p.n) + writes<__half>(p.n) + computes(Pipe::fp32, static_cast<double>(p.n));
 }
 
 // ---- what was lost
@@ -174,8 +162,7 @@ MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
 template <class T>
 Variant store_once(std::string id, std::string output, T* Data::*out, FloatFormat format,
                    int (*scale_log2)(const Problem&)) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {std::move(output)};
   v.work = work;
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
@@ -202,9 +189,8 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
 // largest gradient go unused.
 
 Variant fp16_unscaled() {
-  Variant v = store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
-                                 [](const Problem&) { return 0; });
-  return v;
+  return store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
+                            [](const Problem&) { return 0; });
 }
 
 // ---- fp16_static_scale
@@ -215,12 +201,10 @@ Variant fp16_unscaled() {
 // overflow_count shows.
 
 Variant fp16_static_scale() {
-  Variant v = store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
-                                 [](const Problem& p) { return p.static_scale_log2; });
-  v.compare_to = "fp16_unscaled";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"warp_instructions", Direction::unchanged}};
-  return v;
+  return store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
+                            [](const Problem& p) { return p.static_scale_log2; })
+      .against("fp16_unscaled",
+               {{"l2_sectors", Direction::unchanged}, {"warp_instructions", Direction::unchanged}});
 }
 
 // ---- a scale found by trying
@@ -275,20 +259,17 @@ __global__ void update_scale_kernel(Search* search) {
 // launch, which together is most of what is measured.
 
 Variant fp16_dynamic_scale() {
-  Variant v;
-  v.id = "fp16_dynamic_scale";
-  v.compare_to = "fp16_static_scale";
+  Variant v(
+      "fp16_dynamic_scale", "fp16_static_scale",
+      {{"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}});
   v.writes = {"dynamic_scaled", "search"};
   v.without_time = "what its kernels do depends on what those before have found";
-  v.expected_changes = {
-      {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.work = work;
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
     return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape single;  // one thread decides for all gradients
-    single.tile = {p.n, 1, 1};
+    const Shape single = shape_of_shares({1}, {p.n}, 1);  // one thread decides for all gradients
     Search* search = reinterpret_cast<Search*>(d.search);
     Steps steps = launch(begin_search_kernel, single, search);
     for (int t = 0; t < kMaxTries; ++t) {
@@ -326,12 +307,10 @@ Variant fp16_dynamic_scale() {
 // times that of well-scaled fp16, and far below that of fp16 left unscaled.
 
 Variant bf16_unscaled() {
-  Variant v = store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
-                                        [](const Problem&) { return 0; });
-  v.compare_to = "fp16_unscaled";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"warp_instructions", Direction::unchanged}};
-  return v;
+  return store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
+                                   [](const Problem&) { return 0; })
+      .against("fp16_unscaled",
+               {{"l2_sectors", Direction::unchanged}, {"warp_instructions", Direction::unchanged}});
 }
 
 // ---- inputs
@@ -420,33 +399,17 @@ Steps references(const Problem& p, const Data& d, const std::vector<ReferenceVie
   stored(kStaticScaled, fp16, p.static_scale_log2, nullptr);
   stored(kBfloat, bf16, 0, nullptr);
   if (!out[kSearch]) return steps;
-  Shape one_block;
-  one_block.block.x = kSearchReferenceBlock;
-  steps += launch(search_reference_kernel, one_block, p.n, d.gradients, out[kSearch]);
+  const auto on_host = [n = p.n, gradients = d.gradients, view = out[kSearch]](auto, auto) {
+    float largest = 0.0f;
+    for (std::int64_t i = 0; i < n; ++i)
+      largest = std::fmax(largest, std::abs(gradients[i]));
+    put(expected_search(largest), view);
+  };
+  steps += with_host_loop(launch(search_reference_kernel, shape_of_blocks(1, kSearchReferenceBlock),
+                                 p.n, d.gradients, out[kSearch]),
+                          {1, on_host});
   stored(kDynamicScaled, fp16, 0, out[kSearch].value);
   return steps;
-}
-
-void host_stored(const Problem& p, const Data& d, FloatFormat format, int scale_log2,
-                 const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out.value[i] = round_to(format, std::ldexp(static_cast<double>(d.gradients[i]), scale_log2));
-    out.magnitude[i] = std::abs(out.value[i]);
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_stored(p, d, kFp16, 0, out[kUnscaled]);
-  host_stored(p, d, kFp16, p.static_scale_log2, out[kStaticScaled]);
-  host_stored(p, d, kBf16, 0, out[kBfloat]);
-  if (!out[kSearch]) return;
-  double largest = 0.0;
-  for (std::int64_t i = 0; i < p.n; ++i)
-    largest = std::fmax(largest, std::abs(static_cast<double>(d.gradients[i])));
-  const Search end = expected_search(largest);
-  put(end, out[kSearch]);
-  host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
 }
 
 // ---- declaration
@@ -466,13 +429,12 @@ Family declare() {
             "standard deviation of log2 |gradient|")
       .integer("static_scale_log2", &Problem::static_scale_log2, 10, 0, 32, "",
                "log2 of the scale of fp16_static_scale");
-  const auto n = [](const Problem& p) { return p.n; };
-  f.input("gradients", &Data::gradients, n)
-      .output("unscaled", &Data::unscaled, n)
-      .output("static_scaled", &Data::static_scaled, n)
-      .output("dynamic_scaled", &Data::dynamic_scaled, n)
+  f.input("gradients", &Data::gradients, &Problem::n)
+      .output("unscaled", &Data::unscaled, &Problem::n)
+      .output("static_scaled", &Data::static_scaled, &Problem::n)
+      .output("dynamic_scaled", &Data::dynamic_scaled, &Problem::n)
       .output("search", &Data::search, [](const Problem&) { return kSearchFields; })
-      .output("bf16", &Data::bf16, n);
+      .output("bf16", &Data::bf16, &Problem::n);
   f.metric("scale_log2", "", "log2 of the scale that the gradients were stored with")
       .metric("lost_share_pct", "%", "gradients that were not zero and are stored as zero")
       .metric("subnormal_share_pct", "%", "gradients stored with fewer bits than the type has")
@@ -481,14 +443,12 @@ Family declare() {
               "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
       .metric("tries", "", "passes over the gradients until the scale was found");
   f.figures = {{"loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_on_device(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return references(p, d, out, kFp16, kBf16);
   };
-  f.host_reference = host_reference;
   f.accuracy_reference = [](const Problem& p, const Data& d,
                             const std::vector<ReferenceView>& out) {
     return references(p, d, out, kFp64, kFp64);
@@ -498,7 +458,6 @@ Family declare() {
       "parameters, so each stored value has one rounding, to nearest even, which the reference "
       "carries out by the definition of the format; the search compares integers. Every output "
       "must be equal to its reference, infinities included.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(fp16_unscaled())
       .variant(fp16_static_scale())
       .variant(fp16_dynamic_scale())

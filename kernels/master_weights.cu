@@ -16,6 +16,7 @@
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
+#include "kernels/common/sectors.cuh"
 #include "kernels/common/tally.cuh"
 
 namespace gpuexp::master_weights {
@@ -216,41 +217,23 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
 // ---- how the variants are launched
 
 Shape step_shape(const Problem& p, std::int64_t tile) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {tile, 1, 1};
-  s.grid = {ceil_div(p.n, tile), 1, 1};
-  return s;
+  return shape_of_tiles({p.n}, {tile}, kBlock);
 }
 
-// All steps together, each of which moves everything once. Buffers per step: those it reads and
-// those it writes, by bytes per weight.
-Work work(const Problem& p, std::initializer_list<std::size_t> read,
-          std::initializer_list<std::size_t> written) {
-  constexpr double kSector = 32.0;
-  const double elements = static_cast<double>(p.n);
-  Work w;
-  for (const std::size_t bytes : read) {
-    w.bytes_read += elements * static_cast<double>(bytes) * p.steps;
-    w.moved_read += std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
-  }
-  for (const std::size_t bytes : written) {
-    w.bytes_written += elements * static_cast<double>(bytes) * p.steps;
-    w.moved_written +=
-        std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
-  }
-  w.operations = {{Pipe::fp32, 2.0 * elements * p.steps}};
-  return w;
+// Of one step, which moves everything once.
+template <class Weight, class Gradient>
+Work step_work(const Problem& p) {
+  return reads<Weight>(p.n) + reads<Gradient>(p.n) + writes<Weight>(p.n) +
+         computes(Pipe::fp32, 2.0 * static_cast<double>(p.n));
 }
 
 // A variant that keeps its weights in 16 bits and nothing else.
 template <class Rounding, class T = typename Rounding::Type>
 Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
                         T* Data::*gradient, T* Data::*weights) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {std::move(output)};
-  v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
+  v.work = [](const Problem& p) { return p.steps * step_work<T, T>(p); };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
@@ -273,9 +256,8 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
 // progress_pct falls behind as the learning rate does.
 
 Variant fp16_only() {
-  Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
-                                                 &Data::gradient_fp16, &Data::fp16);
-  return v;
+  return kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
+                                            &Data::gradient_fp16, &Data::fp16);
 }
 
 // Where a step finds nothing in L2 of the step before.
@@ -291,12 +273,10 @@ bool beyond_caches(const Problem& p) {
 // weights.
 
 Variant bf16_only() {
-  Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
-      "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
-  v.compare_to = "fp16_only";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
+  return kept_in_16_bits<ToNearest<__nv_bfloat16>>(
+             "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16)
+      .against("fp16_only", {{"l2_sectors", Direction::unchanged},
+                             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 // ---- bf16_stochastic
@@ -324,15 +304,13 @@ Variant bf16_stochastic() {
 // bytes and time of the step double; the step is a small part of training.
 
 Variant fp32_master() {
-  Variant v;
-  v.id = "fp32_master";
-  v.compare_to = "fp16_only";
+  Variant v("fp32_master", "fp16_only",
+            {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
+             {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
+             {"l2_sectors", Direction::increases, 1.8, beyond_caches}});
   v.writes = {"master", "copy"};
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
-                        {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
-                        {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
   v.work = [](const Problem& p) {
-    return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
+    return p.steps * (step_work<float, __half>(p) + writes<__half>(p.n));
   };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -362,15 +340,14 @@ struct MultiplesOf256th {
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const std::uint64_t weights = stream_seed(seed, 0);
-  const std::uint64_t gradients = stream_seed(seed, 1);
-  steps += fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights});
-  steps += fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights});
-  steps += fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights});
-  steps += fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients});
-  steps += fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients});
-  return steps;
+  const auto filled = [&](auto* to, std::uint64_t stream) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    return fill(to, p.n, MultiplesOf256th<T>{stream_seed(seed, stream)});
+  };
+  constexpr std::uint64_t kWeights = 0, kGradients = 1;
+  return filled(d.first_fp32, kWeights) + filled(d.first_fp16, kWeights) +
+         filled(d.first_bf16, kWeights) + filled(d.gradient_fp16, kGradients) +
+         filled(d.gradient_bf16, kGradients);
 }
 
 // ---- the plain reference
@@ -408,15 +385,16 @@ __host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::i
   return t;
 }
 
-template <class W, class G>
 struct ReferenceSteps {
   Problem p;
   Keep keep;
   FloatFormat emitted;  // what the last weight is rounded to on its way out
-  const W* first;
-  const G* gradient;
+  DataType of_first, of_gradient;
+  const void* first;
+  const void* gradient;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const Trajectory t = follow(p, keep, i, to_double(first[i]), to_double(gradient[i]));
+    const Trajectory t =
+        follow(p, keep, i, element_of(first, of_first, i), element_of(gradient, of_gradient, i));
     const double weight = round_to(emitted, t.weight);
     return {weight, fabs(weight)};
   }
@@ -434,45 +412,27 @@ struct ExactSteps {
   }
 };
 
-// Calls evaluate(output, f) for each output, f giving its elements.
-template <class Evaluate>
-void for_each_reference(const Problem& p, const Data& d, Evaluate evaluate) {
-  evaluate(kFp16Weights,
-           ReferenceSteps<__half, __half>{p, Keep::fp16, kFp64, d.first_fp16, d.gradient_fp16});
-  using Bfloat = ReferenceSteps<__nv_bfloat16, __nv_bfloat16>;
-  evaluate(kBf16Weights, Bfloat{p, Keep::bf16, kFp64, d.first_bf16, d.gradient_bf16});
-  evaluate(kStochasticWeights,
-           Bfloat{p, Keep::bf16_stochastic, kFp64, d.first_bf16, d.gradient_bf16});
-  using Master = ReferenceSteps<float, __half>;
-  evaluate(kMasterWeights, Master{p, Keep::fp32, kFp64, d.first_fp32, d.gradient_fp16});
-  evaluate(kMasterCopy, Master{p, Keep::fp32, kFp16, d.first_fp32, d.gradient_fp16});
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for_each_reference(p, d, [&](Output output, auto f) {
-    if (out[output]) steps += evaluate_reference(out[output], p.n, f);
-  });
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_each_reference(p, d, [&](Output output, auto f) {
-    if (!out[output]) return;
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      const ReferenceElement element = f(i);
-      out[output].value[i] = element.value;
-      out[output].magnitude[i] = element.magnitude;
-    }
-  });
+ReferenceSteps reference(const Problem& p, const Data& d, int output) {
+  const auto of_bf16 = [&](Keep keep) -> ReferenceSteps {
+    return {p, keep, kFp64, DataType::bf16, DataType::bf16, d.first_bf16, d.gradient_bf16};
+  };
+  const auto of_master = [&](FloatFormat emitted) -> ReferenceSteps {
+    return {p, Keep::fp32, emitted, DataType::fp32, DataType::fp16, d.first_fp32, d.gradient_fp16};
+  };
+  switch (output) {
+    case kFp16Weights:
+      return {p, Keep::fp16, kFp64, DataType::fp16, DataType::fp16, d.first_fp16, d.gradient_fp16};
+    case kBf16Weights: return of_bf16(Keep::bf16);
+    case kStochasticWeights: return of_bf16(Keep::bf16_stochastic);
+    case kMasterWeights: return of_master(kFp64);
+    default: return of_master(kFp16);
+  }
 }
 
 Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (const ReferenceView& view : out) {
-    if (view) steps += evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16});
-  }
-  return steps;
+  return evaluate_references(out, p.n, [&](int) {
+    return ExactSteps{p, d.first_fp32, d.gradient_fp16};
+  });
 }
 
 // ---- declaration
@@ -489,17 +449,16 @@ Family declare() {
       .integer("steps", &Problem::steps, 100, 1, 1000, "", "steps of gradient descent per launch")
       .real("learning_rate", &Problem::learning_rate, 1e-4, 1e-6, 1.0, "",
             "the update is learning_rate times a gradient uniform in [-1, 1)");
-  const auto n = [](const Problem& p) { return p.n; };
-  f.input("first_fp32", &Data::first_fp32, n)
-      .input("first_fp16", &Data::first_fp16, n)
-      .input("first_bf16", &Data::first_bf16, n)
-      .input("gradient_fp16", &Data::gradient_fp16, n)
-      .input("gradient_bf16", &Data::gradient_bf16, n)
-      .output("fp16", &Data::fp16, n)
-      .output("bf16", &Data::bf16, n)
-      .output("stochastic", &Data::stochastic, n)
-      .output("master", &Data::master, n)
-      .output("copy", &Data::copy, n);
+  f.input("first_fp32", &Data::first_fp32, &Problem::n)
+      .input("first_fp16", &Data::first_fp16, &Problem::n)
+      .input("first_bf16", &Data::first_bf16, &Problem::n)
+      .input("gradient_fp16", &Data::gradient_fp16, &Problem::n)
+      .input("gradient_bf16", &Data::gradient_bf16, &Problem::n)
+      .output("fp16", &Data::fp16, &Problem::n)
+      .output("bf16", &Data::bf16, &Problem::n)
+      .output("stochastic", &Data::stochastic, &Problem::n)
+      .output("master", &Data::master, &Problem::n)
+      .output("copy", &Data::copy, &Problem::n);
   // What counts comes first: the readings of a table name the first that differ.
   f.metric(
        "progress_pct", "%",
@@ -514,10 +473,8 @@ Family declare() {
                 {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
                  {"metric.progress_pct", "movement that arrived (%)"},
                  {"param.learning_rate", "learning rate"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;
   f.tolerance_derivation =
       "None is needed. The reference follows each variant's own roundings, step by step: w - lr·g "
@@ -525,7 +482,6 @@ Family declare() {
       "exactly; it is rounded to fp32, as a fused multiply-add rounds it, and then to what is "
       "kept, by the definition of the format. Every output must be equal to its reference. How far "
       "the roundings lead from exact steps is in the metrics and the error columns.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(fp16_only()).variant(bf16_only()).variant(bf16_stochastic()).variant(fp32_master());
   return f;
 }

@@ -87,19 +87,9 @@ enum class Moves { reads, writes, copies };
 
 template <Moves moves>
 Work work(const Problem& p) {
-  Work w;
-  if (moves != Moves::writes) {
-    w.bytes_read = static_cast<double>(p.n * sizeof(float));
-    w.moved_read = sector_bytes<float>(p.n);
-  }
-  if (moves != Moves::reads) {
-    w.bytes_written = static_cast<double>(p.n * sizeof(float));
-    w.moved_written = sector_bytes<float>(p.n);
-  } else {
-    w.bytes_written = static_cast<double>(chunks(p) * sizeof(std::uint32_t));
-    w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
-  }
-  return w;
+  static_assert(sizeof(float) == sizeof(std::uint32_t), "both have words of 4 bytes");
+  return streaming_work<std::uint32_t>(moves == Moves::writes ? 0 : p.n,
+                                       moves == Moves::reads ? chunks(p) : p.n);
 }
 
 // Where DRAM serves every pass, whatever the caches kept of the one before.
@@ -116,10 +106,7 @@ bool has_whole_chunks(const Problem& p) {
 
 template <Moves moves>
 Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
   v.work = work<moves>;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -132,11 +119,7 @@ Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem
 
 /// Blocks that each serve `elements_per_block` consecutive elements.
 Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {threads, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
-  return s;
+  return shape_of_tiles(n, elements_per_block, threads);
 }
 
 Variant read() {
@@ -425,51 +408,16 @@ Variant vendor_memcpy() {
 
 // ---- the plain reference
 
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
 struct ReferenceFill {
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     return {pattern(i), 0.0};
   }
 };
 
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
-  }
-};
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
-  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    if (out[0]) out[0].value[i] = d.in[i];
-    if (out[1]) out[1].value[i] = pattern(i);
-    for (const ReferenceView& view : {out[0], out[1]}) {
-      if (view) view.magnitude[i] = 0.0;
-    }
-  }
-  if (!out[2]) return;
-  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
-    out[2].magnitude[chunk] = 0.0;
-  }
+  return evaluate_reference(out[0], p.n, SameElement<float>{d.in}) +
+         evaluate_reference(out[1], p.n, ReferenceFill{}) +
+         evaluate_reference(out[2], chunks(p), ChunkChecksum{d.in, p.n, kChunk, p.passes});
 }
 
 // ---- declaration
@@ -480,17 +428,14 @@ Family declare() {
   f.physics =
       "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
       "direction; on an H200 some 94 % are left to reads and 89 % to copies, provided that every "
-      "SM "
-      "asks for more than latency times bandwidth. Arrays that fit in L2 show what L2 delivers "
-      "instead, "
-      "which its slices and the crossbar bind, not the SMs.";
+      "SM asks for more than latency times bandwidth. Arrays that fit in L2 show what L2 delivers "
+      "instead, which its slices and the crossbar bind, not the SMs.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 34, "fp32 elements")
       .integer("passes", &Problem::passes, 1, 1, 1024, "",
                "times that the array is moved; above 1 for arrays that fit in L2");
-  const auto n = [](const Problem& p) { return p.n; };
-  f.input("in", &Data::in, n)
-      .output("out", &Data::out, n)
-      .output("filled", &Data::filled, n)
+  f.input("in", &Data::in, &Problem::n)
+      .output("out", &Data::out, &Problem::n)
+      .output("filled", &Data::filled, &Problem::n)
       .output("sums", &Data::sums, chunks);
   f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
   // DRAM is read cold, L2 in passes over what fits in it. What waits for memory runs at full clock.
@@ -502,16 +447,13 @@ Family declare() {
                 Source::rate("l2_read", {"read", "read_bulk"}, Mode::warm, "metric.passed_bytes"),
                 Source::rate("l2_write", {"write"}, Mode::warm, "metric.passed_bytes"),
                 Source::sm_clock("copy", Mode::cold)};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));
   };
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero: a copy keeps every bit, what is written is an exact fp32 number, and checksums are "
       "integers added modulo 2^32, which is exact in any order.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(read()).variant(write()).variant(copy());
   f.variant(read_bulk()).variant(copy_bulk()).variant(vendor_memcpy());
   return f;

@@ -73,26 +73,21 @@ __global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T*
   if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
 }
 
+// Where activations of a type are.
 template <class T>
-struct Storage;
-template <>
-struct Storage<float> {
-  static constexpr const char* kOutput = "y_fp32";
-  static const float* x(const Data& d) { return d.x_fp32; }
-  static float* y(const Data& d) { return d.y_fp32; }
+using Member = T* Data::*;
+template <class T>
+struct Storage {
+  const char* output;
+  Member<T> x;
+  Member<T> y;
 };
+template <class T>
+constexpr Storage<T> kStorage{"y_fp32", &Data::x_fp32, &Data::y_fp32};
 template <>
-struct Storage<__half> {
-  static constexpr const char* kOutput = "y_fp16";
-  static const __half* x(const Data& d) { return d.x_fp16; }
-  static __half* y(const Data& d) { return d.y_fp16; }
-};
+constexpr Storage<__half> kStorage<__half>{"y_fp16", &Data::x_fp16, &Data::y_fp16};
 template <>
-struct Storage<__nv_bfloat16> {
-  static constexpr const char* kOutput = "y_bf16";
-  static const __nv_bfloat16* x(const Data& d) { return d.x_bf16; }
-  static __nv_bfloat16* y(const Data& d) { return d.y_bf16; }
-};
+constexpr Storage<__nv_bfloat16> kStorage<__nv_bfloat16>{"y_bf16", &Data::x_bf16, &Data::y_bf16};
 
 // The operations of the formula, an evaluated function counting as one.
 double operations_per_element(Op op) {
@@ -106,13 +101,8 @@ double operations_per_element(Op op) {
 
 template <class T>
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n) * sizeof(T);
-  w.bytes_written = w.bytes_read;
-  w.moved_read = sector_bytes<T>(p.n);
-  w.moved_written = w.moved_read;
-  w.operations = {{Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n)}};
-  return w;
+  return reads<T>(p.n) + writes<T>(p.n) +
+         computes(Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n));
 }
 
 template <class T>
@@ -120,26 +110,19 @@ using Kernel = void (*)(std::int64_t, const T*, T*);
 
 template <class T>
 Kernel<T> scalar_kernel_of(Op op) {
-  switch (op) {
-    case Op::relu: return scalar_kernel<T, Op::relu>;
-    case Op::gelu: return scalar_kernel<T, Op::gelu>;
-    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
-  }
-  return nullptr;
+  constexpr Kernel<T> kOfOps[] = {scalar_kernel<T, Op::relu>, scalar_kernel<T, Op::gelu>,
+                                  scalar_kernel<T, Op::gelu_tanh>};
+  return kOfOps[static_cast<int>(op)];
 }
 
 template <class T>
 Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile) {
-  Variant v;
-  v.id = std::move(id);
-  v.writes = {Storage<T>::kOutput};
+  Variant v(std::move(id));
+  v.writes = {kStorage<T>.output};
   v.work = work<T>;
   v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {tile, 1, 1};
-    s.grid = {ceil_div(p.n, tile), 1, 1};
-    return launch(kernel_of(p.op), s, p.n, Storage<T>::x(d), Storage<T>::y(d));
+    return launch(kernel_of(p.op), shape_of_tiles({p.n}, {tile}, kBlock), p.n, d.*kStorage<T>.x,
+                  d.*kStorage<T>.y);
   };
   return v;
 }
@@ -151,8 +134,7 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
 // latency is the limit.
 
 Variant fp32_scalar() {
-  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
-  return v;
+  return elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
 }
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
@@ -168,11 +150,9 @@ bool beyond_caches(const Problem& p) {
 // reached and not the time; DRAM throughput falls, instructions stay.
 
 Variant fp16_scalar() {
-  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
-  v.compare_to = "fp32_scalar";
-  v.expected_changes = {{"global_load_requests", Direction::unchanged},
-                        {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}};
-  return v;
+  return elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock)
+      .against("fp32_scalar", {{"global_load_requests", Direction::unchanged},
+                               {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}});
 }
 
 // ---- packed: 16 bytes per access, whatever the type
@@ -212,12 +192,9 @@ __global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T*
 
 template <class T>
 Kernel<T> packed_kernel_of(Op op) {
-  switch (op) {
-    case Op::relu: return packed_kernel<T, Op::relu>;
-    case Op::gelu: return packed_kernel<T, Op::gelu>;
-    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
-  }
-  return nullptr;
+  constexpr Kernel<T> kOfOps[] = {packed_kernel<T, Op::relu>, packed_kernel<T, Op::gelu>,
+                                  packed_kernel<T, Op::gelu_tanh>};
+  return kOfOps[static_cast<int>(op)];
 }
 
 template <class T>
@@ -232,12 +209,10 @@ Variant packed(std::string id) {
 // the price is registers.
 
 Variant fp32() {
-  Variant v = packed<float>("fp32");
-  v.compare_to = "fp32_scalar";
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 3.5,
-                         [](const Problem& p) { return p.n >= 1 << 16; }},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
+  return packed<float>("fp32").against(
+      "fp32_scalar", {{"global_load_requests", Direction::decreases, 3.5,
+                       [](const Problem& p) { return p.n >= 1 << 16; }},
+                      {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 // ---- fp16
@@ -248,12 +223,10 @@ Variant fp32() {
 // numbers below 2^-14 lose more.
 
 Variant fp16() {
-  Variant v = packed<__half>("fp16");
-  v.compare_to = "fp32";
-  v.expected_changes = {
-      {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
-      {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
-  return v;
+  return packed<__half>("fp16").against(
+      "fp32",
+      {{"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
+       {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}});
 }
 
 // ---- bf16
@@ -263,11 +236,9 @@ Variant fp16() {
 // shift.
 
 Variant bf16() {
-  Variant v = packed<__nv_bfloat16>("bf16");
-  v.compare_to = "fp16";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
+  return packed<__nv_bfloat16>("bf16").against(
+      "fp16", {{"l2_sectors", Direction::unchanged},
+               {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 // ---- inputs
@@ -275,23 +246,12 @@ Variant bf16() {
 // Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
 constexpr double kRange = 4.0;
 
-template <class T>
-struct Activations {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    // Exact in fp32; the 16-bit types round the same number.
-    return from_float<T>(static_cast<float>(kRange) *
-                         random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
+// Exact in fp32; the 16-bit types round the same numbers.
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const std::uint64_t s = stream_seed(seed, 0);
-  steps += fill(d.x_fp32, p.n, Activations<float>{s});
-  steps += fill(d.x_fp16, p.n, Activations<__half>{s});
-  steps += fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s});
-  return steps;
+  const auto filled = [&](auto* x) {
+    return fill_uniform(x, p.n, stream_seed(seed, 0), static_cast<float>(kRange));
+  };
+  return filled(d.x_fp32) + filled(d.x_fp16) + filled(d.x_bf16);
 }
 
 // ---- the plain reference
@@ -309,50 +269,25 @@ __host__ __device__ inline double exact(Op op, double x) {
   return NAN;
 }
 
-template <class T>
-struct ReferenceActivation {
+struct Reference {
   Op op;
-  const T* x;
+  const void* x;
+  DataType type;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double y = exact(op, to_double(x[i]));
+    const double y = exact(op, element_of(x, type, i));
     return {y, fabs(y)};
   }
 };
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[kYFp32])
-    steps += evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32});
-  if (out[kYFp16])
-    steps += evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16});
-  if (out[kYBf16])
-    steps +=
-        evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16});
-  return steps;
+Reference reference(const Problem& p, const Data& d, int output) {
+  if (output == kYFp16) return {p.op, d.x_fp16, DataType::fp16};
+  if (output == kYBf16) return {p.op, d.x_bf16, DataType::bf16};
+  return {p.op, d.x_fp32, DataType::fp32};
 }
 
 // What every type would give had x not been rounded to it.
 Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (const ReferenceView& view : out) {
-    if (view) steps += evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32});
-  }
-  return steps;
-}
-
-template <class T>
-void host_activation(const Problem& p, const T* x, const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out.value[i] = exact(p.op, to_double(x[i]));
-    out.magnitude[i] = std::abs(out.value[i]);
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_activation(p, d.x_fp32, out[kYFp32]);
-  host_activation(p, d.x_fp16, out[kYFp16]);
-  host_activation(p, d.x_bf16, out[kYBf16]);
+  return evaluate_references(out, p.n, [&](int) { return reference(p, d, kYFp32); });
 }
 
 // The derivation that tolerance_derivation states in words.
@@ -384,27 +319,24 @@ Family declare() {
       "accesses to get there, since bandwidth needs bytes in flight and a lane has few requests; "
       "and it holds only while the instructions per element, which the type does not change, fit "
       "into the halved time.";
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, std::int64_t{1} << 27, std::int64_t{1} << 32, "elements")
       .choice<Op>("op", &Problem::op,
                   {{"relu", Op::relu}, {"gelu", Op::gelu}, {"gelu_tanh", Op::gelu_tanh}},
                   "relu; gelu by erf, exact to rounding; gelu_tanh, the approximation by tanh, "
                   "half the instructions");
-  f.input("x_fp32", &Data::x_fp32, n)
-      .input("x_fp16", &Data::x_fp16, n)
-      .input("x_bf16", &Data::x_bf16, n)
-      .output("y_fp32", &Data::y_fp32, n,
+  f.input("x_fp32", &Data::x_fp32, &Problem::n)
+      .input("x_fp16", &Data::x_fp16, &Problem::n)
+      .input("x_bf16", &Data::x_bf16, &Problem::n)
+      .output("y_fp32", &Data::y_fp32, &Problem::n,
               [](const Problem& p) { return tolerance(p, DataType::fp32); })
-      .output("y_fp16", &Data::y_fp16, n,
+      .output("y_fp16", &Data::y_fp16, &Problem::n,
               [](const Problem& p) { return tolerance(p, DataType::fp16); })
-      .output("y_bf16", &Data::y_bf16, n,
+      .output("y_bf16", &Data::y_bf16, &Problem::n,
               [](const Problem& p) { return tolerance(p, DataType::bf16); });
   f.figures = {
       {"mixed_precision", "times_by_type", "Half the bytes, half the time?", {{"param.op", ""}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;
   f.tolerance_derivation =
       "u = 2^-24 for the fp32 arithmetic, U for the stored type, x in [-4, 4]. Storing rounds by "

@@ -11,7 +11,7 @@
 // has its number: who makes units can use them himself. What is left is one sum of Y, whose rows
 // are a fourth as long as those of H (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3).
 #include "gpu/nccl.hpp"
-#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/rank_product.cuh"
 #include "kernels/common/rank_sums.cuh"
 #include "kernels/mlp_parallel/problem.cuh"
 
@@ -55,33 +55,15 @@ __global__ void __launch_bounds__(32) wait_kernel(RankPeers peers) {
 
 // ---- how the variants are launched
 
-/// A (rows × depth) · B (depth × columns) by cuBLAS, all of them parts of matrices with these
-/// pitches; on so many SMs, or on all.
-Steps multiplied(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a,
-                 std::int64_t a_pitch, const T* b, std::int64_t b_pitch, T* c, std::int64_t c_pitch,
-                 int sm_count = 0) {
-  if (rows == 0 || columns == 0) return {};
-  // Only summands are empty, whose rows are whole.
-  if (depth == 0) return MemsetStep{c, 0, kBytes * rows * columns};
-  cublas::Gemm gemm{
-      cublas::Compute::fp32, DataType::bf16, DataType::bf16, rows, columns, depth, a, b, c};
-  gemm.a_pitch = a_pitch;
-  gemm.b_pitch = b_pitch;
-  gemm.c_pitch = c_pitch;
-  gemm.sm_count = sm_count;
-  return cublas::step_of(gemm);
-}
-
 Steps activated(T* z, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
                 const LaunchContext& x) {
   constexpr std::int64_t kBlocksPerSm = 8;
   if (rows == 0 || columns == 0) return {};
   const bool has_packs = pitch % kPartUnit == 0 && columns % kPartUnit == 0;
   const std::int64_t items = rows * columns / (has_packs ? kPartUnit : 1);
-  Shape shape;
-  shape.block = {kBlock, 1, 1};
-  shape.grid = {std::min(ceil_div(items, kBlock), kBlocksPerSm * x.device.sm_count), 1, 1};
-  shape.tile = {ceil_div(rows, shape.grid.x), columns, 1};
+  const Shape shape =
+      shape_of_shares({std::min(ceil_div(items, kBlock), kBlocksPerSm * x.device.sm_count)},
+                      {rows, columns}, kBlock);
   return has_packs ? launch(gelu_kernel<kPartUnit>, shape, z, rows, columns, pitch)
                    : launch(gelu_kernel<1>, shape, z, rows, columns, pitch);
 }
@@ -93,13 +75,9 @@ Range units_of(const Problem& p, int rank) {
 /// Units of some tokens: activations of X by columns of W1, to a matrix of this pitch.
 Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
                    Range units, T* to, std::int64_t pitch, int sm_count = 0) {
-  return multiplied(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
-                    p.width, d.w1.of[d.rank] + units.first, p.hidden, to, pitch, sm_count) +
+  return part_product(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
+                      p.width, d.w1.of[d.rank] + units.first, p.hidden, to, pitch, sm_count) +
          activated(to, tokens.size(), units.size(), pitch, x);
-}
-
-RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
-  return {d.signals, d.rank, p.gpus, x.report};
 }
 
 /// The rank's columns of a matrix, in place, to the same matrix of all others.
@@ -132,9 +110,9 @@ Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tok
   const Range units = units_of(p, d.rank);
   auto* const hidden = static_cast<T*>(x.workspace) + tokens.first * units.size();
   return hidden_units(p, d, x, tokens, units, hidden, units.size(), sm_count) +
-         multiplied(tokens.size(), p.width, units.size(), hidden, units.size(),
-                    d.w2.of[d.rank] + units.first * p.width, p.width, to + tokens.first * p.width,
-                    p.width, sm_count);
+         part_product(tokens.size(), p.width, units.size(), hidden, units.size(),
+                      d.w2.of[d.rank] + units.first * p.width, p.width, to + tokens.first * p.width,
+                      p.width, sm_count);
 }
 
 // ---- what is said of all variants
@@ -199,16 +177,6 @@ std::vector<Phase> units_phases(const Problem& p, std::int64_t units, double sha
           products_phase(p, units, share / 2)};
 }
 
-Phase link_phase(const char* what, LinkUse by, double link_bytes) {
-  Phase phase;
-  phase.what = what;
-  phase.by = by;
-  phase.link_bytes = link_bytes;
-  phase.both_ways = true;
-  phase.memory_bytes = 2 * link_bytes;
-  return phase;
-}
-
 Phase sums_phase(double link_bytes) {
   Phase phase = link_phase("sums", LinkUse::loads, link_bytes);
   phase.signals = 1;
@@ -229,9 +197,7 @@ ExpectedChangesOf<Problem> faster(double factor) {
 }
 
 Variant variant(std::string id, std::string compare_to) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.work = [](const Problem& p) { return work_of(p, most_units(p), summed_bytes(p)); };
@@ -255,8 +221,8 @@ Variant one_gpu() {
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const hidden = static_cast<T*>(x.workspace);
     return hidden_units(p, d, x, {0, p.tokens}, {0, p.hidden}, hidden, p.hidden) +
-           multiplied(p.tokens, p.width, p.hidden, hidden, p.hidden, d.w2.of[d.rank], p.width,
-                      d.y.of[d.rank], p.width);
+           part_product(p.tokens, p.width, p.hidden, hidden, p.hidden, d.w2.of[d.rank], p.width,
+                        d.y.of[d.rank], p.width);
   };
   return v;
 }
@@ -276,15 +242,11 @@ Variant two_gathers() {
   v.work = [link_bytes](const Problem& p) { return work_of(p, most_units(p), link_bytes(p)); };
   v.phases = [](const Problem& p, const DeviceSpec&) {
     const std::int64_t units = most_units(p);
-    Phase wait;
-    wait.what = "wait";
-    wait.signals = 1;
-    wait.memory_loads = 1;
     return std::vector<Phase>{
         products_phase(p, units, 0.5),
         gelu_phase(p, units, 1),
         link_phase("copies", LinkUse::copy_engine, gathered_bytes(p, p.hidden)),
-        wait,
+        waiting_phase("wait", 1, 1),
         products_phase(p, units, 0.5),
         link_phase("copies", LinkUse::copy_engine, gathered_bytes(p, p.width))};
   };
@@ -293,14 +255,12 @@ Variant two_gathers() {
     const Range units = units_of(p, d.rank);
     const Range columns = even_part(p.width, p.gpus, d.rank);
     T* const hidden = d.gathered.of[d.rank];
-    Shape one_warp;
-    one_warp.block = {32, 1, 1};
     return hidden_units(p, d, x, {0, p.tokens}, units, hidden + units.first, p.hidden) +
            gathered(p, d.rank, d.gathered, p.hidden) +
-           launch(wait_kernel, one_warp, peers_of(p, d, x)) +
-           multiplied(p.tokens, columns.size(), p.hidden, hidden, p.hidden,
-                      d.w2.of[d.rank] + columns.first, p.width, d.y.of[d.rank] + columns.first,
-                      p.width) +
+           launch(wait_kernel, shape_of_blocks(1, 32), peers_of(p, d, x)) +
+           part_product(p.tokens, columns.size(), p.hidden, hidden, p.hidden,
+                        d.w2.of[d.rank] + columns.first, p.width, d.y.of[d.rank] + columns.first,
+                        p.width) +
            gathered(p, d.rank, d.y, p.width);
   };
   return v;
@@ -314,8 +274,7 @@ Variant two_gathers() {
 // the sums to all: one all-reduce in place of two gathers.
 
 Variant columns_then_rows() {
-  Variant v = variant("columns_then_rows", "two_gathers");
-  v.expected_changes = faster(1.05);
+  Variant v = variant("columns_then_rows", "two_gathers").expecting(faster(1.05));
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases = units_phases(p, most_units(p));
     phases.push_back(sums_phase(summed_bytes(p)));
@@ -409,10 +368,9 @@ Family declare() {
   f.physics =
       "Of a pair of products with a function of each element between them, the first split by "
       "columns and the second by rows, what one GPU makes is what it needs: the links carry "
-      "nothing "
-      "until the end, and then sums of the shorter rows. Split one by one, the results of both "
-      "have "
-      "to come to all GPUs, the longer rows of the first between the two, where everybody waits.";
+      "nothing until the end, and then sums of the shorter rows. Split one by one, the results of "
+      "both have to come to all GPUs, the longer rows of the first between the two, where "
+      "everybody waits.";
   f.extent("tokens", &Problem::tokens, 4096, 1 << 16, "rows of X and Y")
       .extent("width", &Problem::width, 4096, 1 << 15, "columns of X and Y")
       .extent("hidden", &Problem::hidden, 16384, 1 << 16, "columns of W1, rows of W2")

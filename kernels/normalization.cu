@@ -416,18 +416,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 // ---- the plain reference
 
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return with_exact_norm(p, d, nullptr,
-                         [&](const auto& rows) {
-                           return out[0] ? evaluate_rows(out[0], p.rows, rows) : Steps();
-                         }) +
-         reference_of_copy(p, d.x, out[1]);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_exact_norm(p, d, nullptr, [&](const auto& rows) {
-    if (out[0]) evaluate_rows_on_host(out[0], p.rows, rows);
+  return with_exact_norm(p, d, nullptr, [&](const auto& rows) {
+    return evaluate_rows(out[0], p.rows, rows) + reference_of_copy(p, d.x, out[1]);
   });
-  copy_on_host(p, d.x, out[1]);
 }
 
 // ---- declaration
@@ -448,7 +439,6 @@ Family declare() {
       {"normalization", "share_of_copy", "Norms beside a copy", {{"param.dtype", "type"}}}};
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = norm_tolerance;
   f.tolerance_derivation = kNormDerivation;
   f.variant(copy()).variant(two_pass()).variant(sums()).variant(welford()).variant(vectors());

@@ -467,32 +467,14 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Calls `use` with what gives rows of dx, the weights' sums and the products.
-template <class Use>
-auto with_exact(const Problem& p, const Data& d, Use use) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     const auto *dy = static_cast<const T*>(d.dy), *gamma = static_cast<const T*>(d.gamma);
     const ExactNormGradient<T> exact{m.x, dy, gamma, d.mean, d.rstd, p.rows, p.columns, p.norm};
-    return use(exact, NormWeightSum<T>{exact}, ExactProduct<T>{m.x, dy});
-  });
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return with_exact(p, d, [&](const auto& rows, const auto& sums, const auto& products) {
-    Steps steps;
-    if (out[0]) steps += evaluate_rows(out[0], p.rows, rows);
-    if (out[1]) steps += evaluate_reference(out[1], sum_columns(p), sums);
-    if (out[2]) steps += evaluate_reference(out[2], elements(p), products);
-    return steps;
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_exact(p, d, [&](const auto& rows, const auto& sums, const auto& products) {
-    if (out[0]) evaluate_rows_on_host(out[0], p.rows, rows);
-    evaluate_references_on_host({out[1]}, sum_columns(p), [&](int) { return sums; });
-    evaluate_references_on_host({out[2]}, elements(p), [&](int) { return products; });
+    return evaluate_rows(out[0], p.rows, exact) +
+           evaluate_reference(out[1], sum_columns(p), NormWeightSum<T>{exact}) +
+           evaluate_reference(out[2], elements(p), ExactProduct<T>{m.x, dy});
   });
 }
 
@@ -520,8 +502,8 @@ Family declare() {
       "leave a row of sums per block, which is little to add up.";
   declare_norm(f)
       .input("dy", &Data::dy, matrix_type, elements)
-      .input("mean", &Data::mean, [](const Problem& p) { return p.rows; })
-      .input("rstd", &Data::rstd, [](const Problem& p) { return p.rows; })
+      .input("mean", &Data::mean, &Problem::rows)
+      .input("rstd", &Data::rstd, &Problem::rows)
       .output("dx", &Data::dx, matrix_type, elements)
       .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
   declare_products(f, &Data::products);
@@ -532,7 +514,6 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // of the last kernel
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type. A row's sums pass each term through at most "

@@ -136,25 +136,14 @@ bool fills_gpu(const Problem& p) {
 
 Variant of_n(std::string id, std::string compare_to, std::string output,
              ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {std::move(output)};
-  v.expected_changes = std::move(expected);
-  v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = w.bytes_written = static_cast<double>(p.n * sizeof(float));
-    w.moved_read = w.moved_written = sector_bytes<float>(p.n);
-    return w;
-  };
+  v.work = [](const Problem& p) { return streaming_work<float>(p.n, p.n); };
   return v;
 }
 
 Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block, std::int64_t shared) {
-  Shape s;
-  s.block = {threads, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
+  Shape s = shape_of_tiles(n, elements_per_block, threads);
   s.dynamic_shared_bytes = shared;
   return s;
 }
@@ -267,11 +256,7 @@ __global__ void __launch_bounds__(kMostThreads)
 constexpr float kOne = 1.0f;  // which the compiler does not know
 
 Work multiply_adds(const Problem& p) {
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, 2.0 * static_cast<double>(p.n) * p.steps}};
-  return w;
+  return streaming_work<float>(p.n, p.n, {{Pipe::fp32, 2.0 * static_cast<double>(p.n) * p.steps}});
 }
 
 template <int kChains>
@@ -496,22 +481,6 @@ struct Added {
   }
 };
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, Added{d.in, 0});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, Added{d.in, p.steps});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    if (out[0]) out[0].value[i] = d.in[i];
-    if (out[1]) out[1].value[i] = static_cast<double>(d.in[i]) + p.steps;
-    for (const ReferenceView& view : out)
-      if (view) view.magnitude[i] = 0.0;
-  }
-}
-
 // ---- declaration
 
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec& device) {
@@ -526,13 +495,12 @@ Family declare() {
   Family f("occupancy", Topic::execution, "How many warps does a kernel need?");
   f.physics =
       "What is in flight is rate times latency (Little's law), and who asks for it is of no "
-      "matter: "
-      "warps times what each has in flight. So a rate grows with occupancy up to where latency is "
-      "covered, and is level from there on; a thread with twice the independent instructions gets "
-      "there with half the warps. Threads, blocks, registers or shared memory, whichever an SM "
-      "runs "
-      "out of first, set how many warps are resident. A kernel that is given fewer registers than "
-      "it needs keeps the rest in local memory, and pays each time it uses it.";
+      "matter: warps times what each has in flight. So a rate grows with occupancy up to where "
+      "latency is covered, and is level from there on; a thread with twice the independent "
+      "instructions gets there with half the warps. Threads, blocks, registers or shared memory, "
+      "whichever an SM runs out of first, set how many warps are resident. A kernel that is given "
+      "fewer registers than it needs keeps the rest in local memory, and pays each time it uses "
+      "it.";
   constexpr int kMostSteps = 1 << 16;
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 elements")
       .integer("block", &Problem::block, 256, kWarp, kMostThreads, "threads",
@@ -541,28 +509,27 @@ Family declare() {
                "shared memory that a block takes and does not use")
       .integer("steps", &Problem::steps, 1024, 1, kMostSteps, "",
                "multiply-adds for each element; of no matter to copies");
-  f.input("in", &Data::in, [](const Problem& p) { return p.n; })
-      .output("copy", &Data::copy, [](const Problem& p) { return p.n; })
-      .output("added", &Data::added, [](const Problem& p) { return p.n; });
+  f.input("in", &Data::in, &Problem::n)
+      .output("copy", &Data::copy, &Problem::n)
+      .output("added", &Data::added, &Problem::n);
   f.metric(kBytesInFlightMetric, "B", "of the loads that a thread makes before it waits")
       .metric("bytes_in_flight_per_sm", "B", "of the threads that are resident on an SM together")
       .metric("independent_fmas_per_scheduler", "",
               "chains of the threads that are resident on an SM, by warps and scheduler");
   f.figures = {{"occupancy", "rate_over_occupancy",
                 "Occupancy: by warps, and by what a thread has in flight"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.in, p.n, WholeStart{stream_seed(seed, 0)});
   };
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int o) {
+    return Added{d.in, o == 0 ? 0 : p.steps};
+  });
   f.tolerance_derivation =
       "Zero: a copy keeps every bit. A multiply-add with a factor and a summand of 1 adds 1 to a "
       "whole number; starts below 2^10 and up to 2^16 steps stay below 2^24, to which fp32 has all "
       "whole numbers.";
   static_assert(kWholeStarts + kMostSteps < kWholeEnd, "sums are exact");
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(copy_ilp1()).variant(copy_ilp2()).variant(copy_ilp4());
   f.variant(copy_half_warps()).variant(copy_quarter_warps());
   f.variant(fma_ilp1()).variant(fma_ilp2()).variant(fma_ilp4()).variant(fma_half_warps());

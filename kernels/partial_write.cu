@@ -60,23 +60,15 @@ __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d
 
 // Both kernels read the values alike: four loads per thread, contiguous over the lanes.
 Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
+  return shape_of_tiles(p.n * p.stride, std::int64_t{kTile} * p.stride, kBlock);
 }
 
 Work reading(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = sector_bytes<float>(p.n);
-  return w;
+  return streaming_work<float>(p.n, 0);
 }
 
 Variant write_strided() {
-  Variant v;
-  v.id = "write_strided";
+  Variant v("write_strided");
   // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
   v.work = [](const Problem& p) {
     Work w = reading(p);
@@ -134,12 +126,10 @@ bool leaves_gaps_in_dram(const Problem& p) {
 }
 
 Variant write_whole_sectors() {
-  Variant v;
-  v.id = "write_whole_sectors";
-  v.compare_to = "write_strided";
-  v.expected_changes = {{"dram_read_bytes", Direction::decreases, 1.9, leaves_gaps_in_dram},
-                        {"global_store_sectors_per_request", Direction::decreases, 1.9,
-                         [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
+  Variant v("write_whole_sectors", "write_strided",
+            {{"dram_read_bytes", Direction::decreases, 1.9, leaves_gaps_in_dram},
+             {"global_store_sectors_per_request", Direction::decreases, 1.9,
+              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}});
   v.work = [](const Problem& p) {
     Work w = reading(p);
     w.bytes_written = static_cast<double>(p.n * sizeof(float));
@@ -162,15 +152,6 @@ struct Reference {
   }
 };
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t j = 0; j < out_count(p); ++j) {
-    out[0].value[j] = 0.0;
-    out[0].magnitude[j] = 0.0;
-  }
-  for (std::int64_t i = 0; i < p.n; ++i)
-    out[0].value[i * p.stride] = d.in[i];
-}
-
 // ---- declaration
 
 Steps zeros(const Problem& p, const Data& d) {
@@ -182,29 +163,22 @@ Family declare() {
            "What does a store cost that fills only part of a sector?");
   f.physics =
       "DRAM is written in bursts of whole sectors. A sector that leaves L2 with bytes missing has "
-      "to be completed from DRAM first, a read for every write; one that is full has not. "
-      "Stores of 4 bytes, 8 words apart, therefore cost 16 times their bytes in traffic, twice "
-      "what "
-      "loads of the same pattern do, and writing the bytes between them as well can be the faster "
-      "way.";
+      "to be completed from DRAM first, a read for every write; one that is full has not. Stores "
+      "of 4 bytes, 8 words apart, therefore cost 16 times their bytes in traffic, twice what loads "
+      "of the same pattern do, and writing the bytes between them as well can be the faster way.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 32, "fp32 values written")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
                "distance of neighbouring values in the output");
-  f.input("in", &Data::in, [](const Problem& p) {
-     return p.n;
-   }).in_out("out", &Data::out, out_count);
+  f.input("in", &Data::in, &Problem::n).in_out("out", &Data::out, out_count);
   f.figures = {{"partial_write", "traffic", "Stores that fill part of a sector"}};
-  f.outputs = [](const Problem& p) { return Extent{out_count(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0)) + zeros(p, d);
   };
   f.reset = zeros;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], out_count(p), Reference{p, d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, out_count, [](const Problem& p, const Data& d, int) {
+    return Reference{p, d};
+  });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(write_strided()).variant(write_whole_sectors());
   return f;
 }

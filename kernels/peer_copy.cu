@@ -185,10 +185,7 @@ std::vector<Phase> phases(const Problem& p, LinkUse by) {
 template <class Launch>
 Variant variant(std::string id, std::string compare_to, LinkUse by,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.launch = launch;
   v.deterministic = true;
@@ -489,13 +486,6 @@ Variant through_host() {
 
 // ---- inputs
 
-struct Bits {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 // What a GPU finds that receives nothing.
 struct Untouched {
   __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
@@ -508,8 +498,8 @@ Steps reset(const Problem& p, const Data& d) {
 }
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return fill(const_cast<std::uint32_t*>(d.source.of[d.rank]), p.n,
-              Bits{stream_seed(seed, static_cast<std::uint64_t>(d.rank))}) +
+  return fill_bits(const_cast<std::uint32_t*>(d.source.of[d.rank]), p.n,
+                   stream_seed(seed, static_cast<std::uint64_t>(d.rank))) +
          reset(p, d);
 }
 
@@ -557,8 +547,7 @@ Family declare() {
                {"all_pairs", Pattern::all_pairs}},
               "who receives: GPU 0 from GPU 1; each from the next; each a part from each")
       .spans(&Problem::gpus, &Data::rank);
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("source", &Data::source, count).in_out("out", &Data::out, count);
+  f.input("source", &Data::source, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.state("staging", &Data::staging, [](const Problem& p) {
      return kSlots * std::min(chunk_words(p), p.n);
    }).lives_in(Residence::pinned);
@@ -580,15 +569,12 @@ Family declare() {
                     .where("pattern", "all_pairs"),
                 CeilingRows::latency("link_copy_latency", {"copy_engine"}, Mode::warm, "param.n")
                     .where("n", "1")};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
   f.repeats_without_reset = true;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int) { return received(p, d); });
+  set_references(f, &Problem::n,
+                 [](const Problem& p, const Data& d, int) { return received(p, d); });
   f.tolerance_derivation = "Zero: copies have equal bits.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());
   f.variant(bulk_loads()).variant(bulk_stores()).variant(copy_engine());
   f.variant(through_host());

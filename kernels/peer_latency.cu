@@ -76,9 +76,7 @@ Work work(const Problem& p, bool own) {
 }
 
 Variant variant(std::string id, std::string compare_to, std::string output) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.writes = {std::move(output)};
   v.deterministic = true;
   v.work = [own = v.compare_to.empty()](const Problem& p) { return work(p, own); };
@@ -106,9 +104,7 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
 
 Steps chase(const Problem& p, const Data& d, int of_rank) {
   if (d.rank != 0) return {};
-  Shape shape;
-  shape.block = {32, 1, 1};
-  return launch(chase_kernel, shape, Chase{d.chain.of[of_rank], d.last, p.steps});
+  return launch(chase_kernel, shape_of_blocks(1, 32), Chase{d.chain.of[of_rank], d.last, p.steps});
 }
 
 Variant own_loads() {
@@ -124,8 +120,7 @@ Variant own_loads() {
 // comes back. What one has to have in flight to fill the link is its rate times this.
 
 Variant loads() {
-  Variant v = variant("loads", "own_loads", "last");
-  v.expected_changes = time(Direction::increases, 2);
+  Variant v = variant("loads", "own_loads", "last").expecting(time(Direction::increases, 2));
   v.phases = waits(&Phase::link_loads);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) { return chase(p, d, 1); };
   return v;
@@ -155,14 +150,11 @@ __global__ void __launch_bounds__(32) additions_kernel(Additions additions) {
 }
 
 Variant atomics() {
-  Variant v = variant("atomics", "loads", "counter");
-  v.expected_changes = time(Direction::unchanged, 1.5);
+  Variant v = variant("atomics", "loads", "counter").expecting(time(Direction::unchanged, 1.5));
   v.phases = waits(&Phase::link_loads);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) -> Steps {
     if (d.rank != 0) return {};
-    Shape shape;
-    shape.block = {32, 1, 1};
-    return launch(additions_kernel, shape, Additions{d.counter.of[1], p.steps, 0});
+    return launch(additions_kernel, shape_of_blocks(1, 32), Additions{d.counter.of[1], p.steps, 0});
   };
   return v;
 }
@@ -205,9 +197,7 @@ Variant turns(std::string id, std::string compare_to, bool stores_data) {
   v.launch = [stores_data](const Problem& p, const Data& d, const LaunchContext& x) -> Steps {
     if (d.rank > 1) return {};
     const int other = 1 - d.rank;
-    Shape shape;
-    shape.block = {32, 1, 1};
-    return launch(turns_kernel, shape,
+    return launch(turns_kernel, shape_of_blocks(1, 32),
                   Turns{d.mailbox.of[d.rank],
                         d.mailbox.of[other],
                         stores_data ? d.counter.of[other] : nullptr,
@@ -218,8 +208,7 @@ Variant turns(std::string id, std::string compare_to, bool stores_data) {
 }
 
 Variant signals() {
-  Variant v = turns("signals", "loads", false);
-  v.expected_changes = time(Direction::decreases, 1.1);
+  Variant v = turns("signals", "loads", false).expecting(time(Direction::decreases, 1.1));
   v.phases = waits(&Phase::signals);
   return v;
 }
@@ -231,8 +220,7 @@ Variant signals() {
 // come to the other GPU, there and back, before the number leaves.
 
 Variant stored_signals() {
-  Variant v = turns("stored_signals", "signals", true);
-  v.expected_changes = time(Direction::increases, 1.5);
+  Variant v = turns("stored_signals", "signals", true).expecting(time(Direction::increases, 1.5));
   v.phases = [](const Problem& p, const DeviceSpec&) {
     Phase phase;
     phase.what = "chain";
@@ -329,7 +317,6 @@ Family declare() {
     return "needs steps that are no multiple of " + std::to_string(kLines) +
            ", the number of lines: a chase that never moved would end there, too";
   };
-  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
   set_references(
@@ -338,7 +325,6 @@ Family declare() {
         return Expected{static_cast<Output>(output), Order(), p.steps, d.rank};
       });
   f.tolerance_derivation = "Zero: places and numbers.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(own_loads()).variant(loads()).variant(atomics()).variant(signals());
   f.variant(stored_signals());
   return f;

@@ -141,15 +141,12 @@ Work work(const Problem& p) {
 }
 
 Variant fma_chains() {
-  Variant v;
-  v.id = "fma_chains";
+  Variant v("fma_chains");
   v.work = work;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.tile = {block_chains(p), 1, 1};
-    return launch(fma_chains_for(p), s, d.start, d.c, d.d, d.out, p.steps);
+    return launch(fma_chains_for(p),
+                  shape_of_tiles(p.blocks * block_chains(p), block_chains(p), kBlock), d.start, d.c,
+                  d.d, d.out, p.steps);
   };
   return v;
 }
@@ -286,19 +283,6 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   return steps;
 }
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const int chains = block_chains(p);
-  with_type(p, [&](auto x) {
-    const ChainResult<decltype(x)> result{d.start, d.c, d.d, p.steps};
-    for (int i = 0; i < chains; ++i)
-      out[0].value[i] = result(i);
-  });
-  for (std::int64_t i = 0; i < p.blocks * chains; ++i) {
-    out[0].value[i] = out[0].value[i % chains];
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 Tolerance tolerance(const Problem& p) {
   if (p.pipe != Pipe::fp32) return {0.0, 0.0};
   constexpr double kLargestC = 1.0 - 0x1p-12;
@@ -338,10 +322,8 @@ Family declare() {
     f.ceilings.push_back(
         CeilingRows::rate(pipe, {"fma_chains"}, Mode::warm, "operations").where("pipe", pipe));
   }
-  f.outputs = [](const Problem& p) { return Extent{p.blocks * block_chains(p), 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "int32 is exact modulo 2^32. fp64 and fp16 are compared bit by bit: IEEE 754 defines the "
       "fused multiply-add as one rounding of the exact result, which the fp64 reference makes by "
@@ -354,8 +336,7 @@ Family declare() {
       "by c² per step in the square, c up to 1 - 2^-12: 2^-25·√((1 - c^(2·steps))/(1 - c²)/3), of "
       "which twice is allowed up to 4096 steps. After more x has come so near to d/(1 - c) that it "
       "moves by less than its last digit, and roundings have one sign: 2^-25·(1 - c^steps)/(1 - "
-      "c), "
-      "to which each element is bound. For chance comes the bound per element times "
+      "c), to which each element is bound. For chance comes the bound per element times "
       "√(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.tolerance = tolerance;
   f.variant(fma_chains());

@@ -49,9 +49,7 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1) layer_kernel(O
   using P = Tiles<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
-  const auto tile = grouped_tile<kGroupRows>();
-  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
-                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
   const Matrix<const T> a{x.a, x.rows, x.width};
   const Matrix<const T> w{x.w, x.width, x.width};
   mma_pipeline<T, float, P, kUnitBytes>(
@@ -142,12 +140,9 @@ __global__ void __launch_bounds__(32) receive_kernel(RankPeers peers, int from, 
 template <int kUnitBytes>
 Steps layer_of(const Problem& p, const Operands& x) {
   using P = Tiles<kUnitBytes>;
-  Shape shape;
-  shape.block = {P::kThreads, 1, 1};
-  shape.grid = {ceil_div(x.rows, P::kBlockM), ceil_div(x.width, P::kBlockN), 1};
-  shape.tile = {ceil_div(p.tokens, shape.grid.x), ceil_div(p.width, shape.grid.y), 1};
-  shape.dynamic_shared_bytes = P::kSharedBytes;
-  return launch(layer_kernel<kUnitBytes>, shape, x);
+  const Extent blocks{ceil_div(x.rows, P::kBlockM), ceil_div(x.width, P::kBlockN)};
+  return launch(layer_kernel<kUnitBytes>,
+                shape_of_shares(blocks, {p.tokens, p.width}, P::kThreads, P::kSharedBytes), x);
 }
 
 Steps layer(const Problem& p, const Operands& x) {
@@ -157,10 +152,7 @@ Steps layer(const Problem& p, const Operands& x) {
 /// One warp that tells or waits.
 template <class... Parameters, class... Arguments>
 Steps by_one_warp(const Problem& p, void (*kernel)(Parameters...), const Arguments&... arguments) {
-  Shape shape;
-  shape.block = {32, 1, 1};
-  shape.tile = {p.tokens, p.width, 1};
-  return launch(kernel, shape, arguments...);
+  return launch(kernel, shape_of_shares({1}, {p.tokens, p.width}, 32), arguments...);
 }
 
 /// How the layers are shared.
@@ -185,7 +177,7 @@ class Schedule {
   Schedule(const Problem& p, const Data& d, const LaunchContext& x, const Way& way)
       : p_(p), d_(d), way_(way), workspace_(static_cast<T*>(x.workspace)) {
     p_.batches = batches_of(p, way);
-    peers_ = {d.signals, d.rank, p.gpus, x.report};
+    peers_ = peers_of(p, d, x);
   }
 
   /// All micro-batches go through a stage before the first goes through the GPU's next one. In
@@ -308,33 +300,20 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
   Problem p = given;
   p.batches = batches_of(p, way);
   const std::int64_t tokens = most_batch_tokens(p);
-  std::vector<Phase> all;
-  Phase begin;
-  begin.what = "begin";
-  begin.signals = 1;
-  begin.memory_loads = 1;
-  all.push_back(begin);
+  std::vector<Phase> all{waiting_phase("begin", 1, 1)};
   const auto stage = [&](int layers) {
     for (int i = 0; i < layers; ++i)
       all.push_back(layer_phase(p, tokens, device));
   };
   const auto receive = [&](bool is_awaited) {
-    Phase wait;
-    wait.what = "receive";
-    wait.memory_loads = 2;
-    wait.signals = is_awaited ? 1 : 0;
-    all.push_back(wait);
+    all.push_back(waiting_phase("receive", is_awaited ? 1 : 0, 2));
   };
   const int layers = p.layers / way.stages;
   for (int rank = 0; rank + 1 < p.gpus; ++rank) {
     stage(layers);
     if (!way.is_stored) {
-      Phase copy;
-      copy.what = "copy";
-      copy.by = LinkUse::copy_engine;
-      copy.link_bytes = bytes_of(p, tokens);
-      copy.memory_bytes = 2 * copy.link_bytes;
-      all.push_back(copy);
+      all.push_back(link_phase("copy", LinkUse::copy_engine, bytes_of(p, tokens)));
+      all.back().both_ways = false;
     }
     receive(true);
   }
@@ -351,9 +330,7 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
 }
 
 Variant variant(std::string id, std::string compare_to, Way way) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.deterministic = true;
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.unsupported = [way](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {

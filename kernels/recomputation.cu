@@ -128,12 +128,6 @@ using Variant = Family::Variant;
 constexpr int kSigmoids = 3;
 constexpr int kTemporaries = 4;  // at most
 
-// What `make` makes of a zero of the element type.
-template <class Make>
-auto of_type(DataType type, Make make) {
-  return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
-}
-
 std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
@@ -146,7 +140,7 @@ std::int64_t array_bytes(const Problem& p) {
 
 template <template <Math> class P, Math math>
 Steps launch_pass(const Problem& p, const std::vector<void*>& in, const std::vector<void*>& out) {
-  return of_type(p.dtype, [&](auto zero) {
+  return of_float_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     Arrays<T, P<math>::kIns, P<math>::kOuts> a;
     for (std::size_t i = 0; i < in.size(); ++i)
@@ -154,11 +148,7 @@ Steps launch_pass(const Problem& p, const std::vector<void*>& in, const std::vec
     for (std::size_t i = 0; i < out.size(); ++i)
       a.out[i] = static_cast<T*>(out[i]);
     a.n = p.n;
-    Shape shape;
-    shape.block = {kBlock, 1, 1};
-    shape.tile = {kBlock * kWidth<T>, 1, 1};
-    shape.grid = {ceil_div(p.n, kBlock * kWidth<T>), 1, 1};
-    return launch(pass_kernel<P<math>, T>, shape, a);
+    return launch(pass_kernel<P<math>, T>, shape_of_tiles({p.n}, {kBlock * kWidth<T>}, kBlock), a);
   });
 }
 
@@ -179,16 +169,10 @@ struct Amounts {
 };
 
 Work work(const Problem& p, const Amounts& a) {
-  const auto n = static_cast<double>(p.n);
-  const double sectors = sector_bytes<char>(p.n * element_bytes(p));
-  Work w;
-  w.bytes_read = a.in * n * static_cast<double>(element_bytes(p));
-  w.bytes_written = a.out * n * static_cast<double>(element_bytes(p));
-  w.moved_read = a.in * sectors;
-  w.moved_written = a.out * sectors;
   constexpr double kOperations = 3;  // an exponential, +, /; of a slope -, *, *
-  w.operations = {{Pipe::fp32, kOperations * a.sigmoids * n}};
-  return w;
+  const std::int64_t bytes = p.n * element_bytes(p);
+  return a.in * reads<char>(bytes) + a.out * writes<char>(bytes) +
+         computes(Pipe::fp32, kOperations * a.sigmoids * static_cast<double>(p.n));
 }
 
 // `t` are temporary arrays.
@@ -197,11 +181,8 @@ using Launch = Steps (*)(const Problem&, const Data&, void* const* t);
 Variant variant(std::string id, std::string compare_to, const Amounts& amounts,
                 std::vector<std::string> writes, ExpectedChangesOf<Problem> expected,
                 Launch launch) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = std::move(writes);
-  v.expected_changes = std::move(expected);
   v.work = [amounts](const Problem& p) { return work(p, amounts); };
   v.metrics = [amounts](const Problem&, const DeviceSpec&) {
     return MetricValues{{"passes", amounts.passes}};
@@ -421,21 +402,11 @@ Variant backward_recomputed() {
 
 constexpr float kRange = 3.0f;  // of x, for which the error of __expf is 5 ulp
 
-template <class T>
-struct Scaled {
-  std::uint64_t seed;
-  float scale;
-  float centre;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(centre + scale * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return of_type(p.dtype, [&](auto zero) {
+  return of_float_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto uniform = [&](void* to, std::uint64_t stream, float scale, float centre) {
-      return fill(static_cast<T*>(to), p.n, Scaled<T>{stream_seed(seed, stream), scale, centre});
+      return fill_uniform(static_cast<T*>(to), p.n, stream_seed(seed, stream), scale, centre);
     };
     return uniform(d.x, 0, kRange, 0.0f) + uniform(d.dy, 1, 1.0f, 0.0f) +
            uniform(d.given_1, 2, 0.25f, 0.5f) + uniform(d.given_2, 3, 0.25f, 0.5f) +
@@ -460,47 +431,27 @@ __host__ __device__ inline ReferenceElement exact_gradient(double dy, double s1,
 // Positions of the outputs, in the order in which declare() names them.
 enum Output { kS1, kS2, kY, kDx, kDxGiven };
 
-template <class T>
 struct Reference {
   int output;
-  const T* x;
-  const T* dy;
-  const T* given[kSigmoids];
+  DataType type;
+  const void* x;
+  const void* dy;
+  const void* given[kSigmoids];
+  __host__ __device__ double number(const void* array, std::int64_t i) const {
+    return element_of(array, type, i);
+  }
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     if (output == kDxGiven)
-      return exact_gradient(to_double(dy[i]), to_double(given[0][i]), to_double(given[1][i]),
-                            to_double(given[2][i]), true);
-    const double s1 = exact_sigmoid(to_double(x[i]));
+      return exact_gradient(number(dy, i), number(given[0], i), number(given[1], i),
+                            number(given[2], i), true);
+    const double s1 = exact_sigmoid(number(x, i));
     const double s2 = exact_sigmoid(s1);
     const double y = exact_sigmoid(s2);
-    if (output == kDx) return exact_gradient(to_double(dy[i]), s1, s2, y, false);
+    if (output == kDx) return exact_gradient(number(dy, i), s1, s2, y, false);
     const double value = output == kS1 ? s1 : output == kS2 ? s2 : y;
     return {value, value};
   }
 };
-
-// Calls `use` with what gives the reference of each output.
-template <class Use>
-auto with_references(const Problem& p, const Data& d, Use use) {
-  return of_type(p.dtype, [&](auto zero) {
-    using T = const decltype(zero);
-    return use([&](int output) {
-      return Reference<decltype(zero)>{
-          output,
-          static_cast<T*>(d.x),
-          static_cast<T*>(d.dy),
-          {static_cast<T*>(d.given_1), static_cast<T*>(d.given_2), static_cast<T*>(d.given_3)}};
-    });
-  });
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return with_references(p, d, [&](auto of) { return evaluate_references(out, p.n, of); });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_references(p, d, [&](auto of) { evaluate_references_on_host(out, p.n, of); });
-}
 
 // The derivation that tolerance_derivation states in words.
 double function_error(const Problem& p) {
@@ -539,8 +490,6 @@ Family declare() {
       "DRAM: up to as many instructions as fit into the time of the bytes, computing again is "
       "free, and what is not kept is saved. Half the bytes (bf16), or functions of many "
       "instructions in place of the special function unit's, leave less room.";
-  const auto n = [](const Problem& p) { return p.n; };
-  const auto type = [](const Problem& p) { return p.dtype; };
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "elements of x")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of all arrays; arithmetic is in fp32")
@@ -548,26 +497,26 @@ Family declare() {
                     {{"intrinsics", Math::intrinsics}, {"functions", Math::functions}},
                     "of a sigmoid: __expf and __fdividef; or expf and a division rounded to "
                     "nearest");
-  f.input("x", &Data::x, type, n)
-      .input("dy", &Data::dy, type, n)
-      .input("given_1", &Data::given_1, type, n)
-      .input("given_2", &Data::given_2, type, n)
-      .input("given_3", &Data::given_3, type, n);
-  f.output("s1", &Data::s1, type, n, value_tolerance)
-      .output("s2", &Data::s2, type, n, value_tolerance)
-      .output("y", &Data::y, type, n, value_tolerance)
-      .output("dx", &Data::dx, type, n, gradient_tolerance)
-      .output("dx_given", &Data::dx_given, type, n, given_tolerance);
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
+      .input("dy", &Data::dy, &Problem::dtype, &Problem::n)
+      .input("given_1", &Data::given_1, &Problem::dtype, &Problem::n)
+      .input("given_2", &Data::given_2, &Problem::dtype, &Problem::n)
+      .input("given_3", &Data::given_3, &Problem::dtype, &Problem::n);
+  f.output("s1", &Data::s1, &Problem::dtype, &Problem::n, value_tolerance)
+      .output("s2", &Data::s2, &Problem::dtype, &Problem::n, value_tolerance)
+      .output("y", &Data::y, &Problem::dtype, &Problem::n, value_tolerance)
+      .output("dx", &Data::dx, &Problem::dtype, &Problem::n, gradient_tolerance)
+      .output("dx_given", &Data::dx_given, &Problem::dtype, &Problem::n, given_tolerance);
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
       .metric("kept_bytes", "B", "arrays that live from the forward to the backward pass")
       .metric("peak_bytes", "B",
               "the most that lives at a time: what is kept, and the two gradients that a step of "
               "the backward pass reads and writes");
   f.figures = {{"recomputation", "traffic", "Recomputation: useful bytes per second"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
+    return Reference{output, p.dtype, d.x, d.dy, {d.given_1, d.given_2, d.given_3}};
+  });
   f.tolerance = value_tolerance;
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type, x in [-3, 3]; a sigmoid is off by e: 15u by "

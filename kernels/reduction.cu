@@ -366,8 +366,7 @@ Family declare() {
       "A sum reads each number once: a quarter of an addition per byte, far below what the SMs can "
       "add, so that bytes over bandwidth are the least time. A tree in shared memory for each 256 "
       "or 512 numbers costs instructions, barriers and wavefronts, and in each step fewer lanes "
-      "are "
-      "at work. How well its lanes lie in warps and banks is what it takes to make such a tree "
+      "are at work. How well its lanes lie in warps and banks is what it takes to make such a tree "
       "cheap; threads that add up many numbers in a register before they need a tree make it "
       "unimportant. What is left is to have enough bytes in flight for memory's bandwidth.";
   declare_sums(f);

@@ -145,30 +145,12 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Calls `use` with what gives the sum and what gives the rows of its norm.
-template <class Use>
-auto with_exact(const Problem& p, const Data& d, Use use) {
-  return with_exact_norm(p, d, d.residual, [&](const auto& norm) { return use(norm.rows, norm); });
-}
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return with_exact(p, d,
-                    [&](const auto& sum, const auto& norm) {
-                      Steps steps;
-                      if (out[0]) steps += evaluate_reference(out[0], elements(p), sum);
-                      if (out[1]) steps += evaluate_rows(out[1], p.rows, norm);
-                      return steps;
-                    }) +
-         reference_of_copy(p, d.x, out[2]) + reference_of_copy(p, d.residual, out[3]);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_exact(p, d, [&](const auto& sum, const auto& norm) {
-    evaluate_references_on_host({out[0]}, elements(p), [&](int) { return sum; });
-    if (out[1]) evaluate_rows_on_host(out[1], p.rows, norm);
+  return with_exact_norm(p, d, d.residual, [&](const auto& norm) {
+    return evaluate_reference(out[0], elements(p), norm.rows) +
+           evaluate_rows(out[1], p.rows, norm) + reference_of_copy(p, d.x, out[2]) +
+           reference_of_copy(p, d.residual, out[3]);
   });
-  copy_on_host(p, d.x, out[2]);
-  copy_on_host(p, d.residual, out[3]);
 }
 
 // ---- declaration
@@ -194,7 +176,6 @@ Family declare() {
                 {{"param.norm", "norm"}}}};
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = norm_tolerance;
   f.tolerance_derivation = std::string(kNormDerivation) +
                            " The sum is rounded to fp32 and then as it is stored, which has one "

@@ -93,19 +93,14 @@ std::int64_t bytes_of(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(bytes_of(p));
-  w.moved_read = w.moved_written = sector_bytes<char>(bytes_of(p));
-  w.operations = {{p.dtype == DataType::fp32 ? Pipe::fp32 : Pipe::int32, static_cast<double>(p.n)}};
-  return w;
+  return streaming_work<char>(
+      bytes_of(p), bytes_of(p),
+      {{p.dtype == DataType::fp32 ? Pipe::fp32 : Pipe::int32, static_cast<double>(p.n)}});
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"sums"};
-  v.expected_changes = std::move(expected);
   v.deterministic = true;
   v.work = work;
   return v;
@@ -525,15 +520,6 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   });
 }
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  of_type(p, [&](auto zero) {
-    const Term<decltype(zero)> term{static_cast<const decltype(zero)*>(d.x)};
-    evaluate_references_on_host(out, p.n, [&](int) { return term; });
-    for (std::int64_t i = 1; out[0] && i < p.n; ++i)
-      out[0].value[i] += out[0].value[i - 1];
-  });
-}
-
 // The derivation that tolerance_derivation states in words.
 Tolerance tolerance(const Problem& p) {
   if (p.dtype == DataType::int32) return {};
@@ -561,18 +547,15 @@ Family declare() {
   f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "elements")
       .choice("dtype", &Problem::dtype, {{"int32", DataType::int32}, {"fp32", DataType::fp32}},
               "of elements and sums: whole numbers in [-64, 64], or numbers in [-1, 1)");
-  const auto type = [](const Problem& p) { return p.dtype; };
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("x", &Data::x, type, count)
-      .output("sums", &Data::sums, type, count)
-      .output("copied", &Data::copied, type, count, [](const Problem&) { return Tolerance{}; });
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
+      .output("sums", &Data::sums, &Problem::dtype, &Problem::n)
+      .output("copied", &Data::copied, &Problem::dtype, &Problem::n,
+              [](const Problem&) { return Tolerance{}; });
   f.metric("tile", "", "elements of a block that others wait for");
   f.metric("window", "", "tiles at which a block looks at once");
   f.figures = {{"scan", "share_of_copy", "Prefix sums beside a copy", {{"param.dtype", "type"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "int32: zero. Sums of numbers in [-64, 64] stay below 2^31: they are a random walk. fp32: "

@@ -85,26 +85,17 @@ __global__ void __launch_bounds__(kBlock, 4)
 }
 
 Variant read_16b() {
-  Variant v;
-  v.id = "read_16b";
+  Variant v("read_16b");
   v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(elements(p) * sizeof(float));
-    w.bytes_written = static_cast<double>(threads(p) * sizeof(std::uint32_t));
-    w.moved_read = sector_bytes<float>(elements(p));
-    w.moved_written = sector_bytes<std::uint32_t>(threads(p));
-    return w;
+    return streaming_work<float, std::uint32_t>(elements(p), threads(p));
   };
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     const double pass_bytes = static_cast<double>(elements(p) * sizeof(float));
     return MetricValues{{"shared_bytes", p.passes * pass_bytes}};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.tile = {kBlock, 1, 1};
-    return launch(read_16b_kernel, s, d.in, d.sums, p.passes);
+    return launch(read_16b_kernel, shape_of_tiles(p.blocks * kBlock, kBlock, kBlock), d.in, d.sums,
+                  p.passes);
   };
   return v;
 }
@@ -128,16 +119,6 @@ struct ReferenceSum {
   }
 };
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t thread = 0; thread < threads(p); ++thread) {
-    std::uint32_t sum = 0;
-    for (int e = 0; e < kVectors * kVector; ++e)
-      sum += bits_sum(d.in[element_of(thread, e)]);
-    out[0].value[thread] = sum * static_cast<std::uint32_t>(p.passes);
-    out[0].magnitude[thread] = 0.0;
-  }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -145,10 +126,9 @@ Family declare() {
            "How many bytes per second do SMs read from shared memory at most?");
   f.physics =
       "Shared memory is 32 banks that give 4 bytes each per clock: 128 bytes times SMs times "
-      "clock, "
-      "several times what L2 delivers. A request is served in as many clocks as the fullest bank "
-      "has words to give, so that only loads whose lanes meet all banks equally often come near "
-      "it; wide ones do with the fewest instructions.";
+      "clock, several times what L2 delivers. A request is served in as many clocks as the fullest "
+      "bank has words to give, so that only loads whose lanes meet all banks equally often come "
+      "near it; wide ones do with the fewest instructions.";
   f.extent("blocks", &Problem::blocks, 7920, 1 << 17,
            "blocks of 256 threads that read 32 KiB each; the default gives each of up to 170 SMs "
            "46 and more")
@@ -157,17 +137,14 @@ Family declare() {
   f.input("in", &Data::in, elements).output("sums", &Data::sums, threads);
   f.metric("shared_bytes", "B", "bytes read from shared memory over all passes");
   f.ceilings = {CeilingRows::rate("shared", {"read_16b"}, Mode::warm, "metric.shared_bytes")};
-  f.outputs = [](const Problem& p) { return Extent{threads(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], threads(p), ReferenceSum{p, d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, threads, [](const Problem& p, const Data& d, int) {
+    return ReferenceSum{p, d};
+  });
   f.tolerance_derivation =
       "Zero: checksums are integers added modulo 2^32, which is exact in any order.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(read_16b());
   return f;
 }

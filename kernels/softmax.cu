@@ -529,17 +529,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
-    return (out[0] ? evaluate_rows(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns}) : Steps()) +
+    return evaluate_rows(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns}) +
            reference_of_copy(p, d.x, out[1]);
   });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_row_matrix(p, d.x, nullptr, [&](auto m) {
-    using T = typename decltype(m)::Element;
-    if (out[0]) evaluate_rows_on_host(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns});
-  });
-  copy_on_host(p, d.x, out[1]);
 }
 
 // The derivation that tolerance_derivation states in words.
@@ -572,7 +564,6 @@ Family declare() {
   f.figures = {{"softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}}}};
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.reference_operations = [](const Problem& p) {
     return kExactExpOperations * 2 * static_cast<double>(elements(p));
   };

@@ -82,10 +82,7 @@ Variant product() {
 Variant two_pass() {
   return variant("two_pass", "product",
                  {{"global_load_sectors", Direction::increases, 1.9, is_large}},
-                 [](auto m, auto* dy) {
-                   using T = typename decltype(m)::Element;
-                   return block_per_row(two_pass_kernel<T>, kBlock, m, dy);
-                 });
+                 [](auto m, auto* dy) { return block_per_row(two_pass_kernel, kBlock, m, dy); });
 }
 
 // ---- vectors: two passes with 16-byte accesses
@@ -118,10 +115,7 @@ Variant vectors() {
   return variant("vectors", "two_pass",
                  {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
                   {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
-                 [](auto m, auto* dy) {
-                   using T = typename decltype(m)::Element;
-                   return block_per_row(vectors_kernel<T>, kBlock, m, dy);
-                 });
+                 [](auto m, auto* dy) { return block_per_row(vectors_kernel, kBlock, m, dy); });
 }
 
 // ---- registers: both rows are read once
@@ -343,19 +337,8 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   return with_row_matrix(p, d.y, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     const T* dy = static_cast<const T*>(d.dy);
-    return (out[0] ? evaluate_rows(out[0], p.rows, Gradient<T>{m.x, dy, p.columns}) : Steps()) +
-           (out[1] ? evaluate_reference(out[1], elements(p), ExactProduct<T>{m.x, dy}) : Steps());
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_row_matrix(p, d.y, nullptr, [&](auto m) {
-    using T = typename decltype(m)::Element;
-    const T* dy = static_cast<const T*>(d.dy);
-    if (out[0]) evaluate_rows_on_host(out[0], p.rows, Gradient<T>{m.x, dy, p.columns});
-    evaluate_references_on_host({out[1]}, elements(p), [&](int) {
-      return ExactProduct<T>{m.x, dy};
-    });
+    return evaluate_rows(out[0], p.rows, Gradient<T>{m.x, dy, p.columns}) +
+           evaluate_reference(out[1], elements(p), ExactProduct<T>{m.x, dy});
   });
 }
 
@@ -391,14 +374,12 @@ Family declare() {
                 {{"param.dtype", "type"}}}};
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type. A row's sum passes each product through at most "
       "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
       "ed., section 4.2), and the product's own rounding; the difference to it and the product "
-      "with "
-      "y are rounded, and the result to U: all relative to |y|·(|dy| + Σ|y·dy|). A product by "
+      "with y are rounded, and the result to U: all relative to |y|·(|dy| + Σ|y·dy|). A product by "
       "itself is rounded twice. Below 2^-125 results may be subnormal. The RMS error is 0.42·U of "
       "the result (Knuth) and a few roundings of u; a sum of terms of either sign is small beside "
       "dy, and its error smaller. Twice that is allowed.";

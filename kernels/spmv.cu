@@ -43,14 +43,9 @@ Work work_of(const Problem& p, std::int64_t places) {
   const Sizes s = sizes(p);
   const std::int64_t read =
       bytes_of<float>(s.nonzeros + s.columns) + bytes_of<std::int32_t>(s.nonzeros + places);
-  Work w;
-  w.bytes_read = static_cast<double>(read);
-  w.bytes_written = static_cast<double>(bytes_of<float>(s.rows));
-  w.moved_read = sector_bytes<char>(read);
-  w.moved_written = sector_bytes<float>(s.rows);
   constexpr double kOperations = 2;
-  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(s.nonzeros)}};
-  return w;
+  return streaming_work<char, float>(read, s.rows,
+                                     {{Pipe::fp32, kOperations * static_cast<double>(s.nonzeros)}});
 }
 Work csr_work(const Problem& p) {
   return work_of(p, sizes(p).rows + 1);
@@ -74,10 +69,7 @@ Csr csr(const Problem& p, const Data& d) {
 }
 
 Shape blocks(std::int64_t count) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid = {count, 1, 1};
-  return s;
+  return shape_of_blocks(count, kBlock);
 }
 // A block takes `tile` rows.
 Shape blocks_of_rows(const Problem& p, std::int64_t tile) {
@@ -98,10 +90,7 @@ Steps cleared(const Problem& p, const Data& d) {
 
 Variant variant(std::string id, std::string compare_to, Work (*work)(const Problem&),
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   return v;
 }
@@ -494,11 +483,10 @@ Family declare() {
       "once: a quarter of an operation per byte, so that bytes over bandwidth are the least time. "
       "What keeps kernels from it is how rows are dealt out. Lanes that have a row each read from "
       "as many places as there are lanes and wait for the longest row of their warp; lanes that "
-      "share a row are idle where it is shorter than a warp. Shares of nonzeros are equal and "
-      "lie side by side, but rows begin and end within them, and what belongs together has to be "
+      "share a row are idle where it is shorter than a warp. Shares of nonzeros are equal and lie "
+      "side by side, but rows begin and end within them, and what belongs together has to be "
       "found, by atomics, scans or searches. x is read where columns say: side by side in a band, "
-      "a "
-      "sector for each nonzero where columns are random, most often from L2.";
+      "a sector for each nonzero where columns are random, most often from L2.";
   f.extent("rows", &Problem::rows, 1 << 18, kMostRows, "rows and columns of a generated matrix")
       .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
                "nonzeros per row of a generated matrix, by a power law about so many in the mean")
@@ -526,7 +514,6 @@ Family declare() {
                 "Sparse matrix times vector beside cuSPARSE",
                 {{"param.matrix", "matrix"}}}};
   f.unsupported = unsupported;
-  f.outputs = [](const Problem& p) { return Extent{sizes(p).rows, 1, 1}; };
   f.inputs = inputs;
   set_references(
       f, [](const Problem& p) { return sizes(p).rows; },

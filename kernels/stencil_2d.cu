@@ -105,10 +105,8 @@ struct PointsPerThread {
 };
 
 Shape shape(const Problem& p, PointsPerThread each) {
-  Shape s;
-  s.block = {kLanes, kWarps, 1};
-  s.tile = {kLanes * each.x, kWarps * each.y, 1};
-  s.grid = {ceil_div(p.nx, s.tile.x), ceil_div(p.ny, s.tile.y), 1};
+  Shape s = shape_of_tiles({p.nx, p.ny}, {kLanes * each.x, kWarps * each.y}, kLanes);
+  s.block.y = kWarps;
   return s;
 }
 
@@ -116,11 +114,8 @@ Shape shape(const Problem& p, PointsPerThread each) {
 template <class KernelFor, class EachOf>
 Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, EachOf each_of,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"out"};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.metrics = [each_of](const Problem& p, const DeviceSpec&) {
     const PointsPerThread each = each_of(p);
@@ -459,11 +454,10 @@ Family declare() {
   Family f("stencil_2d", Topic::execution, "Who serves the neighbours of a point in a plane?");
   f.physics =
       "A stencil reads each point once and writes it once, as a copy does, whose time is its "
-      "limit. "
-      "Its neighbours are read again and again by neighbouring threads. L1 can serve them, shared "
-      "memory can, and where one thread has several points in a column its registers do. What "
-      "memory cannot be saved, requests and instructions can: once they are few, and enough bytes "
-      "are in flight, the stencil takes the time of a copy.";
+      "limit. Its neighbours are read again and again by neighbouring threads. L1 can serve them, "
+      "shared memory can, and where one thread has several points in a column its registers do. "
+      "What memory cannot be saved, requests and instructions can: once they are few, and enough "
+      "bytes are in flight, the stencil takes the time of a copy.";
   constexpr std::int64_t kMostRows = 65535 * kWarps;  // blocks along the y axis of a grid
   f.extent("nx", &Problem::nx, 16384, 1 << 24, "points of a row, which lie side by side")
       .extent("ny", &Problem::ny, 16384, kMostRows, "rows")
@@ -473,8 +467,7 @@ Family declare() {
   f.outputs = extent;
   f.tolerance_derivation =
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 2^16 at "
-      "most, "
-      "and fp32 has all whole numbers up to 2^24: every partial sum is exact, in any order.";
+      "most, and fp32 has all whole numbers up to 2^24: every partial sum is exact, in any order.";
   static_assert(most_magnitude() < 1 << 24, "sums are exact");
   f.variant(copy()).variant(naive()).variant(smem_tile());
   f.variant(column()).variant(column_unrolled()).variant(vectors()).variant(inner_unchecked());

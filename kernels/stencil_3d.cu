@@ -92,10 +92,8 @@ std::int64_t points(const Problem& p) {
 
 /// Blocks of `block` threads that have a box of `tile` points each.
 Shape shape(const Problem& p, Extent block, Extent tile) {
-  Shape s;
+  Shape s = shape_of_tiles({p.nx, p.ny, p.nz}, tile, block.x);
   s.block = block;
-  s.tile = tile;
-  s.grid = {ceil_div(p.nx, tile.x), ceil_div(p.ny, tile.y), ceil_div(p.nz, tile.z)};
   return s;
 }
 
@@ -104,11 +102,8 @@ template <class KernelFor, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, ShapeOf shape_of,
                 ExpectedChangesOf<Problem> expected) {
   constexpr double kOperations = 8;  // a product and six additions, of which one is fused
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"out"};
-  v.expected_changes = std::move(expected);
   v.work = [](const Problem& p) { return stencil_work(points(p), kOperations); };
   v.metrics = [shape_of](const Problem& p, const DeviceSpec&) {
     const Shape s = shape_of(p);
@@ -435,11 +430,10 @@ Family declare() {
   Family f("stencil_3d", Topic::execution, "Who serves the neighbours of a point in a volume?");
   f.physics =
       "A stencil reads each point once and writes it once, as a copy does, whose time is its "
-      "limit. "
-      "Of a point's six neighbours in a volume two are a plane away. Threads of one plane ask L2 "
-      "for "
-      "them; a block of several planes has them in L1, and a thread that walks from plane to plane "
-      "in its registers. That is less parallel: a walk needs enough loads in flight at each step.";
+      "limit. Of a point's six neighbours in a volume two are a plane away. Threads of one plane "
+      "ask L2 for them; a block of several planes has them in L1, and a thread that walks from "
+      "plane to plane in its registers. That is less parallel: a walk needs enough loads in flight "
+      "at each step.";
   constexpr std::int64_t kMostRows = 65535 * 4;  // blocks along y and z of a grid
   f.extent("nx", &Problem::nx, 512, 1 << 24, "points of a row, which lie side by side")
       .extent("ny", &Problem::ny, 512, kMostRows, "rows of a plane")

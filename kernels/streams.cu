@@ -81,20 +81,15 @@ Step in_stream(Steps steps, std::int64_t stream) {
 
 Variant variant(std::string id, std::string compare_to, std::string writes,
                 ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {std::move(writes)};
-  v.expected_changes = std::move(expected);
   v.timing = Timing::host_clock;
   v.deterministic = true;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return 2 * p.n * std::int64_t{sizeof(float)};
   };
   v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = w.bytes_written = static_cast<double>(p.n * std::int64_t{sizeof(float)});
-    w.moved_read = w.moved_written = sector_bytes<float>(p.n);
+    Work w = streaming_work<float>(p.n, p.n);
     w.to_device = w.to_host = w.bytes_read;
     w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * static_cast<double>(p.n)}};
     return w;
@@ -220,16 +215,9 @@ Variant pageable() {
 
 // ---- inputs
 
-struct Uniform {
-  std::uint64_t seed;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    return random_signed(seed, static_cast<std::uint64_t>(i));
-  }
-};
-
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return fill(const_cast<float*>(d.x), p.n, Uniform{seed}) +
-         fill(const_cast<float*>(d.x_pageable), p.n, Uniform{seed});
+  return fill_uniform(const_cast<float*>(d.x), p.n, seed) +
+         fill_uniform(const_cast<float*>(d.x_pageable), p.n, seed);
 }
 
 // ---- the plain reference
@@ -248,24 +236,22 @@ Family declare() {
   Family f("streams", Topic::execution, "What can run at once, and what keeps it from doing so?");
   f.physics =
       "Copies to the device, kernels and copies to the host use different units, which work side "
-      "by "
-      "side when nothing orders them. A stream orders its steps. Chunks in several streams fill "
-      "all "
-      "three units; the time goes from the sum of the three toward the longest, and smaller chunks "
-      "shorten the start and the end, until the latency of a copy and the host's calls cost more.";
+      "by side when nothing orders them. A stream orders its steps. Chunks in several streams fill "
+      "all three units; the time goes from the sum of the three toward the longest, and smaller "
+      "chunks shorten the start and the end, until the latency of a copy and the host's calls cost "
+      "more.";
   f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "floats")
       .integer("chunks", &Problem::chunks, 16, 1, 1024, "", "that the array is cut into, at most")
       .integer("streams", &Problem::streams, 4, 1, 8, "", "that chunks take by turns")
       .integer("cost", &Problem::cost, 2048, 1, fma_way::kMaxCost, "",
                "dependent fused multiply-adds per element");
-  const auto count = [](const Problem& p) { return p.n; };
-  f.input("x", &Data::x, count)
+  f.input("x", &Data::x, &Problem::n)
       .lives_in(Residence::pinned)
-      .input("x_pageable", &Data::x_pageable, count)
+      .input("x_pageable", &Data::x_pageable, &Problem::n)
       .lives_in(Residence::pageable)
-      .output("y", &Data::y, count)
+      .output("y", &Data::y, &Problem::n)
       .lives_in(Residence::pinned)
-      .output("y_pageable", &Data::y_pageable, count)
+      .output("y_pageable", &Data::y_pageable, &Problem::n)
       .lives_in(Residence::pageable);
   f.figures = {{"timeline_streams", "timelines", "Copy in, compute, copy out: what runs when"},
                {"streams", "swept_times", "Copy in, compute, copy out: over streams and chunks"}};
@@ -274,13 +260,10 @@ Family declare() {
                     .where("streams", "1")
                     .times([](const DeviceSpec&) { return 3.0; })
                     .without("one_stream", 1)};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int) {
-        return Reference{d.x, p.cost};
-      });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return Reference{d.x, p.cost};
+  });
   f.reference_operations = [](const Problem& p) {
     return fma_way::operations(p.cost) * static_cast<double>(p.n);
   };

@@ -77,20 +77,13 @@ __global__ void __launch_bounds__(kBlock) sum_kernel(Problem p, Layout in, float
 }
 
 Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kTile, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
+  return shape_of_tiles(p.n, kTile, kBlock);
 }
 
 Work work(const Problem& p, double moved_read) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * p.fields * sizeof(float));
-  w.bytes_written = static_cast<double>(p.n * sizeof(float));
+  Work w = streaming_work<float>(p.n * p.fields, p.n,
+                                 {{Pipe::fp32, static_cast<double>(p.n * (p.fields - 1))}});
   w.moved_read = moved_read;
-  w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, static_cast<double>(p.n * (p.fields - 1))}};
   return w;
 }
 
@@ -122,8 +115,7 @@ struct Aos {
 };
 
 Variant aos() {
-  Variant v;
-  v.id = "aos";
+  Variant v("aos");
   v.work = aos_work;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<Aos>, shape(p), p, Aos{d.aos}, d.out);
@@ -166,12 +158,10 @@ bool beyond_caches(const Problem& p) {
 }
 
 Variant aos_16b() {
-  Variant v;
-  v.id = "aos_16b";
-  v.compare_to = "aos";
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 1.4,
-                         [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  Variant v("aos_16b", "aos",
+            {{"global_load_requests", Direction::decreases, 1.4,
+              [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
+             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
   v.work = aos_work;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<AosVector>, shape(p), p, AosVector{d.aos}, d.out);
@@ -202,13 +192,11 @@ struct Soa {
 };
 
 Variant soa() {
-  Variant v;
-  v.id = "soa";
-  v.compare_to = "aos";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::decreases, 4,
-                         [](const Problem& p) { return p.n >= kTile; }},
-                        {"dram_read_bytes", Direction::decreases, 1.1,
-                         [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}};
+  Variant v("soa", "aos",
+            {{"global_load_sectors_per_request", Direction::decreases, 4,
+              [](const Problem& p) { return p.n >= kTile; }},
+             {"dram_read_bytes", Direction::decreases, 1.1,
+              [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}});
   // The arrays of the used fields follow one another.
   v.work = [](const Problem& p) { return work(p, sector_bytes<float>(p.n * p.fields)); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -233,18 +221,6 @@ struct Reference {
   }
 };
 
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = 0.0;
-    out[0].magnitude[i] = 0.0;
-    for (int f = 0; f < p.fields; ++f) {
-      const double x = d.aos[i * kFields + f];
-      out[0].value[i] += x;
-      out[0].magnitude[i] += std::abs(x);
-    }
-  }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -260,19 +236,17 @@ Family declare() {
   const auto inputs = [](const Problem& p) { return p.n * kFields; };
   f.input("aos", &Data::aos, inputs)
       .input("soa", &Data::soa, inputs)
-      .output("out", &Data::out, [](const Problem& p) { return p.n; });
+      .output("out", &Data::out, &Problem::n);
   f.figures = {{"struct_layout", "traffic", "Array of structures or structure of arrays"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;
     steps += fill(d.aos, p.n * kFields, AosValue{stream_seed(seed, 0)});
     steps += fill(d.soa, p.n * kFields, SoaValue{stream_seed(seed, 0), p.n});
     return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.n, Reference{p, d});
-  };
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return Reference{p, d};
+  });
   f.tolerance_derivation =
       "A sum of k terms, one after another in fp32, errs by at most (k - 1)·u/(1 - (k - 1)·u)·Σ|x| "
       "(u = 2^-24; Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); k·u "

@@ -108,8 +108,7 @@ double passes(const Problem& p, unsigned run) {
 }
 
 Variant switched(std::string id, unsigned run, float* Data::*y, const char* output) {
-  Variant v;
-  v.id = std::move(id);
+  Variant v(std::move(id));
   v.writes = {output};
   v.work = work;
   v.metrics = [run](const Problem& p, const DeviceSpec&) {
@@ -117,10 +116,7 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
     return MetricValues{{"expected_passes", ways}, {"expected_active_lanes_pct", 100.0 / ways}};
   };
   v.launch = [run, y](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kBlock, 1, 1};
-    s.grid = {ceil_div(p.n, kBlock), 1, 1};
+    const Shape s = shape_of_tiles(p.n, kBlock, kBlock);
     return launch(switch_kernel, s, p.n, run, p.ways, p.cost, d.x, d.*y);
   };
   return v;
@@ -152,11 +148,10 @@ bool splits_warps(const Problem& p) {
 // smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.
 
 Variant switch_in_warp() {
-  Variant v = switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp");
-  v.compare_to = "switch_by_warp";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.3, splits_warps},
-                        {"warp_instructions", Direction::increases, 1.3, splits_warps}};
-  return v;
+  return switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp")
+      .against("switch_by_warp",
+               {{"active_lanes_per_instruction", Direction::decreases, 1.3, splits_warps},
+                {"warp_instructions", Direction::increases, 1.3, splits_warps}});
 }
 
 // ---- the plain reference
@@ -171,27 +166,6 @@ struct Reference {
   }
 };
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
-  return steps;
-}
-
-void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    const ReferenceElement element = reference(i);
-    out.value[i] = element.value;
-    out.magnitude[i] = element.magnitude;
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_elements(p, Reference{p, d.x, kLane}, out[0]);
-  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
-}
-
 // ---- declaration
 
 Family declare() {
@@ -202,26 +176,25 @@ Family declare() {
       "one way after the other, each for the lanes that went there. So k ways of equal cost in one "
       "warp take k times as long, with 32 / k lanes on at a time. If the lanes of each warp agree, "
       "k does not matter.";
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .integer("ways", &Problem::ways, 4, 1, fma_way::kWays, "", "ways of the switch in use")
       .integer("cost", &Problem::cost, 256, 1, fma_way::kMaxCost, "",
                "dependent fused multiply-adds in every way");
-  f.input("x", &Data::x, n)
-      .output("y_in_warp", &Data::y_in_warp, n)
-      .output("y_by_warp", &Data::y_by_warp, n);
+  f.input("x", &Data::x, &Problem::n)
+      .output("y_in_warp", &Data::y_in_warp, &Problem::n)
+      .output("y_by_warp", &Data::y_by_warp, &Problem::n);
   f.metric("expected_passes", "", "ways that a warp issues")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
   f.figures = {{"switch_divergence",
                 "relative_times",
                 "Divergence of many ways",
                 {{"param.ways", "ways that the elements are spread over"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));
   };
-  f.reference = reference;
-  f.host_reference = host_reference;
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int o) {
+    return Reference{p, d.x, o == 0 ? kLane : kWarp};
+  });
   f.tolerance_derivation = fma_way::kToleranceDerivation;
   f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
   f.variant(switch_by_warp()).variant(switch_in_warp());

@@ -77,13 +77,10 @@ __device__ void store_tile(const float* slab, const Corner& at, const Operands& 
 template <int kUnitBytes>
 Steps own_product_of(const Problem& p, const Operands& x, const Targets& targets) {
   using P = Tiles<kUnitBytes>;
-  Shape shape;
-  shape.block = {P::kThreads, 1, 1};
-  shape.grid = {std::max<std::int64_t>(1, ceil_div(x.rows, P::kBlockM)),
-                std::max<std::int64_t>(1, ceil_div(x.columns, P::kBlockN)), 1};
-  shape.tile = {ceil_div(p.m, shape.grid.x), ceil_div(p.n, shape.grid.y), 1};
-  shape.dynamic_shared_bytes = P::kSharedBytes;
-  return launch(product_kernel<kUnitBytes>, shape, x, targets);
+  const Extent blocks{std::max<std::int64_t>(1, ceil_div(x.rows, P::kBlockM)),
+                      std::max<std::int64_t>(1, ceil_div(x.columns, P::kBlockN))};
+  return launch(product_kernel<kUnitBytes>,
+                shape_of_shares(blocks, {p.m, p.n}, P::kThreads, P::kSharedBytes), x, targets);
 }
 
 /// By the kernel above.
@@ -130,9 +127,7 @@ ExpectedChangesOf<Problem> faster_once_very_large(double factor) {
 using Reason = std::optional<std::string>;
 
 Variant variant(std::string id, std::string compare_to) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.work = work;
   return v;
 }
@@ -404,9 +399,8 @@ Variant chunks(std::string id, std::string compare_to, Carrier by) {
 }
 
 Variant chunks_copy_engine() {
-  Variant v = chunks("chunks_copy_engine", "product_then_copies", Carrier::copy_engine);
-  v.expected_changes = faster_once_very_large(1.1);
-  return v;
+  return chunks("chunks_copy_engine", "product_then_copies", Carrier::copy_engine)
+      .expecting(faster_once_very_large(1.1));
 }
 
 // ---- chunks_stores
@@ -439,8 +433,8 @@ Variant with_own_product(std::string id, std::string compare_to) {
 }
 
 Variant product_then_stores() {
-  Variant v = with_own_product("product_then_stores", "product_then_copies");
-  v.expected_changes = time(Direction::increases, 1.1, is_large);
+  Variant v = with_own_product("product_then_stores", "product_then_copies")
+                  .expecting(time(Direction::increases, 1.1, is_large));
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases{own_product_phase(p)};
     if (is_split_k(p)) {
@@ -471,8 +465,8 @@ Variant product_then_stores() {
 // sum.
 
 Variant one_kernel() {
-  Variant v = with_own_product("one_kernel", "product_then_stores");
-  v.expected_changes = faster_once_very_large(1.05);
+  Variant v =
+      with_own_product("one_kernel", "product_then_stores").expecting(faster_once_very_large(1.05));
   v.phases = [](const Problem& p, const DeviceSpec& device) {
     const Phase product = own_product_phase(p);
     return sending_phases(p, product, last_share(product.grid.count(), device.sm_count));
@@ -533,9 +527,8 @@ Family declare() {
            "What do several GPUs gain on one product, and what do they wait for?");
   f.physics =
       "A product of N³ has 2N³ operations and N² results: shared by g GPUs each takes a g-th of "
-      "the "
-      "operations, while (g - 1) / g of the results have to come to each over its links. Split by "
-      "rows or by columns, results only move; split along k, each GPU has a summand of all of "
+      "the operations, while (g - 1) / g of the results have to come to each over its links. Split "
+      "by rows or by columns, results only move; split along k, each GPU has a summand of all of "
       "them, and the sum takes twice the bytes. Links work beside tensor cores: what leaves while "
       "other results are still being made costs no time, and what is left of the way is the last "
       "piece's.";

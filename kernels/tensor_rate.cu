@@ -524,21 +524,6 @@ double reference_operations(const Problem& p) {
   return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
 }
 
-TileElement tile_element(const Problem& p, const Data& d) {
-  return {d.a_numbers, d.b_numbers, slice_depth(p), p.steps};
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const TileElement of_tile = tile_element(p, d);
-  for (int i = 0; i < kTile; ++i) {
-    const double value = of_tile(i).value;
-    for (std::int64_t tile = 0; tile < p.tiles; ++tile) {
-      out[0].value[tile * kTile + i] = value;
-      out[0].magnitude[tile * kTile + i] = 0.0;
-    }
-  }
-}
-
 // ---- declaration
 
 Family declare() {
@@ -562,11 +547,12 @@ Family declare() {
   for (const Pipe pipe : pipes)
     options.emplace_back(std::string(name_of(pipe)), pipe);
   f.choice("pipe", &Problem::pipe, options, "type of A and B, and of the sums");
+  const auto elements = [](const Problem& p) { return p.tiles * kTile; };
   f.input("a_numbers", &Data::a_numbers, [](const Problem& p) { return kRows * depth(p); })
       .input("b_numbers", &Data::b_numbers, [](const Problem& p) { return kColumns * depth(p); })
       .input("a", &Data::a, [](const Problem&) { return kRows * kRowWords; })
       .input("b", &Data::b, [](const Problem&) { return kColumns * kRowWords; })
-      .output("c", &Data::c, sum_type, [](const Problem& p) { return p.tiles * kTile; });
+      .output("c", &Data::c, sum_type, elements);
   for (const auto& option : options) {
     const auto rate = [&](const std::string& prefix, std::vector<std::string> variants) {
       f.ceilings.push_back(
@@ -576,12 +562,10 @@ Family declare() {
     rate("", {"mma_sync", "mma_sync_k16", "wgmma"});
     rate("mma_sync.", {"mma_sync", "mma_sync_k16"});
   }
-  f.outputs = [](const Problem& p) { return Extent{p.tiles * kTile, 1, 1}; };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.tiles * kTile, tile_element(p, d));
-  };
-  f.host_reference = host_reference;
+  set_references(f, elements, [](const Problem& p, const Data& d, int) {
+    return TileElement{d.a_numbers, d.b_numbers, slice_depth(p), p.steps};
+  });
   f.reference_operations = reference_operations;
   f.tolerance_derivation =
       "Zero. Operands are whole numbers, and all sums, also those in the midst of a product, are "
@@ -590,7 +574,6 @@ Family declare() {
       "16-bit and tf32 products (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA "
       "tensor cores, PeerJ Computer Science 7:e330, 2021), and Hopper's keep 14 of fp8 products "
       "(DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.3.2). Nothing is rounded.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(mma_sync()).variant(mma_sync_k16()).variant(wgmma());
   return f;
 }

@@ -84,11 +84,10 @@ std::int64_t scratch_bytes(const Problem& p, Way way, const DeviceSpec& device) 
 }
 
 template <class T>
-struct Network {
-  const Problem& p;
-  const Data& d;
-  const LaunchContext& context;
-  Way way;
+struct Network : StepNetwork<T, Problem, Data> {
+  using Step = StepNetwork<T, Problem, Data>;
+  using Step::context, Step::d, Step::gradient, Step::p, Step::scratch, Step::state, Step::way,
+      Step::weights;
   Layout at = layout(p);
   std::int64_t rows = p.rows();
 
@@ -97,21 +96,14 @@ struct Network {
   T* n2() const { return array(way.recomputes ? d.n2_again : d.n2); }
   T* h() const { return array(way.recomputes ? d.h_again : d.h); }
   T* a() const { return array(way.recomputes ? d.a_again : d.a); }
-  State* state() const { return reinterpret_cast<State*>(d.state); }
-  float* loss_sums() const { return static_cast<float*>(context.workspace); }
-  float* scratch() const { return loss_sums() + kLossBlocks; }
-  const T* weights(std::int64_t first) const {
-    if constexpr (std::is_same<T, float>::value) return d.weights + first;
-    return static_cast<const T*>(d.copy) + first;
-  }
 
   // ---- products
 
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                  const Tail& tail) const {
-    const Extents x = extents(m, n, k);
-    if (way.by_library) return by_library<a_lies, b_lies>(x, a, b, tail);
+    const Extents x = Step::extents(m, n, k);
+    if (way.by_library) return this->template by_library<a_lies, b_lies>(x, a, b, tail, scratch());
     return vector_product<a_lies, b_lies>(x, a, b, tail);
   }
   // Of matrices whose rows may be `hidden` elements.
@@ -119,26 +111,9 @@ struct Network {
   Steps multiply_hidden(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                         const Tail& tail) const {
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
-    const Extents x = extents(m, n, k);
-    if (way.by_library) return by_library<a_lies, b_lies>(x, a, b, tail);
-    return product<a_lies, b_lies>(x, a, b, tail, p.hidden % kPerVector == 0);
-  }
-  static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
-    return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
-  }
-  template <Lies a_lies, Lies b_lies, class Tail>
-  Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail) const {
-    if constexpr (std::is_same<Tail, GradientTail>::value) {
-      return library_product<a_lies, b_lies>(x, a, b, tail.to);
-    } else {
-      const std::int64_t n = static_cast<std::int64_t>(x.m) * x.n;
-      Steps steps = library_product<a_lies, b_lies>(x, a, b, scratch());
-      if constexpr (std::is_same<Tail, HeadsTail<T>>::value) {
-        return steps + split(scratch(), tail);
-      } else {
-        return steps + Passes<T>::finish({scratch(), tail, x.n}, n);
-      }
-    }
+    if (way.by_library || p.hidden % kPerVector == 0)
+      return multiply<a_lies, b_lies>(m, n, k, a, b, tail);
+    return element_product<a_lies, b_lies>(Step::extents(m, n, k), a, b, tail);
   }
   // Whose result is of heads: `columns` of rows.
   template <Lies b_lies>
@@ -152,16 +127,11 @@ struct Network {
     return multiply<Lies::as_it_is, b_lies>(
                rows, columns, p.width, a, b,
                LayerTail<T>{bias, nullptr, nullptr, in_rows, nullptr}) +
-           split(static_cast<const T*>(in_rows), only_places);
+           split_heads(static_cast<const T*>(in_rows), only_places, rows * columns);
   }
 
   // ---- what stands between products
 
-  template <class From>
-  Steps split(const From* from, const HeadsTail<T>& tail) const {
-    const std::int64_t n = rows * tail.columns;
-    return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
-  }
   Steps merge(const HeadArrays<T>& from, T* to) const {
     const std::int64_t n = rows * from.columns;
     return launch(merge_heads_kernel<T>, head_elements<T>(n), from, head_places(p), to, n);
@@ -255,14 +225,10 @@ struct Network {
     steps += multiply_hidden<Lies::as_it_is, Lies::as_it_is>(rows, w, p.hidden, a(), weights(at.w2),
                                                              residual_tail(at.b2, y, z));
     if (!way.fuses) steps += Passes<T>::add(y, z, outer(p));
-    return steps + squared_error(z, d.target, array(d.dz), outer(p), loss_sums(), d.loss, state(),
-                                 p.hidden);
+    return steps + squared_error(z, d.target, array(d.dz), outer(p), Step::loss_sums(), d.loss,
+                                 state(), p.hidden);
   }
 
-  GradientTail gradient(std::int64_t first) const {
-    const bool looks = is_scaled(p) && way.fuses && !way.by_library;
-    return {d.gradients + first, looks ? state() : nullptr};
-  }
   Steps backward_of_mlp() const {
     T *const dz = array(d.dz), *const dh = array(d.dh);
     const std::int64_t w = p.width;
@@ -307,75 +273,38 @@ struct Network {
     Steps steps = backward_of_mlp() + backward_of_attention();
     if (!is_scaled(p)) return steps;
     // Products have looked at matrices; vectors, behind these, are few.
-    if (way.fuses && !way.by_library)
+    if (Step::products_look())
       return steps + check_gradients(d.gradients + at.gamma1, at.all - at.gamma1, state());
-    for (const Tensor& t : tensors(p))
-      steps += check_gradients(d.gradients + t.first, t.count, state());
-    return steps;
-  }
-
-  Steps update() const {
-    const Parameters<T> all{d.gradients, d.weights, d.m, d.v, static_cast<T*>(d.copy)};
-    return update_tensors(all, tensors(p), parameters(p), adamw(p.learning_rate), state(),
-                          way.fuses) +
-           end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
-  }
-
-  Steps phases() const {
-    Steps steps;
-    if (p.has(Phase::forward)) steps += forward();
-    if (p.has(Phase::backward)) steps += backward();
-    if (p.has(Phase::update)) steps += update();
-    return steps;
+    return steps + Step::check_all_gradients();
   }
 };
 
 // ---- how the variants are launched
 
-template <class Use>
-auto with_network(const Problem& p, const Data& d, const LaunchContext& x, Way way, Use use) {
-  return with_type(p, [&](auto zero) { return use(Network<decltype(zero)>{p, d, x, way}); });
+std::int64_t workspace_bytes(const Problem& p, Way way, const DeviceSpec& device) {
+  return kLossBlocks * std::int64_t{sizeof(float)} + scratch_bytes(p, way, device);
 }
 
-Variant variant(std::string id, std::string compare_to, Way way,
-                ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
-  v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.deterministic = true;
-  v.writes = {"statistics", "qkv",  "o",         "log_sum", "merged", "y",  "z",    "dz",
-              "dh",         "dn2",  "dy",        "d_o",     "dq",     "dk", "dv",   "dqkv",
-              "dn1",        "loss", "gradients", "weights", "m",      "v",  "copy", "state"};
-  for (const char* kept : {"n1", "n2", "h", "a"})
-    v.writes.push_back(way.recomputes ? std::string(kept) + "_again" : kept);
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_room_for_products(device);
-  };
-  v.work = work;
-  v.workspace_bytes = [way](const Problem& p, const DeviceSpec& device) {
-    return kLossBlocks * std::int64_t{sizeof(float)} + scratch_bytes(p, way, device);
-  };
-  v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
-    return with_network(p, d, x, way, [](const auto& network) { return network.phases(); });
-  };
-  v.metrics = [way](const Problem& p, const DeviceSpec& device) {
-    const LaunchContext nowhere{device, nullptr};
-    const std::size_t kernels =
-        with_network(p, Data{}, nowhere, way, [](const auto& network) { return network.phases(); })
-            .shapes()
-            .size();
-    MetricValues values{{"kernels", static_cast<double>(kernels)},
-                        {"kept_bytes", kept_bytes(p, way.recomputes)}};
-    if (p.phase == Phase::step) values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes));
-    return values;
-  };
-  return v;
+MetricValues memory(const Problem& p, Way way) {
+  MetricValues values{{"kept_bytes", kept_bytes(p, way.recomputes)}};
+  if (p.phase == Phase::step) values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes));
+  return values;
+}
+
+const StepVariants<Network, Problem, Data>& variants() {
+  static const StepVariants<Network, Problem, Data> all{
+      work,
+      workspace_bytes,
+      memory,
+      {"statistics", "qkv",  "o",         "log_sum", "merged", "y",  "z",    "dz",
+       "dh",         "dn2",  "dy",        "d_o",     "dq",     "dk", "dv",   "dqkv",
+       "dn1",        "loss", "gradients", "weights", "m",      "v",  "copy", "state"},
+      {"n1", "n2", "h", "a"}};
+  return all;
 }
 
 Variant separate() {
-  return variant("separate", "", {false, false}, {});
+  return variants().separate();
 }
 
 // ---- fused: what follows a product, in the product; one kernel for all weights
@@ -386,18 +315,8 @@ Variant separate() {
 // kernel of AdamW goes over all weights: kernels fall, which is what a small block's time is made
 // of. Attention's results are merged into rows by a kernel of its own in either case.
 
-bool is_large(const Problem& p) {
-  return p.rows() * p.hidden >= std::int64_t{1} << 20 && p.rows() >= p.width;
-}
-bool has_passes(const Problem& p) {
-  return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
-}
-
 Variant fused() {
-  return variant("fused", "separate", {true, false},
-                 {{"global_store_sectors", Direction::decreases, 1.05, has_passes},
-                  {"metric.kernels", Direction::decreases, 1.3,
-                   [](const Problem& p) { return p.phase != Phase::backward; }}});
+  return variants().fused();
 }
 
 // ---- cublas: the library's products
@@ -406,17 +325,8 @@ Variant fused() {
 // what follows each is a kernel that reads these. Attention is fused's.
 
 Variant by_cublas() {
-  Variant v = variant("cublas", "fused", {true, false, true}, {});
-  v.is_vendor = true;
-  v.deterministic = false;
-  v.metrics = {};
-  v.unavailable = cublas::unavailable;
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.phase == Phase::update) return "an update has no product";
-    if (p.hidden % 8 == 0) return std::nullopt;
-    return "hidden has to be a multiple of 8: vectors of what follows a product lie in one row";
-  };
-  return v;
+  return variants().by_cublas([](const Problem& p) { return p.hidden; },
+                              "hidden has to be a multiple of 8");
 }
 
 // ---- fused_recompute: what is cheap computed again
@@ -431,16 +341,12 @@ bool is_deep_and_wide(const Problem& p) {
 }
 
 Variant fused_recompute() {
-  Variant v = variant("fused_recompute", "fused", {true, true},
-                      {{"metric.kept_bytes", Direction::decreases, 1.8, is_deep_and_wide},
-                       {"tensor_instructions", Direction::increases, 1.05, [](const Problem& p) {
-                          return is_large(p) && is_deep_and_wide(p) && p.tokens <= p.width &&
-                                 p.dtype != DataType::fp32;
-                        }}});
-  v.unsupported = only_in({Phase::step, Phase::backward},
-                          "computes again in the backward pass what fused keeps; other phases are "
-                          "fused's");
-  return v;
+  return variants().fused_recompute(
+      {{"metric.kept_bytes", Direction::decreases, 1.8, is_deep_and_wide},
+       {"tensor_instructions", Direction::increases, 1.05, [](const Problem& p) {
+          return is_large(p) && is_deep_and_wide(p) && p.tokens <= p.width &&
+                 p.dtype != DataType::fp32;
+        }}});
 }
 
 // ---- fused_one_by_one: by the host's clock
@@ -448,14 +354,8 @@ Variant fused_recompute() {
 // The same kernels, timed from before the host hands over the first until the GPU has done the
 // last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
 
-Variant whole_step(std::string id, std::string compare_to, Timing timing) {
-  return of_whole_steps(variant(std::move(id), std::move(compare_to), {true, false},
-                                {{"metric.kernels", Direction::unchanged}}),
-                        timing);
-}
-
 Variant fused_one_by_one() {
-  return whole_step("fused_one_by_one", "fused", Timing::host_clock);
+  return variants().fused_one_by_one();
 }
 
 // ---- fused_graph: a step as one graph
@@ -465,9 +365,7 @@ Variant fused_one_by_one() {
 // another graph. Counters do not change.
 
 Variant fused_graph() {
-  Variant v = whole_step("fused_graph", "fused_one_by_one", Timing::host_clock);
-  v.submission = Submission::graph;
-  return v;
+  return variants().fused_graph();
 }
 
 // ---- fused_first: the first step of a process
@@ -476,7 +374,7 @@ Variant fused_graph() {
 // Each sample is a process of its own. Counters do not change.
 
 Variant fused_first() {
-  return whole_step("fused_first", "fused_one_by_one", Timing::fresh_process);
+  return variants().fused_first();
 }
 
 // ---- declaration
@@ -566,7 +464,6 @@ Family declare() {
   f.inputs = inputs;
   f.reset = reset;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation = block_derivation();
   f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
   f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());

@@ -92,11 +92,8 @@ using AddTo = InPlace<T, ByAddition>;
 
 template <class T, class Op>
 Steps elementwise(std::int64_t n, const Op& op) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock * 16 / std::int64_t{sizeof(T)}, 1, 1};
-  s.grid = {ceil_div(n, s.tile.x), 1, 1};
-  return launch(elementwise_kernel<T, Op>, s, op, n);
+  return launch(elementwise_kernel<T, Op>,
+                shape_of_tiles({n}, {kBlock * 16 / std::int64_t{sizeof(T)}}, kBlock), op, n);
 }
 
 }  // namespace gpuexp::training_step
@@ -143,11 +140,9 @@ std::int64_t own_floats(const Problem& p, const DeviceSpec& device) {
 }
 
 template <class T>
-struct Network {
-  const Problem& p;
-  const Data& d;
-  const LaunchContext& context;
-  Way way;
+struct Network : StepNetwork<T, Problem, Data> {
+  using Step = StepNetwork<T, Problem, Data>;
+  using Step::context, Step::d, Step::gradient, Step::p, Step::state, Step::way, Step::weights;
 
   T* of(void* array, std::int64_t each, int layer) const {
     return static_cast<T*>(array) + layer * each;
@@ -163,38 +158,21 @@ struct Network {
   T* a(int layer, bool again = true) const {
     return of(way.recomputes ? d.a_again : d.a, inner(p), way.recomputes && !again ? 0 : layer);
   }
-  State* state() const { return reinterpret_cast<State*>(d.state); }
-  float* loss_sums() const { return static_cast<float*>(context.workspace); }
-  float* column_partials() const { return loss_sums() + kLossBlocks; }
-  const T* weights(std::int64_t first) const {
-    if constexpr (std::is_same<T, float>::value) return d.weights + first;
-    return static_cast<const T*>(d.copy) + first;
-  }
-
-  float* library_sums() const {
-    return static_cast<float*>(context.workspace) + own_floats(p, context.device);
-  }
 
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                  const Tail& tail) const {
-    const Extents x{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
-    if (way.by_library) {
-      if constexpr (std::is_same<Tail, GradientTail>::value) {
-        return library_product<a_lies, b_lies>(x, a, b, tail.to);
-      } else {
-        float* const sums = library_sums();
-        return library_product<a_lies, b_lies>(x, a, b, sums) +
-               Passes<T>::finish({sums, tail, static_cast<int>(n)}, m * n);
-      }
-    }
+    const Extents x = Step::extents(m, n, k);
+    if (way.by_library)
+      return this->template by_library<a_lies, b_lies>(
+          x, a, b, tail, Step::loss_sums() + own_floats(p, context.device));
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
     return product<a_lies, b_lies>(x, a, b, tail, (p.width | p.hidden) % kPerVector == 0);
   }
   Steps column_sums(const T* from, std::int64_t columns, float* to) const {
     return stored_tile_sums(
         slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, context.device),
-        ElementTerms<T>{from}, column_partials(), to);
+        ElementTerms<T>{from}, Step::scratch(), to);
   }
 
   Steps first_half(int layer, bool again) const {
@@ -224,18 +202,11 @@ struct Network {
       if (!way.fuses) steps += Passes<T>::add(stream(l), to, p.batch * p.width);
     }
     return steps + squared_error(stream(p.layers), d.target, dx(p.layers), p.batch * p.width,
-                                 loss_sums(), d.loss, state(), p.hidden);
+                                 Step::loss_sums(), d.loss, state(), p.hidden);
   }
 
   Steps backward() const {
     const Layout at = layout(p);
-    const GradientTail tail{nullptr,
-                            is_scaled(p) && way.fuses && !way.by_library ? state() : nullptr};
-    const auto gradient = [&](std::int64_t first) {
-      GradientTail to = tail;
-      to.to = d.gradients + first;
-      return to;
-    };
     Steps steps;
     for (int l = p.layers - 1; l >= 0; --l) {
       const std::int64_t first = l * at.each;
@@ -259,75 +230,34 @@ struct Network {
       }
       steps += column_sums(dh, p.hidden, d.gradients + first + at.b1);
     }
-    if (is_scaled(p) && (!way.fuses || way.by_library)) {
-      for (const Tensor& t : tensors(p))
-        steps += check_gradients(d.gradients + t.first, t.count, state());
-    }
-    return steps;
-  }
-
-  Steps update() const {
-    const Parameters<T> all{d.gradients, d.weights, d.m, d.v, static_cast<T*>(d.copy)};
-    return update_tensors(all, tensors(p), parameters(p), adamw(p.learning_rate), state(),
-                          way.fuses) +
-           end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
-  }
-
-  Steps phases() const {
-    Steps steps;
-    if (p.has(Phase::forward)) steps += forward();
-    if (p.has(Phase::backward)) steps += backward();
-    if (p.has(Phase::update)) steps += update();
-    return steps;
+    return is_scaled(p) && !Step::products_look() ? steps + Step::check_all_gradients() : steps;
   }
 };
 
 // ---- how the variants are launched
 
-template <class Use>
-auto with_network(const Problem& p, const Data& d, const LaunchContext& x, Way way, Use use) {
-  return with_type(p, [&](auto zero) { return use(Network<decltype(zero)>{p, d, x, way}); });
+std::int64_t workspace_bytes(const Problem& p, Way way, const DeviceSpec& device) {
+  const std::int64_t sums = way.by_library ? p.batch * std::max(p.width, p.hidden) : 0;
+  return (own_floats(p, device) + sums) * std::int64_t{sizeof(float)};
 }
 
-Variant variant(std::string id, std::string compare_to, Way way,
-                ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
-  v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.deterministic = true;
-  for (const char* output :
-       {"stream", "dx", "dh", "loss", "gradients", "weights", "m", "v", "copy", "state",
-        way.recomputes ? "h_again" : "h", way.recomputes ? "a_again" : "a"})
-    v.writes.push_back(output);
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_room_for_products(device);
-  };
-  v.work = work;
-  v.workspace_bytes = [way](const Problem& p, const DeviceSpec& device) {
-    const std::int64_t sums = way.by_library ? p.batch * std::max(p.width, p.hidden) : 0;
-    return (own_floats(p, device) + sums) * std::int64_t{sizeof(float)};
-  };
-  v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
-    return with_network(p, d, x, way, [](const auto& network) { return network.phases(); });
-  };
-  v.metrics = [way](const Problem& p, const DeviceSpec& device) {
-    const LaunchContext nowhere{device, nullptr};
-    const std::size_t kernels =
-        with_network(p, Data{}, nowhere, way, [](const auto& network) { return network.phases(); })
-            .shapes()
-            .size();
-    MetricValues values{{"kernels", static_cast<double>(kernels)}};
-    if (p.phase == Phase::step)
-      values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes ? 1 : p.layers));
-    return values;
-  };
-  return v;
+MetricValues memory(const Problem& p, Way way) {
+  if (p.phase != Phase::step) return {};
+  return {{"peak_bytes", peak_bytes(p, way.recomputes ? 1 : p.layers)}};
+}
+
+const StepVariants<Network, Problem, Data>& variants() {
+  static const StepVariants<Network, Problem, Data> all{
+      work,
+      workspace_bytes,
+      memory,
+      {"stream", "dx", "dh", "loss", "gradients", "weights", "m", "v", "copy", "state"},
+      {"h", "a"}};
+  return all;
 }
 
 Variant separate() {
-  return variant("separate", "", {false, false}, {});
+  return variants().separate();
 }
 
 // ---- fused: what follows a product, in the product; one kernel for all weights
@@ -339,18 +269,8 @@ Variant separate() {
 // a half, which is what a small network's time is made of. It costs the tails' instructions in
 // kernels whose sums leave room for 8 warps per SM, of which none multiplies meanwhile.
 
-bool is_large(const Problem& p) {
-  return p.batch * p.hidden >= std::int64_t{1} << 20 && p.batch >= p.width;
-}
-bool has_passes(const Problem& p) {
-  return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
-}
-
 Variant fused() {
-  return variant("fused", "separate", {true, false},
-                 {{"global_store_sectors", Direction::decreases, 1.05, has_passes},
-                  {"metric.kernels", Direction::decreases, 1.3,
-                   [](const Problem& p) { return p.phase != Phase::backward; }}});
+  return variants().fused();
 }
 
 // ---- cublas: the library's products
@@ -360,18 +280,8 @@ Variant fused() {
 // in and out per product, against what the library's products are faster by.
 
 Variant by_cublas() {
-  Variant v = variant("cublas", "fused", {true, false, true}, {});
-  v.is_vendor = true;
-  v.deterministic = false;
-  v.metrics = {};
-  v.unavailable = cublas::unavailable;
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.phase == Phase::update) return "an update has no product";
-    if ((p.width | p.hidden) % 8 == 0) return std::nullopt;
-    return "width and hidden have to be multiples of 8: vectors of what follows a product lie in "
-           "one row";
-  };
-  return v;
+  return variants().by_cublas([](const Problem& p) { return p.width | p.hidden; },
+                              "width and hidden have to be multiples of 8");
 }
 
 // ---- fused_recompute: activations computed again
@@ -387,15 +297,10 @@ bool has_layers(const Problem& p) {
 }
 
 Variant fused_recompute() {
-  Variant v = variant("fused_recompute", "fused", {true, true},
-                      {{"metric.peak_bytes", Direction::decreases, 1.15, has_layers},
-                       {"tensor_instructions", Direction::increases, 1.1, [](const Problem& p) {
-                          return is_large(p) && p.dtype != DataType::fp32;
-                        }}});
-  v.unsupported = only_in({Phase::step, Phase::backward},
-                          "computes again in the backward pass what fused keeps; other phases are "
-                          "fused's");
-  return v;
+  return variants().fused_recompute(
+      {{"metric.peak_bytes", Direction::decreases, 1.15, has_layers},
+       {"tensor_instructions", Direction::increases, 1.1,
+        [](const Problem& p) { return is_large(p) && p.dtype != DataType::fp32; }}});
 }
 
 // ---- fused_one_by_one: by the host's clock
@@ -403,14 +308,8 @@ Variant fused_recompute() {
 // The same kernels, timed from before the host hands over the first until the GPU has done the
 // last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
 
-Variant whole_step(std::string id, std::string compare_to, Timing timing) {
-  return of_whole_steps(variant(std::move(id), std::move(compare_to), {true, false},
-                                {{"metric.kernels", Direction::unchanged}}),
-                        timing);
-}
-
 Variant fused_one_by_one() {
-  return whole_step("fused_one_by_one", "fused", Timing::host_clock);
+  return variants().fused_one_by_one();
 }
 
 // ---- fused_graph: a step as one graph
@@ -421,9 +320,7 @@ Variant fused_one_by_one() {
 // graph. Counters do not change.
 
 Variant fused_graph() {
-  Variant v = whole_step("fused_graph", "fused_one_by_one", Timing::host_clock);
-  v.submission = Submission::graph;
-  return v;
+  return variants().fused_graph();
 }
 
 // ---- fused_first: the first step of a process
@@ -433,7 +330,7 @@ Variant fused_graph() {
 // change.
 
 Variant fused_first() {
-  return whole_step("fused_first", "fused_one_by_one", Timing::fresh_process);
+  return variants().fused_first();
 }
 
 // ---- declaration
@@ -488,12 +385,7 @@ Family declare() {
   f.inputs = inputs;
   f.reset = reset;
   f.reference = reference;
-  f.host_reference = host_reference;
-  f.tolerance_derivation = kStepDerivation;
-  f.tolerance_derivation += kFp32SumDerivation;
-  f.tolerance_derivation += " Products in 16 bits: ";
-  f.tolerance_derivation += kTensorCoreBoundDerivation;
-  f.tolerance_derivation += kMeanDerivation;
+  f.tolerance_derivation = step_derivation();
   f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
   f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
   return f;

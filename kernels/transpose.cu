@@ -73,10 +73,7 @@ std::int64_t element_bytes(const Problem& p) {
 
 Work work(const Problem& p) {
   const std::int64_t bytes = elements(p) * element_bytes(p);
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(bytes);
-  w.moved_read = w.moved_written = sector_bytes<char>(bytes);
-  return w;
+  return streaming_work<char>(bytes, bytes);
 }
 
 // What `make` makes of the problem's matrix, by the size of its elements.
@@ -106,11 +103,8 @@ Shape tiles(const Matrix<T>& m, int side, Extent block) {
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
                 ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::out) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {to == &Data::out ? "out" : "copied"};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
     return of_matrix(p, d.in, d.*to, launch_of);
@@ -540,21 +534,8 @@ struct Reference {
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return of_matrix(p, d.in, nullptr, [&](auto m) {
     using T = WordOf<decltype(m)>;
-    return (out[0] ? evaluate_reference(out[0], elements(p), Reference<T, true>{m}) : Steps()) +
-           (out[1] ? evaluate_reference(out[1], elements(p), Reference<T, false>{m}) : Steps());
-  });
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto set = [](const ReferenceView& view, std::int64_t at, double value) {
-    if (view) view.value[at] = value, view.magnitude[at] = 0.0;
-  };
-  of_matrix(p, d.in, nullptr, [&](auto m) {
-    for (std::int64_t row = 0; row < p.rows; ++row)
-      for (std::int64_t column = 0; column < p.columns; ++column) {
-        set(out[0], column * p.rows + row, m.in[row * p.columns + column]);
-        set(out[1], row * p.columns + column, m.in[row * p.columns + column]);
-      }
+    return evaluate_reference(out[0], elements(p), Reference<T, true>{m}) +
+           evaluate_reference(out[1], elements(p), Reference<T, false>{m});
   });
 }
 
@@ -586,9 +567,7 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
-  f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(copy()).variant(read_columns()).variant(write_columns()).variant(tile());
   f.variant(tile_padded()).variant(tile_swizzled()).variant(coarsened());
   f.variant(tile64_vectors()).variant(output_order()).variant(tma_tile()).variant(cublas_geam());

@@ -80,11 +80,7 @@ MetricValues metrics(const Problem& p, const DeviceSpec&) {
 }
 
 Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
-  return s;
+  return shape_of_tiles(n, elements_per_block, kBlock);
 }
 
 // Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
@@ -120,19 +116,9 @@ ExpectedChangesOf<Problem> wider_loads() {
 
 template <class Vector>
 Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"out"};
-  v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n * sizeof(float));
-    w.bytes_written = static_cast<double>(p.n * sizeof(float));
-    w.moved_read = sector_bytes<float>(p.n);
-    w.moved_written = sector_bytes<float>(p.n);
-    return w;
-  };
+  v.work = [](const Problem& p) { return streaming_work<float>(p.n, p.n); };
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const std::int64_t per_block =
@@ -216,19 +202,9 @@ auto checksum_kernel_for(const Problem& p) {
 
 template <class Vector>
 Variant read(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"sums"};
-  v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n * sizeof(float));
-    w.bytes_written = static_cast<double>(chunks(p) * sizeof(std::uint32_t));
-    w.moved_read = sector_bytes<float>(p.n);
-    w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
-    return w;
-  };
+  v.work = [](const Problem& p) { return streaming_work<float, std::uint32_t>(p.n, chunks(p)); };
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(checksum_kernel_for<Vector>(p), shape(p.n, kChunk), d.in, d.sums, p.n);
@@ -268,45 +244,9 @@ Variant read_16b() {
 
 // ---- the plain reference
 
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum), 0.0};
-  }
-};
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (out[0]) {
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      out[0].value[i] = d.in[i];
-      out[0].magnitude[i] = 0.0;
-    }
-  }
-  if (out[1]) {
-    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-    for (std::int64_t i = 0; i < p.n; ++i)
-      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-      out[1].value[chunk] = sums[chunk];
-      out[1].magnitude[chunk] = 0.0;
-    }
-  }
+  return evaluate_reference(out[0], p.n, SameElement<float>{d.in}) +
+         evaluate_reference(out[1], chunks(p), ChunkChecksum{d.in, p.n, kChunk, 1});
 }
 
 // ---- declaration
@@ -328,23 +268,20 @@ Family declare() {
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "fp32 elements")
       .integer("loads_per_thread", &Problem::loads_per_thread, 1, 1, 8, "",
                "independent loads that a thread issues before it uses the first: 1, 2, 4 or 8");
-  f.input("in", &Data::in, [](const Problem& p) { return p.n; })
-      .output("out", &Data::out, [](const Problem& p) { return p.n; })
+  f.input("in", &Data::in, &Problem::n)
+      .output("out", &Data::out, &Problem::n)
       .output("sums", &Data::sums, chunks);
   f.metric(kBytesInFlightMetric, "B",
            "width of a load times the loads that a thread issues before it waits");
   f.figures = {{"vector_width", "traffic", "Width of a load"}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));
   };
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero: a copy keeps every bit, and checksums are integers added modulo 2^32, which is exact "
       "in any order.";
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(copy_4b()).variant(copy_8b()).variant(copy_16b());
   f.variant(read_4b()).variant(read_8b()).variant(read_16b());
   return f;

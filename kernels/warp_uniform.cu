@@ -98,17 +98,11 @@ using Kernel = void (*)(std::int64_t, int, float, const float*, const std::uint3
 
 Variant of_kernel(std::string id, std::string compare_to, Kernel kernel,
                   ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"y"};
-  v.expected_changes = std::move(expected);
   v.work = work;
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kBlock, 1, 1};
-    s.grid = {ceil_div(p.n, kBlock), 1, 1};
+    const Shape s = shape_of_tiles(p.n, kBlock, kBlock);
     return launch(kernel, s, p.n, p.rounds, kOne, d.x, d.sides, d.y);
   };
   return v;
@@ -201,13 +195,6 @@ Variant by_block() {
 
 // ---- inputs and the plain reference
 
-struct SideWord {
-  std::uint64_t seed;
-  __host__ __device__ std::uint32_t operator()(std::int64_t block) const {
-    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(block)));
-  }
-};
-
 struct AfterRounds {
   int rounds;
   const float* x;
@@ -233,33 +220,28 @@ Family declare() {
       "where the condition comes from, not by what is in memory. Where warps do agree, what it is "
       "told saves these two.";
   constexpr int kMostRounds = 1 << 14;
-  const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .integer("rounds", &Problem::rounds, 64, 1, kMostRounds, "",
                "branches of each element, one after the other");
-  f.input("x", &Data::x, n)
+  f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
-      .output("y", &Data::y, n);
+      .output("y", &Data::y, &Problem::n);
   f.figures = {{"warp_uniform",
                 "relative_times",
                 "A branch that never parts a warp",
                 {{"param.rounds", "branches of an element"}}}};
-  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
-    steps += fill(d.sides, ceil_div(p.n, kBlock), SideWord{stream_seed(seed, 1)});
+    steps += fill_bits(d.sides, ceil_div(p.n, kBlock), stream_seed(seed, 1));
     return steps;
   };
-  set_references(
-      f, [](const Problem& p) { return p.n; },
-      [](const Problem& p, const Data& d, int) {
-        return AfterRounds{p.rounds, d.x, d.sides};
-      });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return AfterRounds{p.rounds, d.x, d.sides};
+  });
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
       "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";
   static_assert(kWholeStarts + kMostRounds * kSide * kStepB < kWholeEnd, "sums are exact");
-  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(per_lane()).variant(broadcast()).variant(vote()).variant(by_block());
   return f;
 }

@@ -101,8 +101,7 @@ MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant fixed_tile() {
-  Variant v;
-  v.id = "fixed_tile";
+  Variant v("fixed_tile");
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
   v.metrics = wave_metrics;
@@ -120,12 +119,6 @@ GemmOperands<Element> operands(const Problem& p, const Data& d) {
 
 NormBound error_bound(const Problem& p) {
   return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0], [&](std::int64_t row, std::int64_t column) {
-    return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
-  });
 }
 
 // ---- declaration
@@ -177,7 +170,6 @@ Family declare() {
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return evaluate_gemm(operands(p, d), error_bound(p), out[0], kTileN);
   };
-  f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
   f.variant(fixed_tile());

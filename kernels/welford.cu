@@ -16,7 +16,7 @@
 #include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/moments.cuh"
 #include "kernels/common/ordered_sum.cuh"
-#include "kernels/common/random.cuh"
+#include "kernels/common/row_reference.cuh"
 #include "kernels/common/sectors.cuh"
 
 namespace gpuexp::welford {
@@ -148,10 +148,7 @@ Numbers numbers(const Problem& p, const Data& d) {
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
   v.writes = {"mean", "m2"};
   v.work = [](const Problem& p) {
@@ -438,74 +435,45 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill(d.x, p.n, Elements{stream_seed(seed, 0), static_cast<float>(p.offset)});
 }
 
-// ---- the plain reference: two passes, in fp64
+// ---- the plain reference: Welford's update and merges, in fp64
 
 enum Output { kMean, kM2, kCancelled };
 
-// Sums of |x - center|^power, or with power 0 of x - center.
-__global__ void reference_kernel(Numbers x, const double* center, int power, double* sum) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  const double from = center ? *center : 0.0;
-  double of_thread = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride) {
-    const double apart = to_double(x.at[i]) - from;
-    of_thread += power == 0 ? apart : power == 1 ? fabs(apart) : apart * apart;
+struct ExactMoments {
+  struct Common {
+    double count, mean, m2;
+    double absolute, squares;  // sums of |x| and of x²
+    __host__ __device__ static Common combined(const Common& a, const Common& b) {
+      if (b.count == 0) return a;
+      const double count = a.count + b.count, apart = b.mean - a.mean;
+      return {count, a.mean + apart * b.count / count,
+              a.m2 + b.m2 + apart * apart * a.count * b.count / count, a.absolute + b.absolute,
+              a.squares + b.squares};
+    }
+  };
+  Numbers x;
+  Output output;
+  std::int64_t columns = 1;  // outputs
+  __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
+    Common found{};
+    for (std::int64_t i = first; i < x.n; i += step) {
+      const double value = to_double(x.at[i]);
+      found = Common::combined(found, {1, value, 0, fabs(value), value * value});
+    }
+    return found;
   }
-  atomicAdd(sum, of_thread);
-}
-
-__global__ void reference_mean_kernel(double* sum, double n) {
-  *sum /= n;
-}
-
-// The geometric mean of M2 and the sum of squares, which stands in `squares`.
-__global__ void reference_magnitude_kernel(const double* m2, double* squares) {
-  *squares = sqrt(*m2 * *squares);
-}
+  __host__ __device__ ReferenceElement element(std::int64_t, std::int64_t,
+                                               const Common& found) const {
+    if (output == kMean) return {found.mean, found.absolute / found.count};
+    return {found.m2, output == kM2 ? sqrt(found.m2 * found.squares) : found.squares};
+  }
+};
 
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  constexpr std::int64_t kMostBlocks = 1 << 12;
-  const auto n = static_cast<double>(p.n);
-  const auto added = [&](const double* center, int power, double* sum) {
-    return Steps(MemsetStep{sum, 0, sizeof *sum}) + launch(reference_kernel,
-                                                           grid_stride(p.n, kMostBlocks),
-                                                           numbers(p, d), center, power, sum);
-  };
-  const Shape one;
   Steps steps;
-  if (const ReferenceView& mean = out[kMean])
-    steps += added(nullptr, 0, mean.value) + launch(reference_mean_kernel, one, mean.value, n) +
-             added(nullptr, 1, mean.magnitude) +
-             launch(reference_mean_kernel, one, mean.magnitude, n);
-  for (const Output o : {kM2, kCancelled}) {
-    if (!out[o]) continue;
-    double* const magnitude = out[o].magnitude;  // holds the mean first
-    steps += added(nullptr, 0, magnitude) + launch(reference_mean_kernel, one, magnitude, n) +
-             added(magnitude, 2, out[o].value) + added(nullptr, 2, magnitude);
-    if (o == kM2) steps += launch(reference_magnitude_kernel, one, out[o].value, magnitude);
-  }
+  for (const Output output : {kMean, kM2, kCancelled})
+    steps += evaluate_rows(out[output], 1, ExactMoments{numbers(p, d), output});
   return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  double sum = 0, absolute = 0, squares = 0, m2 = 0;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    sum += to_double(d.x[i]);
-    absolute += std::abs(to_double(d.x[i]));
-    squares += to_double(d.x[i]) * to_double(d.x[i]);
-  }
-  const double mean = sum / static_cast<double>(p.n);
-  for (std::int64_t i = 0; i < p.n; ++i)
-    m2 += (to_double(d.x[i]) - mean) * (to_double(d.x[i]) - mean);
-  const auto put = [&](Output o, double value, double magnitude) {
-    if (!out[o]) return;
-    out[o].value[0] = value;
-    out[o].magnitude[0] = magnitude;
-  };
-  put(kMean, mean, absolute / static_cast<double>(p.n));
-  put(kM2, m2, std::sqrt(m2 * squares));
-  put(kCancelled, m2, squares);
 }
 
 // ---- declaration
@@ -515,46 +483,38 @@ Family declare() {
            "What does a sum of deviations cost whose mean is known at the end?");
   f.physics =
       "Reading the numbers is all that mean and variance need of memory, once if one pass is "
-      "enough. "
-      "Sums of x and of x² are one pass, and their difference loses twice as many digits as the "
-      "mean is larger than the spread. Welford's update loses none and divides once per number, "
-      "a dozen instructions that memory's time has to hide. Partial results of any parts merge, "
-      "which takes a division per merge: one for 32 numbers, where a batch is done before. "
-      "Deviations "
-      "from a number near the mean need none at all.";
+      "enough. Sums of x and of x² are one pass, and their difference loses twice as many digits "
+      "as the mean is larger than the spread. Welford's update loses none and divides once per "
+      "number, a dozen instructions that memory's time has to hide. Partial results of any parts "
+      "merge, which takes a division per merge: one for 32 numbers, where a batch is done before. "
+      "Deviations from a number near the mean need none at all.";
   const auto one = [](const Problem&) { return std::int64_t{1}; };
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "numbers")
       .real("offset", &Problem::offset, 1, 0, 1000, "",
             "mean of the numbers, which are within 1 of it");
-  f.input("x", &Data::x, [](const Problem& p) { return p.n; })
+  f.input("x", &Data::x, &Problem::n)
       .output("mean", &Data::mean, one, mean_tolerance)
       .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
       .output("m2_cancelled", &Data::m2_cancelled, one,
               [](const Problem& p) { return m2_tolerance(p, true); });
   f.figures = {
       {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
-  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = mean_tolerance;
   f.tolerance_derivation =
       "u = 2^-24. A sum in which each term goes through d additions whose roundings are "
-      "independent, "
-      "with a mean of 0, is off by at most λ·√d·u times the sum of magnitudes with a probability "
-      "of "
-      "1 - e^-32, λ = √(2·(32 + ln 2)) = 8.1 (Higham and Mary, A new approach to probabilistic "
-      "rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019). d: a thread has n/2^14 numbers "
-      "at "
-      "most, on 16 SMs of 1024 threads, and trees have fewer than 64 levels. mean: twice that of "
-      "mean |x|, for the sum and for what moves a running mean. M2: with κ² = sum of x² over M2, "
-      "the relative error of two passes, of Welford's update and of merges is a small multiple of "
-      "κ times that of a sum, and of the difference of sums κ² times that (Chan, Golub and "
-      "LeVeque, "
-      "Algorithms for computing the sample variance, The American Statistician 37(3), 1983): four "
-      "times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS error: roundings of "
-      "0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and whose variance is "
-      "1/3. Twice that is allowed.";
+      "independent, with a mean of 0, is off by at most λ·√d·u times the sum of magnitudes with a "
+      "probability of 1 - e^-32, λ = √(2·(32 + ln 2)) = 8.1 (Higham and Mary, A new approach to "
+      "probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019). d: a thread has "
+      "n/2^14 numbers at most, on 16 SMs of 1024 threads, and trees have fewer than 64 levels. "
+      "mean: twice that of mean |x|, for the sum and for what moves a running mean. M2: with κ² = "
+      "sum of x² over M2, the relative error of two passes, of Welford's update and of merges is a "
+      "small multiple of κ times that of a sum, and of the difference of sums κ² times that (Chan, "
+      "Golub and LeVeque, Algorithms for computing the sample variance, The American Statistician "
+      "37(3), 1983): four times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS "
+      "error: roundings of 0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and "
+      "whose variance is 1/3. Twice that is allowed.";
   f.variant(two_passes()).variant(sum_of_squares()).variant(shifted());
   f.variant(per_number()).variant(per_batch());
   return f;

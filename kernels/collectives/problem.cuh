@@ -107,12 +107,6 @@ inline std::vector<Brought> brought(const Problem& p, int rank) {
   return all;
 }
 
-// Elements of y as an operation finds them.
-template <class T>
-struct Untouched {
-  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(1.5f); }
-};
-
 template <class T>
 inline Steps reset_of(const Problem& p, const Data& d) {
   auto* const y = static_cast<T*>(d.y.of[d.rank]);
@@ -163,7 +157,7 @@ struct Expected {
       if (i >= to[c] && i < to[c] + count[c])
         return {to_double(x.of[source[c]][from[c] + i - to[c]]), 0};
     }
-    return {found ? to_double(found[i]) : to_double(Untouched<T>{}(i)), 0};
+    return {found ? to_double(found[i]) : kUntouched, 0};
   }
 };
 

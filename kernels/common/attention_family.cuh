@@ -64,10 +64,7 @@ inline MetricValues memory_of(const Problem& p, std::int64_t workspace) {
 
 inline Variant variant(std::string id, std::string compare_to,
                        ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"o", "log_sum"};
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.deterministic = true;
@@ -132,17 +129,13 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   });
 }
 
-// Calls use(rows, o, log_sum) for each of the outputs' ways to round.
-template <class Use>
-void with_references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                     Use use) {
-  with_type_and_dim(p, [&](auto in, auto dim) {
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_type_and_dim(p, [&](auto in, auto dim) {
     using In = decltype(in);
-    const auto x = operands<In>(d);
-    if (out[0] || out[1])
-      use(ReferenceRows<In>{x, heads_of(p), dim, output_bound(p, false)}, out[0], out[1]);
-    if (out[2])
-      use(ReferenceRows<In>{x, heads_of(p), dim, output_bound(p, true)}, out[2], ReferenceView{});
+    const auto rows = [&](bool is_stored) {
+      return ReferenceRows<In>{operands<In>(d), heads_of(p), dim, output_bound(p, is_stored)};
+    };
+    return evaluate_rows(rows(false), out[0], out[1]) + evaluate_rows(rows(true), out[2], {});
   });
 }
 
@@ -177,34 +170,22 @@ void declare_parameters(Family& f, const Sizes& sizes) {
 /// All of a family but its question and its variants.
 inline void declare_attention(Family& f, const Sizes& sizes) {
   declare_parameters(f, sizes);
-  const auto type = [](const Problem& p) { return p.dtype; };
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };
-  f.input("q", &Data::q, type, query_elements)
-      .input("k", &Data::k, type, key_elements)
-      .input("v", &Data::v, type, key_elements)
-      .output("o", &Data::o, type, query_elements,
+  f.input("q", &Data::q, &Problem::dtype, query_elements)
+      .input("k", &Data::k, &Problem::dtype, key_elements)
+      .input("v", &Data::v, &Problem::dtype, key_elements)
+      .output("o", &Data::o, &Problem::dtype, query_elements,
               [](const Problem& p) { return output_tolerance(p, false); })
       .output(
           "log_sum", &Data::log_sum, [](const Problem& p) { return p.rows(); }, log_sum_tolerance)
-      .output("o_stored", &Data::o_stored, type, query_elements,
+      .output("o_stored", &Data::o_stored, &Problem::dtype, query_elements,
               [](const Problem& p) { return output_tolerance(p, true); });
   f.metric("peak_bytes", "B", "device memory: operands, results, and what a launch works in");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    Steps steps;
-    with_references(p, d, out, [&](const auto& rows, const auto& o, const auto& log_sum) {
-      steps += evaluate_rows(rows, o, log_sum);
-    });
-    return steps;
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    with_references(p, d, out, [](const auto& rows, const auto& o, const auto& log_sum) {
-      evaluate_rows_on_host(rows, o, log_sum);
-    });
-  };
+  f.reference = reference;
   f.reference_operations = reference_operations;
   f.tolerance_derivation = kToleranceDerivation;
 }

@@ -17,7 +17,7 @@ namespace gpuexp::attention {
 // device round alike.
 template <class In>
 struct LogSum {
-  ScaledUniform<In> q;
+  Uniform<In> q;
   AllowedKeys allowed;
   int dim;
   float half_variance;  // for each of the row's squares
@@ -50,7 +50,7 @@ LogSum<In> log_sum_of(const Problem& p, std::uint64_t seed) {
 template <class In>
 struct Weight {
   LogSum<In> log_sum;
-  SignedUniform<In> k;
+  Uniform<In> k;
   std::int64_t pitch;
   int heads_of_key;
   float scale_log2;

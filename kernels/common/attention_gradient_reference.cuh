@@ -75,17 +75,16 @@ inline constexpr const char* kGradientDerivation =
     "u = 2^-24 of fp32, U of the stored type. Each gradient is a sum of products, of which one "
     "factor, P or dS, is rounded to U, with errors of random sign: below λ·U·√Σt² for terms t, λ = "
     "8, but for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM "
-    "J. "
-    "Sci. Comput. 41(5), 2019). Tensor cores sum n terms within λ·u·(S + √n)·√Σt², S = ceil(n/4) "
-    "(Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021), and sums of tiles are "
-    "added up with fewer roundings than that: twice it is allowed. A weight is off by what its "
-    "score and exponential are, as in the forward pass; dP by the same bound for head_dim "
-    "products, "
-    "and D by head_dim·u·Σ|dO·O| (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., "
-    "section 4.2): these go into dS = P·(dP - D), and a worst case adds them up. Results are "
-    "rounded to U. Where P comes from memory in 16 bits, it moves dS by U as well. Factors below "
-    "fp16's normal numbers err by 2^-25. The RMS error, relative to the RMS gradient, whose terms "
-    "have random signs, is 0.42·U for each rounding (Knuth). Twice that is allowed.";
+    "J. Sci. Comput. 41(5), 2019). Tensor cores sum n terms within λ·u·(S + √n)·√Σt², S = "
+    "ceil(n/4) (Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021), and sums of "
+    "tiles are added up with fewer roundings than that: twice it is allowed. A weight is off by "
+    "what its score and exponential are, as in the forward pass; dP by the same bound for head_dim "
+    "products, and D by head_dim·u·Σ|dO·O| (Higham, Accuracy and Stability of Numerical "
+    "Algorithms, 2nd ed., section 4.2): these go into dS = P·(dP - D), and a worst case adds them "
+    "up. Results are rounded to U. Where P comes from memory in 16 bits, it moves dS by U as well. "
+    "Factors below fp16's normal numbers err by 2^-25. The RMS error, relative to the RMS "
+    "gradient, whose terms have random signs, is 0.42·U for each rounding (Knuth). Twice that is "
+    "allowed.";
 
 /// A query and a key that it sees, as they go into the sums.
 struct GradientPair {
@@ -282,9 +281,7 @@ std::int64_t gradient_rows(const GradientRows<In>& rows, Gradient of) {
 
 template <class In>
 Steps evaluate_gradient(const GradientRows<In>& rows, Gradient of, const ReferenceView& out) {
-  Shape s;
-  s.block = {kMostDim, 1, 1};
-  s.grid = {detail::gradient_rows(rows, of), 1, 1};
+  const Shape s = shape_of_blocks(detail::gradient_rows(rows, of), kMostDim);
   const auto on_host = std::make_shared<detail::HostGradient<In>>(rows, of, out);
   return with_host_loop(launch(detail::gradient_kernel<In>, s, rows, of, out),
                         {s.grid.x * rows.forward.dim,

@@ -159,20 +159,11 @@ __host__ __device__ inline std::uint32_t dropout_threshold(float probability) {
 constexpr float kQueryRange = 4.0f;
 
 template <class In>
-struct ScaledUniform {
-  std::uint64_t seed;
-  float range;
-  __host__ __device__ In operator()(std::int64_t i) const {
-    return from_float<In>(range * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
-template <class In>
-ScaledUniform<In> query_values(std::uint64_t seed) {
+Uniform<In> query_values(std::uint64_t seed) {
   return {stream_seed(seed, 0), kQueryRange};
 }
 template <class In>
-SignedUniform<In> key_values(std::uint64_t seed) {
+Uniform<In> key_values(std::uint64_t seed) {
   return {stream_seed(seed, 1)};
 }
 

@@ -102,24 +102,20 @@ inline double reference_operations(const Problem& p) {
 
 inline constexpr const char* kToleranceDerivation =
     "u = 2^-24 of fp32, U of the stored type. O is a mean of values v, weighted by p. Each weight "
-    "is "
-    "rounded to U for the second product, with errors of random sign: below λ·U·√Σ(p·v)², λ = 8, "
-    "but "
-    "for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM J. Sci. "
-    "Comput. 41(5), 2019). Tensor cores sum it within λ·u·(S + √keys)·√Σ(p·v)², S = ceil(keys/4) "
-    "(Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). A score is off by the "
-    "same bound for head_dim products, whose norm is at most 4 after scaling, and an exponential "
-    "by "
-    "3u of its exponent, which is at most 8·√head_dim, and 2^-22 (PTX ISA, ex2.approx): both move "
-    "all weights by as much, and their sum; that sum loses at most u per key (Higham, Accuracy and "
-    "Stability of Numerical Algorithms, 2nd ed., section 4.2). That is relative to Σ p·|v|. O is "
-    "rounded to U. Where S and P are stored in 16 bits, each score is rounded as well, which moves "
-    "its weight by U·|s|, of random sign: λ·U·√Σ(p·v·s)² more. Weights below fp16's normal numbers "
-    "err by 2^-25. The RMS error, relative to the RMS output, is 0.42·U for O and for P (Knuth), "
-    "and "
-    "for S 0.42·U times the RMS score of the largest weights: scores of variance σ² have a mean of "
-    "2σ² where they are weighted by p². Twice that is allowed. log Σ e^s is off by what scores and "
-    "their sum are, and a few u.";
+    "is rounded to U for the second product, with errors of random sign: below λ·U·√Σ(p·v)², λ = "
+    "8, but for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM "
+    "J. Sci. Comput. 41(5), 2019). Tensor cores sum it within λ·u·(S + √keys)·√Σ(p·v)², S = "
+    "ceil(keys/4) (Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). A score "
+    "is off by the same bound for head_dim products, whose norm is at most 4 after scaling, and an "
+    "exponential by 3u of its exponent, which is at most 8·√head_dim, and 2^-22 (PTX ISA, "
+    "ex2.approx): both move all weights by as much, and their sum; that sum loses at most u per "
+    "key (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). That is "
+    "relative to Σ p·|v|. O is rounded to U. Where S and P are stored in 16 bits, each score is "
+    "rounded as well, which moves its weight by U·|s|, of random sign: λ·U·√Σ(p·v·s)² more. "
+    "Weights below fp16's normal numbers err by 2^-25. The RMS error, relative to the RMS output, "
+    "is 0.42·U for O and for P (Knuth), and for S 0.42·U times the RMS score of the largest "
+    "weights: scores of variance σ² have a mean of 2σ² where they are weighted by p². Twice that "
+    "is allowed. log Σ e^s is off by what scores and their sum are, and a few u.";
 
 /// That a thread of the host takes at a time.
 constexpr std::int64_t kHostRows = 16;

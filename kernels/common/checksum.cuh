@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <cuda_runtime.h>
+#include "kernels/common/reference.cuh"
 
 namespace gpuexp {
 
@@ -23,6 +23,20 @@ __device__ inline std::uint32_t bits_sum(float4 v) {
 __device__ inline std::uint32_t bits_sum(uint4 v) {
   return v.x + v.y + v.z + v.w;
 }
+
+/// The reference of checksums of consecutive chunks of n floats, each added `passes` times.
+struct ChunkChecksum {
+  const float* in;
+  std::int64_t n;
+  std::int64_t chunk_size;
+  std::int64_t passes;
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * chunk_size; i < n && i < (chunk + 1) * chunk_size; ++i)
+      sum += bits_sum(in[i]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(passes)), 0.0};
+  }
+};
 
 inline constexpr int kWarpThreads = 32;  // warpSize is no constant to the compiler
 

@@ -126,11 +126,9 @@ __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
 
 template <int kWidth, class Terms, class Put>
 Steps launch_tile_sums(const Slices& s, const Terms& terms, Put put) {
-  Shape shape;
-  shape.block = {kColumnBlock, 1, 1};
-  shape.tile = {kColumnLanes * kWidth, 1, 1};
-  shape.grid = {ceil_div(s.columns, kColumnLanes * kWidth), s.count(), 1};
-  return launch(tile_sums_kernel<kWidth, Terms, Put>, shape, s, terms, put);
+  return launch(tile_sums_kernel<kWidth, Terms, Put>,
+                shape_of_tiles({s.columns, s.count()}, {kColumnLanes * kWidth, 1}, kColumnBlock), s,
+                terms, put);
 }
 
 /// Lanes load 16 bytes where a row is a multiple of that, and else an element.
@@ -160,11 +158,8 @@ inline __global__ void __launch_bounds__(kColumnBlock)
 }
 
 inline Steps add_slices(const Slices& s, const float* partial, float* sums) {
-  Shape shape;
-  shape.block = {kColumnBlock, 1, 1};
-  shape.tile = {kColumnBlock, 1, 1};
-  shape.grid = {ceil_div(s.columns, kColumnBlock), 1, 1};
-  return launch(add_slices_kernel, shape, partial, s.count(), s.columns, sums);
+  return launch(add_slices_kernel, shape_of_tiles({s.columns}, {kColumnBlock}, kColumnBlock),
+                partial, s.count(), s.columns, sums);
 }
 
 /// Both kernels; `partial` has Slices::partial_bytes.

@@ -9,9 +9,7 @@ namespace gpuexp {
 /// `operation` gives a problem's and its buffers' cublas::Gemm, Transpose or Gemv.
 template <class Variant, class WorkOf, class OperationOf>
 Variant cublas_variant(std::string compare_to, WorkOf work, OperationOf operation) {
-  Variant v;
-  v.id = "cublas";
-  v.compare_to = std::move(compare_to);
+  Variant v("cublas", std::move(compare_to));
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.work = work;

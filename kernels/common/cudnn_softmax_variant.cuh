@@ -11,8 +11,7 @@ namespace gpuexp {
 template <class Variant, class WorkOf, class OperationOf>
 Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation,
                               std::optional<DataType> inexact = std::nullopt) {
-  Variant v;
-  v.id = "cudnn";
+  Variant v("cudnn");
   v.writes = {std::move(writes)};
   v.is_vendor = true;
   v.unavailable = cudnn::softmax_unavailable;

@@ -72,16 +72,15 @@ inline double operations(int cost) {
 
 inline const char* const kToleranceDerivation =
     "u = 2^-24. All intermediate values lie in [-1, 1], where rounding errs by at most u/2, and "
-    "each step multiplies the error so far by c < 1, so cost steps err by at most cost·u/2. "
-    "Adding the way's number rounds once more: u·|y|, and another u·|y| for second-order terms. "
-    "The RMS error over all elements: a step's error is spread evenly over ±u/2, RMS u/√12, "
-    "independent of those before (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
-    "ed., section 4.5), and shrinks by c² per step in the square, c = 1 - 2^-11: "
-    "u·√((1 - c^(2·cost))/(1 - c²)/12), at most 9.2·u; the last addition adds 0.42·u·|y|. Twice "
-    "both is allowed, and for chance the bound per element times √(32/elements) (Bernstein's "
-    "inequality, probability 1e-14). x that starts beside its limit of 1 moves by less than its "
-    "last digit, and all roundings have one sign: few do, and the RMS error of way 0 is 1.4 times "
-    "the model's at the largest cost.";
+    "each step multiplies the error so far by c < 1, so cost steps err by at most cost·u/2. Adding "
+    "the way's number rounds once more: u·|y|, and another u·|y| for second-order terms. The RMS "
+    "error over all elements: a step's error is spread evenly over ±u/2, RMS u/√12, independent of "
+    "those before (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), "
+    "and shrinks by c² per step in the square, c = 1 - 2^-11: u·√((1 - c^(2·cost))/(1 - c²)/12), "
+    "at most 9.2·u; the last addition adds 0.42·u·|y|. Twice both is allowed, and for chance the "
+    "bound per element times √(32/elements) (Bernstein's inequality, probability 1e-14). x that "
+    "starts beside its limit of 1 moves by less than its last digit, and all roundings have one "
+    "sign: few do, and the RMS error of way 0 is 1.4 times the model's at the largest cost.";
 
 inline Tolerance tolerance(int cost) {
   const double u = unit_roundoff(DataType::fp32);

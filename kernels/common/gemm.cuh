@@ -98,10 +98,7 @@ inline std::optional<std::string> lacks_shared_memory(const DeviceSpec& device,
 template <class Variant, class WorkOf, class KernelFor>
 Variant tiled_variant(std::string id, std::string compare_to, WorkOf work, KernelFor kernel_for,
                       decltype(Variant::expected_changes) expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
   v.unsupported = [kernel_for](const auto& p, const DeviceSpec& device) {
     return lacks_shared_memory(device, kernel_for(p).dynamic_shared_bytes);
@@ -318,30 +315,11 @@ Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const Referenc
   return evaluate_gemm(x, bound, out, x.n);
 }
 
-/// The same by host loops that share nothing with the device's. index(row, column) is where the
-/// element lies in `out`.
-template <class T, class Bound, class Index>
-void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
-               Index index) {
-  for (std::int64_t row = 0; row < x.m; ++row) {
-    for (std::int64_t column = 0; column < x.n; ++column) {
-      ProductSums sums;
-      for (std::int64_t k = 0; k < x.k; ++k) {
-        const double a = to_double(x.a[row * x.lda + k]);
-        const double b = to_double(x.b[k * x.ldb + column]);
-        sums.value += a * b;
-        sums.absolute += std::abs(a * b);
-        sums.squares += a * b * a * b;
-      }
-      out.value[index(row, column)] = sums.value;
-      out.magnitude[index(row, column)] = bound.magnitude(sums);
-    }
-  }
-}
+/// The same by host loops.
 template <class T, class Bound>
 void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
-  host_gemm(x, bound, out,
-            [&](std::int64_t row, std::int64_t column) { return row * x.n + column; });
+  const GemmPanels<T, Bound> panels{x, bound, x.n};
+  panels.on_host(out, 0, x.m * x.n);
 }
 
 /// Makes the references of a family those of a row-major C = A·B: operands(problem, data) has the
@@ -350,9 +328,6 @@ template <class Family, class Operands, class BoundOf>
 void set_gemm_reference(Family& f, Operands operands, BoundOf bound) {
   f.reference = [=](const auto& p, const auto& d, const std::vector<ReferenceView>& out) {
     return evaluate_gemm(operands(p, d), bound(p), out[0]);
-  };
-  f.host_reference = [=](const auto& p, const auto& d, const std::vector<ReferenceView>& out) {
-    host_gemm(operands(p, d), bound(p), out[0]);
   };
 }
 

@@ -1,7 +1,69 @@
 // What every family file includes: the declaration of families and launches as data.
 #pragma once
 
+#include <algorithm>
+
 #include <cuda_runtime.h>
 
 #include "family/family_of.hpp"
 #include "gpu/cuda_check.hpp"
+
+namespace gpuexp {
+
+/// `blocks` blocks of `threads` threads each, along x.
+inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
+  Shape s;
+  s.block.x = threads;
+  s.grid.x = blocks;
+  return s;
+}
+
+/// Blocks that cover n outputs, with `tile` consecutive ones for each block.
+inline Shape shape_of_tiles(std::int64_t n, std::int64_t tile, std::int64_t threads) {
+  Shape s = shape_of_blocks(ceil_div(n, tile), threads);
+  s.tile.x = tile;
+  return s;
+}
+
+/// Blocks that cover outputs in up to three dimensions, with a tile for each block.
+inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, std::int64_t threads,
+                            std::int64_t dynamic_shared_bytes = 0) {
+  Shape s = shape_of_blocks(1, threads);
+  s.tile = tile;
+  s.grid = {ceil_div(outputs.x, tile.x), ceil_div(outputs.y, tile.y), ceil_div(outputs.z, tile.z)};
+  s.dynamic_shared_bytes = dynamic_shared_bytes;
+  return s;
+}
+
+/// So many blocks, which share the outputs evenly.
+inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::int64_t threads,
+                             std::int64_t dynamic_shared_bytes = 0) {
+  const auto share = [](std::int64_t all, std::int64_t parts) {
+    return ceil_div(all, std::max<std::int64_t>(parts, 1));
+  };
+  Shape s = shape_of_blocks(1, threads);
+  s.grid = blocks;
+  s.tile = {share(outputs.x, blocks.x), share(outputs.y, blocks.y), share(outputs.z, blocks.z)};
+  s.dynamic_shared_bytes = dynamic_shared_bytes;
+  return s;
+}
+
+/// Calls each(i) for the items i < count that this thread has, in strides of the grid.
+template <class Each>
+__device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each each) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride)
+    each(i);
+}
+
+/// For `unsupported`: the reason, at problems for which `holds` is false.
+template <class Holds>
+auto needs(Holds holds, std::string reason) {
+  return [=](const auto& problem, const DeviceSpec&) -> std::optional<std::string> {
+    if (holds(problem)) return std::nullopt;
+    return reason;
+  };
+}
+
+}  // namespace gpuexp

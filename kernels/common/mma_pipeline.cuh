@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/common/launch.cuh"
+#include "kernels/common/tile_order.cuh"
 #include "kernels/common/warp_product.cuh"
 
 namespace gpuexp {
@@ -28,19 +29,22 @@ struct BesideOthers : P {
   }
 };
 
+/// Where a block's tile of P begins in C.
+template <class P>
+__device__ Corner corner_of(const TilePlace<unsigned>& tile) {
+  return {static_cast<std::int64_t>(tile.row) * P::kBlockM,
+          static_cast<std::int64_t>(tile.column) * P::kBlockN};
+}
+
 /// The grid of tiles of P that covers an m×n C, tiles of a column of C in neighbouring blocks, one
 /// block per SM whatever registers and threads would allow: its dynamic shared memory is what the
 /// ring needs or, where that is more, over half of what the SM has.
 template <class P>
 Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device) {
   constexpr std::int64_t kOverHalf = 1024;
-  Shape s;
-  s.block = {P::kThreads, 1, 1};
-  s.tile = {P::kBlockM, P::kBlockN, 1};
-  s.grid = {ceil_div(m, P::kBlockM), ceil_div(n, P::kBlockN), 1};
-  s.dynamic_shared_bytes =
-      std::max<std::int64_t>(P::kSharedBytes, device.sm.shared_bytes / 2 + kOverHalf);
-  return s;
+  return shape_of_tiles(
+      {m, n}, {P::kBlockM, P::kBlockN}, P::kThreads,
+      std::max<std::int64_t>(P::kSharedBytes, device.sm.shared_bytes / 2 + kOverHalf));
 }
 
 /// Accumulates the tile whose part of A starts at `a` and whose part of B starts at `b`, over a

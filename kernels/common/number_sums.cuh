@@ -11,6 +11,7 @@
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/random.cuh"
+#include "kernels/common/row_reference.cuh"
 #include "kernels/common/sectors.cuh"
 
 namespace gpuexp::number_sums {
@@ -99,22 +100,13 @@ __device__ __forceinline__ float sum_of_part(const Terms<T>& x) {
   return sum;
 }
 
-/// What `make` makes of a zero of the elements' type.
-template <class Make>
-auto of_type(const Problem& p, Make make) {
-  return p.dtype == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
-}
-
 template <class T>
 Terms<T> terms(const Problem& p, const Data& d) {
   return {static_cast<const T*>(d.x), p.n};
 }
 
 inline Shape blocks_of(int threads, std::int64_t blocks) {
-  Shape s;
-  s.block = {threads, 1, 1};
-  s.grid = {blocks, 1, 1};
-  return s;
+  return shape_of_blocks(blocks, threads);
 }
 
 inline std::int64_t bytes_of(const Problem& p) {
@@ -135,19 +127,10 @@ struct Loads {
 
 inline Variant variant(std::string id, std::string compare_to, Loads loads,
                        Family::OnProblem<double()> kernels, ExpectedChangesOf<Problem> expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.expected_changes = std::move(expected);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
   v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(bytes_of(p));
-    w.bytes_written = sizeof(float);
-    w.moved_read = sector_bytes<char>(bytes_of(p));
-    w.moved_written = sector_bytes<float>(1);
-    w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
-    return w;
+    return streaming_work<char, float>(bytes_of(p), 1, {{Pipe::fp32, static_cast<double>(p.n)}});
   };
   v.metrics = [=](const Problem& p, const DeviceSpec&) {
     const double bytes = loads.are_vectors ? kVectorBytes : static_cast<double>(size_of(p.dtype));
@@ -192,9 +175,7 @@ inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
 
 /// cub::DeviceReduce, with fp32 sums.
 inline Variant cub_sum(std::string compare_to) {
-  Variant v;
-  v.id = "cub";
-  v.compare_to = std::move(compare_to);
+  Variant v("cub", std::move(compare_to));
   v.is_vendor = true;
   v.work = variant("", "", {0, false}, always<0>, {}).work;
   v.unavailable = cub::reduce_unavailable;
@@ -222,7 +203,7 @@ struct Elements {
 };
 
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return of_type(p, [&](auto zero) {
+  return of_float_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     return fill(static_cast<T*>(d.x), p.n, Elements<T>{stream_seed(seed, 0), p.numbers});
   });
@@ -230,55 +211,37 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-namespace detail {
-
-template <class T>
-__global__ void reference_kernel(Terms<T> x, double* sum, double* squares) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  double of_thread = 0, squares_of_thread = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride) {
-    const double element = to_double(x.at[i]);
-    of_thread += element;
-    squares_of_thread += element * element;
-  }
-  atomicAdd(sum, of_thread);
-  atomicAdd(squares, squares_of_thread);
-}
-
-inline __global__ void root_kernel(double* squares) {
-  *squares = sqrt(*squares);
-}
-
-}  // namespace detail
-
 /// The magnitude is the root of the sum of squares.
-inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (!out[0]) return {};
-  constexpr std::int64_t kMostBlocks = 1 << 12;
-  return Steps(MemsetStep{out[0].value, 0, sizeof(double)}) +
-         MemsetStep{out[0].magnitude, 0, sizeof(double)} +
-         of_type(p,
-                 [&](auto zero) {
-                   using T = decltype(zero);
-                   return launch(detail::reference_kernel<T>, grid_stride(p.n, kMostBlocks),
-                                 terms<T>(p, d), out[0].value, out[0].magnitude);
-                 }) +
-         launch(detail::root_kernel, blocks_of(1, 1), out[0].magnitude);
-}
-
-inline void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (!out[0]) return;
-  double sum = 0, squares = 0;
-  of_type(p, [&](auto zero) {
-    const auto* const x = static_cast<const decltype(zero)*>(d.x);
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      sum += to_double(x[i]);
-      squares += to_double(x[i]) * to_double(x[i]);
+template <class T>
+struct ExactSum {
+  struct Common {
+    double sum;
+    double squares;
+    __host__ __device__ static Common combined(const Common& a, const Common& b) {
+      return {a.sum + b.sum, a.squares + b.squares};
     }
+  };
+  Terms<T> x;
+  std::int64_t columns = 1;  // outputs
+  __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
+    Common found{0.0, 0.0};
+    for (std::int64_t i = first; i < x.n; i += step) {
+      const double term = to_double(x.at[i]);
+      found = Common::combined(found, {term, term * term});
+    }
+    return found;
+  }
+  __host__ __device__ ReferenceElement element(std::int64_t, std::int64_t,
+                                               const Common& found) const {
+    return {found.sum, sqrt(found.squares)};
+  }
+};
+
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return of_float_type(p.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return evaluate_rows(out[0], 1, ExactSum<T>{terms<T>(p, d)});
   });
-  out[0].value[0] = sum;
-  out[0].magnitude[0] = std::sqrt(squares);
 }
 
 // ---- what families declare
@@ -307,13 +270,10 @@ inline void declare_sums(Family& f) {
                        {{"random", Numbers::random}, {"whole", Numbers::whole}},
                        "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any "
                        "order");
-  f.input(
-       "x", &Data::x, [](const Problem& p) { return p.dtype; },
-       [](const Problem& p) { return p.n; })
+  f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("sum", &Data::sum, [](const Problem&) { return std::int64_t{1}; });
   f.metric(kBytesInFlightMetric, "B", "of loads that a thread has made before it waits");
   f.metric("kernels", "", "kernels of a launch");
-  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.unsupported = [](const Problem&, const DeviceSpec& device) -> std::optional<std::string> {
     constexpr int kLeastSms = 16;
     if (device.sm_count >= kLeastSms) return std::nullopt;
@@ -321,7 +281,6 @@ inline void declare_sums(Family& f) {
   };
   f.inputs = inputs;
   f.reference = reference;
-  f.host_reference = host_reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "numbers = whole: zero. Partial sums are whole numbers, and below 2^24, which fp32 has "

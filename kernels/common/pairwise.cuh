@@ -41,10 +41,8 @@ __global__ void __launch_bounds__(kPairwiseBlock)
 
 template <class Function, class T>
 Steps pairwise(const T* a, const T* b, T* out, std::int64_t n) {
-  Shape s;
-  s.block = {kPairwiseBlock, 1, 1};
-  s.tile = {kPairwiseBlock * kWidestAccess / std::int64_t{sizeof(T)}, 1, 1};
-  s.grid = {ceil_div(n, s.tile.x), 1, 1};
+  const Shape s =
+      shape_of_tiles(n, kPairwiseBlock * kWidestAccess / std::int64_t{sizeof(T)}, kPairwiseBlock);
   return launch(pairwise_kernel<Function, T>, s, a, b, out, n);
 }
 

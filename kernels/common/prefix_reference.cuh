@@ -23,12 +23,10 @@ inline __global__ void prefix_over_parts_kernel(double* to, std::int64_t count) 
 }
 
 inline __global__ void prefix_of_all_kernel(double* to, std::int64_t count) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
+  for_items_of_thread(count, [&](std::int64_t i) {
     const std::int64_t part = i / kPrefixPart;
     if (part > 0 && i % kPrefixPart != kPrefixPart - 1) to[i] += to[part * kPrefixPart - 1];
-  }
+  });
 }
 
 }  // namespace detail
@@ -38,12 +36,21 @@ inline __global__ void prefix_of_all_kernel(double* to, std::int64_t count) {
 template <class Function>
 Steps prefix_reference(double* to, std::int64_t count, Function f) {
   constexpr std::int64_t kMostBlocks = 1 << 16;
-  Shape one;
-  one.block = {1, 1, 1};
   const std::int64_t parts = ceil_div(count, detail::kPrefixPart);
-  return launch(detail::prefix_in_parts_kernel<Function>, grid_stride(parts, parts), to, count, f) +
-         launch(detail::prefix_over_parts_kernel, one, to, count) +
-         launch(detail::prefix_of_all_kernel, grid_stride(count, kMostBlocks), to, count);
+  // On the host the first step makes all of it.
+  const HostLoop on_host{1, [=](std::int64_t, std::int64_t) {
+                           double sum = 0;
+                           for (std::int64_t i = 0; i < count; ++i)
+                             to[i] = sum += f(i).value;
+                         }};
+  const HostLoop nothing{0, [](std::int64_t, std::int64_t) {}};
+  return with_host_loop(launch(detail::prefix_in_parts_kernel<Function>, grid_stride(parts, parts),
+                               to, count, f),
+                        on_host) +
+         with_host_loop(launch(detail::prefix_over_parts_kernel, Shape{}, to, count), nothing) +
+         with_host_loop(
+             launch(detail::prefix_of_all_kernel, grid_stride(count, kMostBlocks), to, count),
+             nothing);
 }
 
 }  // namespace gpuexp

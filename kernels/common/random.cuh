@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/random_bits.hpp"
-#include "gpu/cuda_check.hpp"
 #include "kernels/common/convert.cuh"
+#include "kernels/common/launch.cuh"
 
 namespace gpuexp {
 
@@ -28,11 +28,7 @@ __host__ __device__ inline std::uint64_t stream_seed(std::uint64_t seed, std::ui
 namespace detail {
 template <class T, class Function>
 __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
-    out[i] = f(i);
-  }
+  for_items_of_thread(count, [&](std::int64_t i) { out[i] = f(i); });
 }
 }  // namespace detail
 
@@ -59,18 +55,35 @@ Steps fill(T* out, std::int64_t count, Function f) {
                          out, sizeof(T)});
 }
 
+/// Uniform in [centre - scale, centre + scale), rounded to T. Host and device round alike where
+/// `centre` is 0 or `scale` is a power of two.
 template <class T>
-struct SignedUniform {
+struct Uniform {
   std::uint64_t seed;
+  float scale = 1.0f;
+  float centre = 0.0f;
   __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(random_signed(seed, static_cast<std::uint64_t>(i)));
+    return from_float<T>(centre + scale * random_signed(seed, static_cast<std::uint64_t>(i)));
   }
 };
-
-/// Uniform in [-1, 1), rounded to T.
 template <class T>
-Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed) {
-  return fill(out, count, SignedUniform<T>{seed});
+Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed, float scale = 1.0f,
+                   float centre = 0.0f) {
+  return fill(out, count, Uniform<T>{seed, scale, centre});
+}
+
+/// Random bits, as an unsigned integer of any width.
+template <class Word>
+struct RandomBits {
+  std::uint64_t seed;
+  int shift;  ///< lowest of the 64 bits that are taken
+  __host__ __device__ Word operator()(std::int64_t i) const {
+    return static_cast<Word>(random_bits(seed, static_cast<std::uint64_t>(i)) >> shift);
+  }
+};
+template <class Word>
+Steps fill_bits(Word* out, std::int64_t count, std::uint64_t seed, int shift = 0) {
+  return fill(out, count, RandomBits<Word>{seed, shift});
 }
 
 template <class T>

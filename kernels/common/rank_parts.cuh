@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "family/phase.hpp"
+#include "kernels/common/convert.cuh"
 #include "kernels/common/launch.cuh"
 
 namespace gpuexp {
@@ -25,6 +26,26 @@ inline Range even_part(std::int64_t extent, int parts, int i) {
     return of == parts ? extent : extent / kPartUnit * of / parts * kPartUnit;
   };
   return {begin(i), begin(i + 1)};
+}
+
+/// Of bytes that go both ways, from one GPU's memory to another's.
+inline Phase link_phase(const char* what, LinkUse by, double link_bytes) {
+  Phase phase;
+  phase.what = what;
+  phase.by = by;
+  phase.link_bytes = link_bytes;
+  phase.both_ways = true;
+  phase.memory_bytes = 2 * link_bytes;
+  return phase;
+}
+
+/// Of a kernel that does nothing but wait.
+inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
+  Phase phase;
+  phase.what = what;
+  phase.signals = signals;
+  phase.memory_loads = memory_loads;
+  return phase;
 }
 
 /// Of a phase that is one kernel: so that its time is found in the kernel's code. Only shape and
@@ -51,6 +72,13 @@ inline std::vector<int> peers_from(int rank, int ranks) {
     peers.push_back((rank + i) % ranks);
   return peers;
 }
+
+/// Elements of results as launches find them: what no result is written to keeps them.
+constexpr float kUntouched = 1.5f;
+template <class T>
+struct Untouched {
+  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kUntouched); }
+};
 
 /// Rows × columns from one place to others; of matrices of one pitch.
 template <class T>

@@ -38,6 +38,12 @@ struct RankPeers {
   WaitReport* report;
 };
 
+/// Of a launch of a problem that spans `gpus`.
+template <class Problem, class Data>
+RankPeers peers_of(const Problem& p, const Data& d, const LaunchContext& x) {
+  return {d.signals, d.rank, p.gpus, x.report};
+}
+
 __device__ inline RankSignals& signals_of(const RankPeers& peers, int rank) {
   return *reinterpret_cast<RankSignals*>(peers.signals.of[rank]);
 }

@@ -15,21 +15,21 @@ struct ReferenceElement {
 namespace detail {
 template <class Function>
 __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function f) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
-    if (!out.draw.has(i)) continue;
+  for_items_of_thread(count, [&](std::int64_t i) {
+    if (!out.draw.has(i)) return;
     const ReferenceElement element = f(i);
     out.value[i] = element.value;
     out.magnitude[i] = element.magnitude;
-  }
+  });
 }
 }  // namespace detail
 
 /// out[i] = f(i) for the elements of i < count that are drawn, where f is a __host__ __device__
-/// functor returning ReferenceElement. `on_host(first, end)` computes these elements on the host.
+/// functor returning ReferenceElement; no steps for an output that is not requested.
+/// `on_host(first, end)` computes these elements on the host.
 template <class Function, class OnHost>
 Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f, OnHost on_host) {
+  if (!out) return Steps();
   return with_host_loop(
       launch(detail::reference_kernel<Function>, grid_stride(count, 1 << 20), out, count, f),
       {count, on_host, out.value, sizeof(double)});
@@ -46,13 +46,12 @@ Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function 
 }
 
 /// References of outputs with `count` elements each: f(o) is the functor of output o, in the order
-/// of their declaration, for those that are asked for.
+/// of their declaration.
 template <class FunctorOf>
 Steps evaluate_references(const std::vector<ReferenceView>& out, std::int64_t count, FunctorOf f) {
   Steps steps;
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) steps += evaluate_reference(out[o], count, f(static_cast<int>(o)));
-  }
+  for (std::size_t o = 0; o < out.size(); ++o)
+    steps += evaluate_reference(out[o], count, f(static_cast<int>(o)));
   return steps;
 }
 /// The same by plain loops on the host.
@@ -68,16 +67,64 @@ void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int
   }
 }
 
-/// Both references of a family whose outputs have count(p) elements each: functor(p, d, o) is that
-/// of output o, in the order of their declaration.
+/// References of a family whose outputs have `count` elements each, a function or a member of the
+/// problem: functor(p, d, o) is that of output o, in the order of their declaration.
 template <class Problem, class Data, class Count, class FunctorOf>
 void set_references(FamilyOf<Problem, Data>& f, Count count, FunctorOf functor) {
-  f.reference = [=](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, count(p), [&](int o) { return functor(p, d, o); });
-  };
-  f.host_reference = [=](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, count(p), [&](int o) { return functor(p, d, o); });
+  f.reference = [count_of = detail::function_of_problem(count), functor](
+                    const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, count_of(p), [&](int o) { return functor(p, d, o); });
   };
 }
+
+/// What an item adds to the element at `place` of an output.
+struct ReferenceTerm {
+  std::int64_t place;
+  double value;
+  double magnitude;
+};
+
+namespace detail {
+__host__ __device__ inline void add_term(const ReferenceView& out, const ReferenceTerm& term) {
+#ifdef __CUDA_ARCH__
+  atomicAdd(out.value + term.place, term.value);
+  atomicAdd(out.magnitude + term.place, term.magnitude);
+#else
+  out.value[term.place] += term.value;
+  out.magnitude[term.place] += term.magnitude;
+#endif
+}
+
+template <class Function>
+__global__ void sum_reference_kernel(ReferenceView out, std::int64_t items, Function f) {
+  for_items_of_thread(items, [&](std::int64_t i) { add_term(out, f(i)); });
+}
+}  // namespace detail
+
+/// The reference of an output whose `count` elements are sums of the terms f(i) of the items
+/// i < items, where f is a __host__ __device__ functor returning ReferenceTerm.
+template <class Function>
+Steps evaluate_sums(const ReferenceView& out, std::int64_t count, std::int64_t items, Function f) {
+  if (!out) return Steps();
+  constexpr std::int64_t kMaxBlocks = 1 << 16;
+  const std::int64_t bytes = count * std::int64_t{sizeof(double)};
+  const auto on_host = [=](std::int64_t, std::int64_t) {
+    for (std::int64_t i = 0; i < items; ++i)
+      detail::add_term(out, f(i));
+  };
+  return Steps(MemsetStep{out.value, 0, bytes}) + MemsetStep{out.magnitude, 0, bytes} +
+         with_host_loop(launch(detail::sum_reference_kernel<Function>,
+                               grid_stride(items, kMaxBlocks), out, items, f),
+                        {1, on_host});
+}
+
+/// The reference of a copy, whose tolerance is zero.
+template <class T>
+struct SameElement {
+  const T* x;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {to_double(x[i]), 0.0};
+  }
+};
 
 }  // namespace gpuexp

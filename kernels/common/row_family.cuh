@@ -71,11 +71,8 @@ inline Work row_work(const RowProblem& p, int read, int written, double operatio
 template <class Variant, class Expected>
 Variant row_variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                     Expected expected) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = std::move(writes);
-  v.expected_changes = std::move(expected);
   v.deterministic = true;
   return v;
 }

@@ -149,24 +149,13 @@ NormWeights<T> norm_weights(const Data& d) {
   return {static_cast<const T*>(d.gamma), static_cast<const T*>(d.beta)};
 }
 
-/// A weight of γ or β, or another number around `centre`.
-template <class T>
-struct Around {
-  std::uint64_t seed;
-  float centre;
-  float most;  ///< from it: a power of two, so that host and device round alike
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(centre + most * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 /// x and the weights.
 template <class Data>
 Steps fill_norm(const NormProblem& p, const Data& d, std::uint64_t seed) {
   return with_row_matrix(p, nullptr, d.x, [&](auto m) {
     using T = typename decltype(m)::Element;
     const auto around = [&](void* to, std::int64_t count, int stream, float centre, float most) {
-      return fill(static_cast<T*>(to), count, Around<T>{stream_seed(seed, stream), centre, most});
+      return fill_uniform(static_cast<T*>(to), count, stream_seed(seed, stream), most, centre);
     };
     return around(d.x, elements(p), 0, static_cast<float>(p.offset), 1.0f) +
            around(d.gamma, p.columns, 1, 1.0f, 0.5f) + around(d.beta, p.columns, 2, 0.0f, 0.5f);

@@ -58,7 +58,7 @@ struct ExactSoftmax {
 /// What exp() of a double takes: some twenty multiplications that add.
 constexpr double kExactExpOperations = 40;
 
-constexpr int kRowReferenceBlock = 256;
+constexpr int kRowReferenceBlock = 512;
 
 namespace detail {
 template <class Rows>
@@ -118,23 +118,18 @@ class RowLoop {
 };
 }  // namespace detail
 
-/// Elements of `count` rows of rows.columns each. rows.common(row, first, step) is what every
-/// step-th element from `first` on says of their row, which Rows::Common::combined puts together,
-/// and rows.element(row, column, common) the element.
+/// Elements of `count` rows of rows.columns each; a sum of an array is a row of one element.
+/// rows.common(row, first, step) is what every step-th element from `first` on says of their row,
+/// which Rows::Common::combined puts together, and rows.element(row, column, common) the element.
 template <class Rows>
 Steps evaluate_rows(const ReferenceView& out, std::int64_t count, const Rows& rows) {
-  Shape s;
-  s.block = {kRowReferenceBlock, 1, 1};
-  s.grid = {count, 1, 1};
+  if (!out) return Steps();
+  const Shape s = shape_of_blocks(count, kRowReferenceBlock);
   const auto loop = std::make_shared<detail::RowLoop<Rows>>(out, rows);
   return with_host_loop(launch(detail::row_reference_kernel<Rows>, s, out, rows),
                         {count * rows.columns,
                          [loop](std::int64_t first, std::int64_t end) { loop->run(first, end); },
                          out.value, sizeof(double)});
-}
-template <class Rows>
-void evaluate_rows_on_host(const ReferenceView& out, std::int64_t count, const Rows& rows) {
-  detail::RowLoop<Rows>(out, rows).run(0, count * rows.columns);
 }
 
 }  // namespace gpuexp

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "family/family.hpp"
+
 namespace gpuexp {
 
 inline constexpr std::int64_t kSectorBytes = 32;
@@ -20,6 +22,58 @@ double sector_bytes(std::int64_t count, std::int64_t stride = 1, std::int64_t fi
   const std::int64_t sectors =
       stride < kPerSector ? last / kPerSector - first / kPerSector + 1 : count;
   return static_cast<double>(sectors * kSectorBytes);
+}
+
+/// The work of reading `count` elements first, first + stride, … of an array of T once.
+template <class T>
+Work reads(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
+  Work w;
+  w.bytes_read = static_cast<double>(count) * sizeof(T);
+  w.moved_read = sector_bytes<T>(count, stride, first);
+  return w;
+}
+/// The work of writing them.
+template <class T>
+Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
+  Work w;
+  w.bytes_written = static_cast<double>(count) * sizeof(T);
+  w.moved_written = sector_bytes<T>(count, stride, first);
+  return w;
+}
+inline Work computes(Pipe pipe, double operations) {
+  Work w;
+  w.operations = {{pipe, operations}};
+  return w;
+}
+
+/// The work of both, on one device.
+inline Work operator+(Work a, const Work& b) {
+  a.bytes_read += b.bytes_read;
+  a.bytes_written += b.bytes_written;
+  a.moved_read += b.moved_read;
+  a.moved_written += b.moved_written;
+  a.operations.insert(a.operations.end(), b.operations.begin(), b.operations.end());
+  return a;
+}
+/// The same work so many times.
+inline Work operator*(double times, Work w) {
+  w.bytes_read *= times;
+  w.bytes_written *= times;
+  w.moved_read *= times;
+  w.moved_written *= times;
+  for (Operations& o : w.operations)
+    o.count *= times;
+  return w;
+}
+
+/// Work that reads `read` consecutive elements of type Read and writes `written` of type Written,
+/// once each, in arrays that start on a sector.
+template <class Read, class Written = Read>
+Work streaming_work(std::int64_t read, std::int64_t written,
+                    std::vector<Operations> operations = {}) {
+  Work w = reads<Read>(read) + writes<Written>(written);
+  w.operations = std::move(operations);
+  return w;
 }
 
 }  // namespace gpuexp

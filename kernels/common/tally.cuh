@@ -57,11 +57,9 @@ Totals<kSums> totals(const void* partial_sums) {
 /// sums, in tally_bytes(kSums) of workspace; `values` makes the metrics of the totals.
 template <int kSums, class Function, class Values>
 Measurement tally(std::int64_t count, Function f, void* workspace, Values values) {
-  Shape shape;
-  shape.grid.x = detail::kTallyBlocks;
-  shape.block.x = detail::kTallyThreads;
   Measurement m;
-  m.steps = launch(detail::tally_kernel<kSums, Function>, shape, count, f,
+  m.steps = launch(detail::tally_kernel<kSums, Function>,
+                   shape_of_blocks(detail::kTallyBlocks, detail::kTallyThreads), count, f,
                    static_cast<double*>(workspace));
   m.from = workspace;
   m.bytes = tally_bytes(kSums);

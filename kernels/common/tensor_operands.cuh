@@ -9,27 +9,18 @@
 
 namespace gpuexp {
 
-/// Calls f with a value of the C++ type that stores elements of bf16, fp16, tf32 or fp32; tf32 is
-/// stored as float.
-template <class Function>
-auto with_stored_type(DataType type, Function f) {
-  if (type == DataType::bf16) return f(__nv_bfloat16{});
-  if (type == DataType::fp16) return f(__half{});
-  return f(float{});
-}
-
 /// fp32 with 10 bits after the leading one; what the multiplier would drop is rounded.
 inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
-/// SignedUniform<float>, rounded to what is multiplied: T or, of float, tf32.
+/// Uniform<float>, rounded to what is multiplied: T or, of float, tf32.
 template <class T>
 struct RoundedUniform {
-  SignedUniform<float> master;
+  Uniform<float> master;
   __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master(i)); }
 };
 template <>
 struct RoundedUniform<float> {
-  SignedUniform<float> master;
+  Uniform<float> master;
   __host__ __device__ float operator()(std::int64_t i) const {
     return static_cast<float>(round_to(kTf32, master(i)));
   }
@@ -64,11 +55,6 @@ inline Steps evaluate_gemm(const TensorOperands& x, const NormBound& bound,
   return with_stored_type(x.type, [&](auto element) {
     return evaluate_gemm(x.stored_as<decltype(element)>(), bound, out);
   });
-}
-
-inline void host_gemm(const TensorOperands& x, const NormBound& bound, const ReferenceView& out) {
-  with_stored_type(x.type,
-                   [&](auto element) { host_gemm(x.stored_as<decltype(element)>(), bound, out); });
 }
 
 }  // namespace gpuexp

@@ -31,11 +31,7 @@ constexpr std::int64_t kTileOf = std::int64_t{kThreads} * kInVector* kVectors;
 
 /// A block for each tile of so many elements.
 inline Shape blocks_of(std::int64_t n, std::int64_t tile) {
-  Shape s;
-  s.block = {kScanBlock, 1, 1};
-  s.tile = {tile, 1, 1};
-  s.grid = {ceil_div(n, tile), 1, 1};
-  return s;
+  return shape_of_tiles(n, tile, kScanBlock);
 }
 
 /// The first of this thread's elements; those of its next vector are kOfAllLanes further.

@@ -199,35 +199,22 @@ inline Work work(const Problem& p) {
   const std::int64_t all = matrices + 9 * p.width + p.hidden;  // γ, β, and biases
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   constexpr std::int64_t kFloat = sizeof(float);
-  const bool copies = p.dtype != DataType::fp32;
   const auto kept = static_cast<std::int64_t>(kept_bytes(p, false));
-  std::int64_t read = 0, written = 0;
-  double tensor = 0, others = 0;
+  StepWork w;
   if (p.has(Phase::forward)) {
-    read += size * (outer(p) + matrices) + kFloat * outer(p);
-    written += kept + size * outer(p);
-    tensor += of_products + 2 * of_scores;
-    others += 10.0 * static_cast<double>(inner(p)) + 20.0 * static_cast<double>(outer(p));
+    w.read += size * (outer(p) + matrices) + kFloat * outer(p);
+    w.written += kept + size * outer(p);
+    w.of_products += of_products + 2 * of_scores;
+    w.others += 10.0 * static_cast<double>(inner(p)) + 20.0 * static_cast<double>(outer(p));
   }
   if (p.has(Phase::backward)) {
-    if (p.phase == Phase::backward) read += kept + size * matrices;  // a step has them
-    written += size * (inner(p) + 10 * outer(p)) + kFloat * all;
-    tensor += 2 * of_products + 5 * of_scores;
-    others += 16.0 * static_cast<double>(inner(p)) + 30.0 * static_cast<double>(outer(p));
+    if (p.phase == Phase::backward) w.read += kept + size * matrices;  // a step has them
+    w.written += size * (inner(p) + 10 * outer(p)) + kFloat * all;
+    w.of_products += 2 * of_products + 5 * of_scores;
+    w.others += 16.0 * static_cast<double>(inner(p)) + 30.0 * static_cast<double>(outer(p));
   }
-  if (p.has(Phase::update)) {
-    read += kFloat * (p.phase == Phase::step ? 3 : 4) * all;
-    written += (3 * kFloat + (copies ? size : 0)) * all;
-    others += 15.0 * static_cast<double>(all);
-  }
-  Work w;
-  w.bytes_read = w.moved_read = static_cast<double>(read);
-  w.bytes_written = w.moved_written = static_cast<double>(written);
-  w.operations = {{Pipe::fp32, others + (copies ? 0 : tensor)}};
-  if (copies && tensor > 0)
-    w.operations.push_back(
-        {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, tensor});
-  return w;
+  if (p.has(Phase::update)) w.add_update(p, all);
+  return w.work(p);
 }
 
 // ---- inputs
@@ -313,20 +300,14 @@ inline State first_state(const Problem& p) {
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const FirstWeights weights = first_weights(p, stream_seed(seed, 1));
   const State state = first_state(p);
-  const bool is_first = p.steps_before == 0;
   const float far_off =
       p.overflow ? kPlantedGradient / std::ldexp(two_over_elements(p), state.scale_log2) : 0.0f;
-  using Moments = FirstMoments<FirstWeights>;
-  Steps steps = with_type(p, [&](auto zero) {
-    using T = decltype(zero);
-    const Tokens<T> x{{stream_seed(seed, 0), 1.0f}, p.width, p.tokens};
-    return fill(static_cast<T*>(d.x), outer(p), x) +
-           fill(d.target, outer(p), Target<T>{x, far_off});
-  });
-  steps += fill(d.weights_before, parameters(p), weights);
-  steps += fill(d.m_before, parameters(p), Moments{weights, false, is_first ? 0.0f : 1e-3f});
-  steps += fill(d.v_before, parameters(p), Moments{weights, true, is_first ? 0.0f : 1e-6f});
-  return steps + fill(d.state_before, kStateFields, StateField{state});
+  return fill_parameters(p, d, weights, parameters(p), state) + with_type(p, [&](auto zero) {
+           using T = decltype(zero);
+           const Tokens<T> x{{stream_seed(seed, 0), 1.0f}, p.width, p.tokens};
+           return fill(static_cast<T*>(d.x), outer(p), x) +
+                  fill(d.target, outer(p), Target<T>{x, far_off});
+         });
 }
 
 // ---- what a launch finds
@@ -366,34 +347,24 @@ struct Found {
 template <class T>
 Steps reset_as(const Problem& p, const Data& d) {
   const Found<T> found;
-  const auto bytes = static_cast<std::int64_t>(sizeof(T));
-  const auto unwritten = [&](void* to, std::int64_t count) {
-    return Steps(MemsetStep{to, kUnwritten, count * bytes});
-  };
-  const bool is_backward = p.phase == Phase::backward;
-  const auto given = [&](void* to, std::int64_t count, const Uniform<T>& of) {
-    return is_backward ? fill(static_cast<T*>(to), count, of) : unwritten(to, count);
-  };
-  Steps steps = given(d.n1, outer(p), found.n1) + given(d.n2, outer(p), found.n2) +
-                given(d.h, inner(p), found.h) + given(d.a, inner(p), found.a) +
-                given(d.qkv, 3 * outer(p), found.qkv) + given(d.o, outer(p), found.o) +
-                given(d.merged, outer(p), found.merged) + given(d.y, outer(p), found.y) +
-                given(d.dz, outer(p), found.dz);
+  Steps steps = given(p, d.n1, outer(p), found.n1) + given(p, d.n2, outer(p), found.n2) +
+                given(p, d.h, inner(p), found.h) + given(p, d.a, inner(p), found.a) +
+                given(p, d.qkv, 3 * outer(p), found.qkv) + given(p, d.o, outer(p), found.o) +
+                given(p, d.merged, outer(p), found.merged) + given(p, d.y, outer(p), found.y) +
+                given(p, d.dz, outer(p), found.dz);
   for (void* to : {d.n1_again, d.n2_again, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
-    steps += unwritten(to, outer(p));
+    steps += unwritten<T>(to, outer(p));
   for (void* to : {d.h_again, d.a_again, d.dh})
-    steps += unwritten(to, inner(p));
-  steps += unwritten(d.dqkv, 3 * outer(p));
-  if (is_backward) {
+    steps += unwritten<T>(to, inner(p));
+  steps += unwritten<T>(d.dqkv, 3 * outer(p));
+  if (p.phase == Phase::backward) {
     steps += fill(d.statistics, 4 * p.rows(), FoundStatistics{p.rows()});
     steps += fill(d.log_sum, head_rows(p), FoundLogSum{static_cast<int>(p.tokens)});
   } else {
-    constexpr std::int64_t kFloat = sizeof(float);
-    steps += MemsetStep{d.statistics, kUnwritten, 4 * p.rows() * kFloat};
-    steps += MemsetStep{d.log_sum, kUnwritten, head_rows(p) * kFloat};
+    steps += unwritten<float>(d.statistics, 4 * p.rows());
+    steps += unwritten<float>(d.log_sum, head_rows(p));
   }
-  steps += MemsetStep{d.loss, kUnwritten, sizeof(float)};
-  return steps + reset_parameters<T>(p, d, tensors(p), parameters(p));
+  return steps + unwritten<float>(d.loss, 1) + reset_parameters<T>(p, d, tensors(p), parameters(p));
 }
 
 inline Steps reset(const Problem& p, const Data& d) {

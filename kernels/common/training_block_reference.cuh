@@ -10,42 +10,21 @@
 
 namespace gpuexp::training_block {
 
-/// All but what attention makes. Magnitudes are what an element may be off by, over the tolerance's
-/// roundoff.
+/// All but what attention makes.
 template <class T>
-struct ExactBlock {
-  Problem p;
+struct ExactBlock : ExactStep<T, Problem, Data> {
+  using Step = ExactStep<T, Problem, Data>;
+  using Step::bias, Step::d, Step::exactly, Step::kRoundoff, Step::number, Step::p, Step::rounded,
+      Step::stored, Step::weight;
   Layout at;
-  Data d;
   Output output;
   bool again;  ///< n1, n2, h and a are those computed again
   HeadPlaces places;
   ProductError by_width, by_hidden, by_qkv, by_rows, of_column;
   double row_additions;     ///< behind any term of a sum over a row, of width elements
   double gradient_of_norm;  ///< norm_gradient_computed
-  float two_over_n;
-  ExactUpdate update;
   Found<T> found;
 
-  static constexpr double kSlack = 1.05;  // roundings of what was rounded before
-  static constexpr double kRoundoff = 0x1p-24;
-
-  __host__ __device__ double number(const void* array, std::int64_t i) const {
-    return to_double(static_cast<const T*>(array)[i]);
-  }
-  // Weight i as the network computes with it; biases are fp32.
-  __host__ __device__ double weight(std::int64_t i) const {
-    return to_double(from_float<T>(d.weights_before[i]));
-  }
-  __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
-  __host__ __device__ double rounded(double value) const {
-    return kSlack * (by_width.stored + kRoundoff) * fabs(value);
-  }
-  /// A number of T that is off by so much, with its own rounding.
-  __host__ __device__ ReferenceElement stored(double value, double off) const {
-    return {value, (kSlack * off + rounded(value)) / by_width.stored};
-  }
-  __host__ __device__ ReferenceElement exactly(double value) const { return {value, 0.0}; }
   __host__ __device__ const void* n1() const { return again ? d.n1_again : d.n1; }
   __host__ __device__ const void* n2() const { return again ? d.n2_again : d.n2; }
   __host__ __device__ const void* h() const { return again ? d.h_again : d.h; }
@@ -71,22 +50,13 @@ struct ExactBlock {
   // Each operation stands in the code once: a kernel that has them several times over is larger
   // than some GPUs' calls reach.
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    if (output >= kGradients) return of_parameters(i);
+    if (output == kGradients) return of_gradients(i);
+    if (output > kGradients) return Step::updated(output, i);
     const bool is_again = output >= kN1Again && output <= kAAgain;
     const bool is_backward = output >= kDh && output <= kDn1;
     if (!p.has(is_again || is_backward ? Phase::backward : Phase::forward)) return given(i);
     if (output == kDz) return of_dz(i);
     return is_backward ? of_backward(i) : of_forward(i);
-  }
-  __host__ __device__ ReferenceElement of_parameters(std::int64_t i) const {
-    switch (output) {
-      case kGradients: return of_gradients(i);
-      case kWeights: return update.weight(i);
-      case kM: return update.first_moment(i);
-      case kV: return update.second_moment(i);
-      case kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
-      default: return exactly(exact_state(p, update.before, i));
-    }
   }
   __host__ __device__ ReferenceElement unwritten() const {
     const bool is_fp32 =
@@ -141,16 +111,13 @@ struct ExactBlock {
         return stored(sums.value + bias(at.b1 + of_column), by_width(sums));
       }
       case kA:
-      case kAAgain: {
-        const ExactGelu gelu = exact_gelu(number(output == kA ? d.h : d.h_again, i));
-        return stored(gelu.value.value, gelu.value.magnitude);
-      }
+      case kAAgain: return Step::activated(number(output == kA ? d.h : d.h_again, i));
       case kZ: {
         const ProductSums sums = times(a(), row, p.hidden, at.w2, column, w);
         const double grown = sums.value + bias(at.b2 + column);
         return stored(number(d.y, i) + grown, by_hidden(sums) + rounded(grown));
       }
-      default: return of_loss();
+      default: return Step::loss(d.z, p.rows() * p.width);
     }
   }
   __host__ __device__ ReferenceElement of_norm(const void* x, int statistics, std::int64_t gamma,
@@ -184,22 +151,8 @@ struct ExactBlock {
     const double rstd = 1 / sqrt(squares / n + static_cast<double>(kNormEpsilon));
     return {rstd, (row_additions / 2 + 8) * rstd};
   }
-  // Of squares, none of which cancels another: a thread adds up to 2^31 / (256·1024) of them, and
-  // trees the rest.
-  __host__ __device__ ReferenceElement of_loss() const {
-    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
-    const std::int64_t n = p.rows() * p.width;
-    double sum = 0.0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double off = number(d.z, i) - static_cast<double>(d.target[i]);
-      sum += off * off;
-    }
-    const double value = sum / static_cast<double>(n);
-    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
-  }
   __host__ __device__ ReferenceElement of_dz(std::int64_t i) const {
-    const double off = number(d.z, i) - static_cast<double>(d.target[i]);
-    const double value = off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
+    const double value = Step::loss_gradient(d.z, i, p.rows() * p.width);
     return stored(value, 2.0 * kRoundoff * fabs(value));
   }
 
@@ -210,10 +163,7 @@ struct ExactBlock {
     switch (output) {
       case kDh: {
         const ProductSums sums = times_transposed(d.dz, i / p.hidden, w, at.w2, i % p.hidden);
-        const ReferenceElement slope = exact_gelu(number(h(), i)).slope;
-        return stored(sums.value * slope.value,
-                      (by_width(sums) + rounded(sums.value)) * fabs(slope.value) +
-                          fabs(sums.value) * slope.magnitude);
+        return Step::times_slope(sums, by_width(sums), number(h(), i));
       }
       case kDn2: {
         const ProductSums sums = times_transposed(d.dh, row, p.hidden, at.w1, column);
@@ -302,7 +252,7 @@ struct ExactBlock {
     const ProductSums sums = sum_of_products(
         p.rows(), [&](std::int64_t k) { return number(of_a, k * columns_of_a + row); },
         [&](std::int64_t k) { return number(of_b, k * columns + column); });
-    return {sums.value, kSlack * by_rows(sums) / kRoundoff + fabs(sums.value)};
+    return Step::matrix_gradient(sums, by_rows(sums));
   }
   __host__ __device__ ReferenceElement of_bias(std::int64_t column, const void* of,
                                                std::int64_t columns) const {
@@ -324,10 +274,8 @@ struct ExactBlock {
 
 template <class T>
 ExactBlock<T> exact_block(const Problem& p, const Data& d, Output output, bool again) {
-  const bool overflows = p.overflow && p.phase != Phase::forward;
-  return {p,
+  return {exact_step<T>(p, d, first_state(p)),
           layout(p),
-          d,
           output,
           again,
           head_places(p),
@@ -338,8 +286,6 @@ ExactBlock<T> exact_block(const Problem& p, const Data& d, Output output, bool a
           product_error(DataType::fp32, p.rows()),
           static_cast<double>(row_additions(p.width)),
           norm_gradient_computed(p.width),
-          two_over_elements(p),
-          exact_update(p, d, first_state(p), overflows),
           {}};
 }
 
@@ -370,60 +316,25 @@ inline attention::Gradient gradient_of(Output o) {
                     : attention::Gradient::of_v;
 }
 
-/// Calls element(output, functor), rows(rows of attention, o, log_sum) or gradient(rows, which,
-/// view) for each output that is asked for.
-template <class Element, class Rows, class OfGradient>
-void for_each_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                        Element element, Rows rows, OfGradient gradient) {
-  with_type(p, [&](auto zero) {
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_type(p, [&](auto zero) {
     using T = decltype(zero);
+    Steps steps;
     if (p.has(Phase::forward) && (out[kO] || out[kLogSum]))
-      rows(attention_rows<T>(p, d), out[kO], out[kLogSum]);
+      steps += attention::evaluate_rows(attention_rows<T>(p, d), out[kO], out[kLogSum]);
     for (std::size_t o = 0; o < out.size(); ++o) {
       const auto output = static_cast<Output>(o);
       if (!out[o] || elements_of(p, output) == 0) continue;
       if (!is_of_attention(p, output)) {
-        element(output, exact_block<T>(p, d, output, static_cast<bool>(out[kHAgain])));
+        steps += evaluate_reference(out[o], elements_of(p, output),
+                                    exact_block<T>(p, d, output, static_cast<bool>(out[kHAgain])));
       } else if (output != kO && output != kLogSum) {
         const attention::Gradient of = gradient_of(output);
-        gradient(attention_gradient_rows<T>(p, d, of), of, out[o]);
+        steps += attention::evaluate_gradient(attention_gradient_rows<T>(p, d, of), of, out[o]);
       }
     }
+    return steps;
   });
-}
-
-inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for_each_reference(
-      p, d, out,
-      [&](Output output, const auto& f) {
-        steps += evaluate_reference(out[output], elements_of(p, output), f);
-      },
-      [&](const auto& rows, const ReferenceView& o, const ReferenceView& log_sum) {
-        steps += attention::evaluate_rows(rows, o, log_sum);
-      },
-      [&](const auto& rows, attention::Gradient of, const ReferenceView& view) {
-        steps += attention::evaluate_gradient(rows, of, view);
-      });
-  return steps;
-}
-
-inline void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_each_reference(
-      p, d, out,
-      [&](Output output, const auto& f) {
-        for (std::int64_t i = 0; i < elements_of(p, output); ++i) {
-          const ReferenceElement element = f(i);
-          out[output].value[i] = element.value;
-          out[output].magnitude[i] = element.magnitude;
-        }
-      },
-      [](const auto& rows, const ReferenceView& o, const ReferenceView& log_sum) {
-        attention::evaluate_rows_on_host(rows, o, log_sum);
-      },
-      [](const auto& rows, attention::Gradient of, const ReferenceView& view) {
-        attention::evaluate_gradient_on_host(rows, of, view);
-      });
 }
 
 // ---- tolerances
@@ -440,11 +351,7 @@ inline Tolerance statistics_tolerance(const Problem& p) {
 }
 
 inline std::string block_derivation() {
-  std::string text = kStepDerivation;
-  text += kFp32SumDerivation;
-  text += " Products in 16 bits: ";
-  text += kTensorCoreBoundDerivation;
-  text += kMeanDerivation;
+  std::string text = step_derivation();
   text +=
       " LayerNorm of a row's mean and deviation has three roundings of what γ multiplies; a sum "
       "over a row passes each term through at most columns/32 + 13 additions (Higham, section "

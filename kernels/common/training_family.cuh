@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/cublas.hpp"
+#include "kernels/common/training_layer.cuh"
 #include "kernels/common/training_problem.cuh"
 #include "kernels/common/training_product.cuh"
 #include "kernels/common/training_reference.cuh"
@@ -20,31 +21,77 @@ struct Way {
   bool by_library = false;
 };
 
-/// A product by the library, into fp32 sums.
-template <Lies a_lies, Lies b_lies, class T>
-Steps library_product(const Extents& x, const T* a, const T* b, float* sums) {
-  return cublas::step_of(cublas::Gemm{cublas::Compute::fp32, DataTypeOf<T>::value, DataType::fp32,
-                                      x.m, x.n, x.k, a, b, sums, a_lies == Lies::transposed,
-                                      b_lies == Lies::transposed});
+// ---- the launches of a step
+
+/// What follows a product by the library, which has left fp32 sums.
+template <class T>
+Steps finish_sums(const Extents& x, const float* sums, const LayerTail<T>& tail) {
+  return Passes<T>::finish({sums, tail, x.n}, static_cast<std::int64_t>(x.m) * x.n);
 }
 
-// ---- variants
+/// A network's Network<T> derives from it, and adds forward() and backward().
+template <class T, class Problem, class Data>
+struct StepNetwork {
+  const Problem& p;
+  const Data& d;
+  const LaunchContext& context;
+  Way way;
 
-/// A reason where the phase is none of these.
-inline auto only_in(std::vector<Phase> phases, std::string why) {
-  return
-      [phases, why](const StepProblem& p, const DeviceSpec& device) -> std::optional<std::string> {
-        if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
-        return lacks_room_for_products(device);
-      };
+  State* state() const { return reinterpret_cast<State*>(d.state); }
+  float* loss_sums() const { return static_cast<float*>(context.workspace); }
+  float* scratch() const { return loss_sums() + kLossBlocks; }
+  const T* weights(std::int64_t first) const {
+    if constexpr (std::is_same<T, float>::value) return d.weights + first;
+    return static_cast<const T*>(d.copy) + first;
+  }
+  /// Whether products of gradients look for what is not finite.
+  bool products_look() const { return is_scaled(p) && way.fuses && !way.by_library; }
+  GradientTail gradient(std::int64_t first) const {
+    return {d.gradients + first, products_look() ? state() : nullptr};
+  }
+
+  static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
+    return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
+  }
+  /// A product by the library, and what follows it of sums that are at `sums`.
+  template <Lies a_lies, Lies b_lies, class Tail>
+  Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail, float* sums) const {
+    constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
+    if constexpr (is_gradient) sums = tail.to;
+    Steps product = cublas::step_of(
+        cublas::Gemm{cublas::Compute::fp32, DataTypeOf<T>::value, DataType::fp32, x.m, x.n, x.k, a,
+                     b, sums, a_lies == Lies::transposed, b_lies == Lies::transposed});
+    if constexpr (is_gradient) {
+      return product;
+    } else {
+      return product + finish_sums(x, sums, tail);
+    }
+  }
+  Steps check_all_gradients() const {
+    Steps steps;
+    for (const Tensor& t : tensors(p))
+      steps += check_gradients(d.gradients + t.first, t.count, state());
+    return steps;
+  }
+  Steps update() const {
+    const Parameters<T> all{d.gradients, d.weights, d.m, d.v, static_cast<T*>(d.copy)};
+    return update_tensors(all, tensors(p), parameters(p), adamw(p.learning_rate), state(),
+                          way.fuses) +
+           end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
+  }
+};
+
+// ---- where expected changes hold
+
+/// Most blocks and lanes have work.
+template <class Problem>
+bool is_large(const Problem& p) {
+  return p.rows() * p.hidden >= std::int64_t{1} << 20 && p.rows() >= p.width;
 }
-
-/// The variant of whole steps, whose time is `timing`'s.
-template <class Variant>
-Variant of_whole_steps(Variant v, Timing timing) {
-  v.unsupported = only_in({Phase::step}, "is about whole steps");
-  v.timing = timing;
-  return v;
+/// And what stands between products counts.
+template <class Problem>
+bool has_passes(const Problem& p) {
+  return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
 }
 
 // ---- tolerances
@@ -79,22 +126,28 @@ inline Tolerance exact_tolerance(const StepProblem&) {
   return {0.0, 0.0};
 }
 
-/// Behind which stand those of sums of products (kFp32SumDerivation and what follows).
-inline constexpr const char* kStepDerivation =
-    "Each array is held to what its operation makes of what the device found, so that errors do "
-    "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
-    "products that is rounded to the stored type is off by the sum's bound and by U of it, "
-    "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
-    "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
-    "again; "
-    "near zero each rounding of fp16 is off by 2^-25. GELU by "
-    "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
-    "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
-    "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
-    "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
-    "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
-    "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
-    "Sums of columns, and products in fp32: ";
+inline std::string step_derivation() {
+  std::string text =
+      "Each array is held to what its operation makes of what the device found, so that errors do "
+      "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
+      "products that is rounded to the stored type is off by the sum's bound and by U of it, "
+      "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
+      "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
+      "again; "
+      "near zero each rounding of fp16 is off by 2^-25. GELU by "
+      "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
+      "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
+      "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
+      "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
+      "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
+      "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
+      "Sums of columns, and products in fp32: ";
+  text += kFp32SumDerivation;
+  text += " Products in 16 bits: ";
+  text += kTensorCoreBoundDerivation;
+  text += kMeanDerivation;
+  return text;
+}
 
 // ---- declarations
 
@@ -190,6 +243,116 @@ struct StepFamily : FamilyOf<Problem, Data> {
   template <class T>
   static auto of(T StepProblem::*member) -> T Problem::* {
     return member;
+  }
+};
+
+// ---- variants
+
+/// A reason where the phase is none of these.
+inline auto only_in(std::vector<Phase> phases, std::string why) {
+  return
+      [phases, why](const StepProblem& p, const DeviceSpec& device) -> std::optional<std::string> {
+        if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
+        return lacks_room_for_products(device);
+      };
+}
+
+/// The variants that families about steps have alike.
+template <template <class> class Network, class Problem, class Data>
+struct StepVariants {
+  using Variant = typename StepFamily<Problem, Data>::Variant;
+  using Expected = ExpectedChangesOf<Problem>;
+
+  Work (*work)(const Problem&);
+  std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
+  MetricValues (*memory)(const Problem&, Way);
+  std::vector<std::string> written;  ///< by all
+  std::vector<std::string> kept;     ///< what is computed again has arrays of its own, <name>_again
+
+  static Steps steps(const Problem& p, const Data& d, const LaunchContext& x, Way way) {
+    return with_type(p, [&](auto zero) {
+      const Network<decltype(zero)> network{{p, d, x, way}};
+      Steps all;
+      if (p.has(Phase::forward)) all += network.forward();
+      if (p.has(Phase::backward)) all += network.backward();
+      if (p.has(Phase::update)) all += network.update();
+      return all;
+    });
+  }
+
+  Variant variant(std::string id, std::string compare_to, Way way, Expected expected) const {
+    Variant v(std::move(id), std::move(compare_to), std::move(expected));
+    v.min_compute_capability = kMmaBf16ComputeCapability;
+    v.deterministic = true;
+    v.writes = written;
+    for (const std::string& name : kept)
+      v.writes.push_back(way.recomputes ? name + "_again" : name);
+    v.unsupported = [](const Problem&, const DeviceSpec& device) {
+      return lacks_room_for_products(device);
+    };
+    v.work = work;
+    v.workspace_bytes = [way, bytes = workspace_bytes](const Problem& p, const DeviceSpec& device) {
+      return bytes(p, way, device);
+    };
+    v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
+      return steps(p, d, x, way);
+    };
+    v.metrics = [way, of = memory](const Problem& p, const DeviceSpec& device) {
+      const std::size_t kernels = steps(p, Data{}, {device, nullptr}, way).shapes().size();
+      MetricValues values{{"kernels", static_cast<double>(kernels)}};
+      for (auto& value : of(p, way))
+        values.push_back(value);
+      return values;
+    };
+    return v;
+  }
+
+  Variant separate() const { return variant("separate", "", {false, false}, {}); }
+  Variant fused() const {
+    return variant("fused", "separate", {true, false},
+                   {{"global_store_sectors", Direction::decreases, 1.05, has_passes<Problem>},
+                    {"metric.kernels", Direction::decreases, 1.3,
+                     [](const Problem& p) { return p.phase != Phase::backward; }}});
+  }
+  /// `columns_of(p)` has to be a multiple of 8, or it says why.
+  Variant by_cublas(std::int64_t (*columns_of)(const Problem&), std::string why) const {
+    Variant v = variant("cublas", "fused", {true, false, true}, {});
+    v.is_vendor = true;
+    v.deterministic = false;
+    v.metrics = {};
+    v.unavailable = cublas::unavailable;
+    v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+      if (p.phase == Phase::update) return "an update has no product";
+      if (columns_of(p) % 8 == 0) return std::nullopt;
+      return why + ": vectors of what follows a product lie in one row";
+    };
+    return v;
+  }
+  Variant fused_recompute(Expected expected) const {
+    Variant v = variant("fused_recompute", "fused", {true, true}, std::move(expected));
+    v.unsupported = only_in({Phase::step, Phase::backward},
+                            "computes again in the backward pass what fused keeps; other phases "
+                            "are fused's");
+    return v;
+  }
+  /// fused's kernels, whose time is `timing`'s.
+  Variant whole_step(std::string id, std::string compare_to, Timing timing) const {
+    Variant v = variant(std::move(id), std::move(compare_to), {true, false},
+                        {{"metric.kernels", Direction::unchanged}});
+    v.unsupported = only_in({Phase::step}, "is about whole steps");
+    v.timing = timing;
+    return v;
+  }
+  Variant fused_one_by_one() const {
+    return whole_step("fused_one_by_one", "fused", Timing::host_clock);
+  }
+  Variant fused_graph() const {
+    Variant v = whole_step("fused_graph", "fused_one_by_one", Timing::host_clock);
+    v.submission = Submission::graph;
+    return v;
+  }
+  Variant fused_first() const {
+    return whole_step("fused_first", "fused_one_by_one", Timing::fresh_process);
   }
 };
 

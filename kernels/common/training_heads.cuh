@@ -3,6 +3,7 @@
 
 #include "kernels/common/attention_steps.cuh"
 #include "kernels/common/training_layer.cuh"
+#include "kernels/common/training_product.cuh"
 
 namespace gpuexp::training_block {
 
@@ -84,11 +85,16 @@ __global__ void __launch_bounds__(kHeadBlock)
 /// A thread for each 16 bytes of so many elements.
 template <class T>
 Shape head_elements(std::int64_t n) {
-  Shape s;
-  s.block = {kHeadBlock, 1, 1};
-  s.tile = {kHeadBlock * 16 / std::int64_t{sizeof(T)}, 1, 1};
-  s.grid = {ceil_div(n, s.tile.x), 1, 1};
-  return s;
+  return shape_of_tiles({n}, {kHeadBlock * 16 / std::int64_t{sizeof(T)}}, kHeadBlock);
+}
+template <class From, class T>
+Steps split_heads(const From* from, const HeadsTail<T>& tail, std::int64_t n) {
+  return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
+}
+/// What follows a product by the library, which has left fp32 sums (training::StepNetwork).
+template <class T>
+Steps finish_sums(const Extents& x, const float* sums, const HeadsTail<T>& tail) {
+  return split_heads(sums, tail, static_cast<std::int64_t>(x.m) * x.n);
 }
 
 }  // namespace gpuexp::training_block

@@ -177,16 +177,10 @@ inline __global__ void __launch_bounds__(kLossBlock)
 template <class T>
 Steps squared_error(const T* y, const float* target, T* dy, std::int64_t n, float* sums,
                     float* loss, State* state, std::int64_t covered) {
-  Shape s;
-  s.block = {kLossBlock, 1, 1};
-  s.grid = {std::min<std::int64_t>(ceil_div(n, kLossBlock), kLossBlocks), 1, 1};
-  s.tile = {ceil_div(n, s.grid.x), 1, 1};
-  Shape single;
-  single.block = {kLossBlock, 1, 1};
-  single.tile = {covered, 1, 1};
-  return launch(loss_kernel<T>, s, y, target, dy, n,
+  const auto blocks = std::min<std::int64_t>(ceil_div(n, kLossBlock), kLossBlocks);
+  return launch(loss_kernel<T>, shape_of_shares({blocks}, {n}, kLossBlock), y, target, dy, n,
                 static_cast<float>(2.0 / static_cast<double>(n)), state, sums) +
-         launch(loss_sum_kernel, single, sums, s.grid.x,
+         launch(loss_sum_kernel, shape_of_shares({1}, {covered}, kLossBlock), sums, blocks,
                 static_cast<float>(1.0 / static_cast<double>(n)), loss, state);
 }
 

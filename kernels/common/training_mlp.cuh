@@ -11,6 +11,7 @@ struct Problem : StepProblem {
   std::int64_t width;
   std::int64_t hidden;
   int layers;
+  std::int64_t rows() const { return batch; }
 };
 
 /// Where the parameters of a layer are in arrays of all; each begins at a multiple of 256 bytes of
@@ -90,35 +91,22 @@ inline Work work(const Problem& p) {
   const std::int64_t of_inner = p.layers * p.batch * p.hidden;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   constexpr std::int64_t kFloat = sizeof(float);
-  const bool copies = p.dtype != DataType::fp32;
-  std::int64_t read = 0, written = 0;
-  double of_products = 0, others = 0;
+  StepWork w;
   if (p.has(Phase::forward)) {
-    read += size * (of_outer + weights) + kFloat * (biases + of_outer);
-    written += size * (2 * of_inner + (p.layers + 1) * of_outer);
-    of_products += 4 * p.layers * products;
-    others += 10.0 * static_cast<double>(of_inner);
+    w.read += size * (of_outer + weights) + kFloat * (biases + of_outer);
+    w.written += size * (2 * of_inner + (p.layers + 1) * of_outer);
+    w.of_products += 4 * p.layers * products;
+    w.others += 10.0 * static_cast<double>(of_inner);
   }
   if (p.has(Phase::backward)) {
     if (p.phase == Phase::backward)  // a step has them from its forward pass
-      read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
-    written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
-    of_products += (8 * p.layers - 2) * products;
-    others += 16.0 * static_cast<double>(of_inner);
+      w.read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
+    w.written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
+    w.of_products += (8 * p.layers - 2) * products;
+    w.others += 16.0 * static_cast<double>(of_inner);
   }
-  if (p.has(Phase::update)) {
-    read += kFloat * (p.phase == Phase::step ? 3 : 4) * all;
-    written += (3 * kFloat + (copies ? size : 0)) * all;
-    others += 15.0 * static_cast<double>(all);
-  }
-  Work w;
-  w.bytes_read = w.moved_read = static_cast<double>(read);
-  w.bytes_written = w.moved_written = static_cast<double>(written);
-  w.operations = {{Pipe::fp32, others + (copies ? 0 : of_products)}};
-  if (copies && of_products > 0)
-    w.operations.push_back(
-        {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
-  return w;
+  if (p.has(Phase::update)) w.add_update(p, all);
+  return w.work(p);
 }
 
 /// What lives at a time at most, in the backward pass of the layer that comes first: weights with
@@ -181,18 +169,13 @@ inline FirstWeights first_weights(const Problem& p, std::uint64_t seed) {
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const std::int64_t n = p.batch * p.width;
   const FirstWeights weights = first_weights(p, stream_seed(seed, 1));
-  const bool is_first = p.steps_before == 0;
-  Steps steps = with_type(p, [&](auto zero) {
-    using T = decltype(zero);
-    const Uniform<T> x{stream_seed(seed, 0), 1.0f};
-    return fill(static_cast<T*>(d.x), n, x) + fill(d.target, n, Target<T>{x, p.width, p.overflow});
-  });
-  steps += fill(d.weights_before, parameters(p), weights);
-  steps += fill(d.m_before, parameters(p),
-                FirstMoments<FirstWeights>{weights, false, is_first ? 0.0f : 1e-3f});
-  steps += fill(d.v_before, parameters(p),
-                FirstMoments<FirstWeights>{weights, true, is_first ? 0.0f : 1e-6f});
-  return steps + fill(d.state_before, kStateFields, StateField{first_state(p, n)});
+  return fill_parameters(p, d, weights, parameters(p), first_state(p, n)) +
+         with_type(p, [&](auto zero) {
+           using T = decltype(zero);
+           const Uniform<T> x{stream_seed(seed, 0), 1.0f};
+           return fill(static_cast<T*>(d.x), n, x) +
+                  fill(d.target, n, Target<T>{x, p.width, p.overflow});
+         });
 }
 
 // ---- what a launch finds
@@ -206,27 +189,18 @@ struct Found {
 template <class T>
 Steps reset_as(const Problem& p, const Data& d) {
   const Found<T> found;
-  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(T));
-  const auto unwritten = [](void* to, std::int64_t count_bytes) {
-    return Steps(MemsetStep{to, kUnwritten, count_bytes});
-  };
-  const bool is_backward = p.phase == Phase::backward;
-  const auto given = [&](void* to, std::int64_t count, const Uniform<T>& of) {
-    return is_backward ? fill(static_cast<T*>(to), count, of) : unwritten(to, count * bytes);
-  };
   const std::int64_t of_inner = p.layers * inner(p), of_outer = p.layers * outer(p);
-  Steps steps = given(d.h, of_inner, found.h) + given(d.a, of_inner, found.a) +
-                given(d.stream, of_outer, found.stream);
+  Steps steps = given(p, d.h, of_inner, found.h) + given(p, d.a, of_inner, found.a) +
+                given(p, d.stream, of_outer, found.stream);
   for (void* to : {d.h_again, d.a_again, d.dh})
-    steps += unwritten(to, of_inner * bytes);
-  steps += unwritten(d.dx, of_outer * bytes);
-  if (is_backward) {
+    steps += unwritten<T>(to, of_inner);
+  steps += unwritten<T>(d.dx, of_outer);
+  if (p.phase == Phase::backward) {
     T* const last = static_cast<T*>(d.dx) + (p.layers - 1) * outer(p);
     steps += fill(last, outer(p), found.dx);
     if (p.overflow) steps += plant_infinity(last);
   }
-  steps += unwritten(d.loss, sizeof(float));
-  return steps + reset_parameters<T>(p, d, tensors(p), parameters(p));
+  return steps + unwritten<float>(d.loss, 1) + reset_parameters<T>(p, d, tensors(p), parameters(p));
 }
 
 inline Steps reset(const Problem& p, const Data& d) {

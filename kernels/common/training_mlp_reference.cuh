@@ -8,41 +8,25 @@
 
 namespace gpuexp::training {
 
-/// Magnitudes are what an element may be off by, over the tolerance's roundoff.
 template <class T>
-struct ExactNetwork {
-  Problem p;
+struct ExactNetwork : ExactStep<T, Problem, Data> {
+  using Step = ExactStep<T, Problem, Data>;
+  using Step::d, Step::exactly, Step::kRoundoff, Step::number, Step::p, Step::rounded, Step::stored,
+      Step::weight;
   Layout at;
-  Data d;
   Output output;
   bool again;  ///< h and a are those computed again
   std::int64_t of_inner, of_outer;
   ProductError by_width, by_hidden, by_batch, of_column;
-  ExactUpdate update;
   Found<T> found;
 
-  static constexpr double kSlack = 1.05;  // roundings of what was rounded before
-  static constexpr double kRoundoff = 0x1p-24;
-
-  __host__ __device__ double number(const void* array, std::int64_t i) const {
-    return to_double(static_cast<const T*>(array)[i]);
-  }
-  // Weight i as the network computes with it.
-  __host__ __device__ double weight(std::int64_t i) const {
-    return to_double(from_float<T>(d.weights_before[i]));
-  }
   __host__ __device__ double stream(std::int64_t layer, std::int64_t i) const {
     return layer == 0 ? number(d.x, i) : number(d.stream, (layer - 1) * of_outer + i);
   }
-  /// A number of T that is off by so much, with its own rounding.
-  __host__ __device__ ReferenceElement stored(double value, double off) const {
-    return {value, (kSlack * off + rounded(value)) / by_width.stored};
-  }
-  __host__ __device__ double rounded(double value) const {
-    return kSlack * (by_width.stored + kRoundoff) * fabs(value);
+  __host__ __device__ const T* last_stream() const {
+    return static_cast<const T*>(d.stream) + (p.layers - 1) * of_outer;
   }
   __host__ __device__ ReferenceElement unwritten() const { return {kUnwrittenValue<T>, 0.0}; }
-  __host__ __device__ ReferenceElement exactly(double value) const { return {value, 0.0}; }
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     switch (output) {
@@ -55,8 +39,7 @@ struct ExactNetwork {
       case kDh: return of_dh(i);
       case kLoss: return of_loss();
       case kGradients: return of_gradients(i);
-      case kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
-      default: return of_update(i);
+      default: return Step::updated(output, i);
     }
   }
 
@@ -66,11 +49,7 @@ struct ExactNetwork {
     const ProductSums sums = sum_of_products(
         p.width, [&](std::int64_t k) { return stream(layer, row * p.width + k); },
         [&](std::int64_t k) { return weight(first + at.w1 + k * p.hidden + column); });
-    return stored(sums.value + d.weights_before[first + at.b1 + column], by_width(sums));
-  }
-  __host__ __device__ ReferenceElement exact_a(double h) const {
-    const ExactGelu gelu = exact_gelu(h);
-    return stored(gelu.value.value, gelu.value.magnitude);
+    return stored(sums.value + Step::bias(first + at.b1 + column), by_width(sums));
   }
   __host__ __device__ ReferenceElement exact_stream(std::int64_t layer, std::int64_t i) const {
     const std::int64_t row = i / p.width, column = i % p.width, first = layer * at.each;
@@ -78,7 +57,7 @@ struct ExactNetwork {
     const ProductSums sums = sum_of_products(
         p.hidden, [&](std::int64_t k) { return number(a, layer * of_inner + row * p.hidden + k); },
         [&](std::int64_t k) { return weight(first + at.w2 + k * p.width + column); });
-    const double grown = sums.value + d.weights_before[first + at.b2 + column];
+    const double grown = sums.value + Step::bias(first + at.b2 + column);
     return stored(stream(layer, i) + grown, by_hidden(sums) + rounded(grown));
   }
 
@@ -91,11 +70,12 @@ struct ExactNetwork {
     const std::int64_t size = p.batch * (output == kStream ? p.width : p.hidden);
     if (p.phase == Phase::update || i % each >= size) return unwritten();
     if (output == kStream) return exact_stream(i / each, i % each);
-    return output == kH ? exact_h(i / each, i % each) : exact_a(number(d.h, i));
+    return output == kH ? exact_h(i / each, i % each) : Step::activated(number(d.h, i));
   }
   __host__ __device__ ReferenceElement of_again(std::int64_t i) const {
     if (!p.has(Phase::backward) || i % of_inner >= p.batch * p.hidden) return unwritten();
-    return output == kHAgain ? exact_h(i / of_inner, i % of_inner) : exact_a(number(d.h_again, i));
+    return output == kHAgain ? exact_h(i / of_inner, i % of_inner)
+                             : Step::activated(number(d.h_again, i));
   }
 
   __host__ __device__ ReferenceElement of_dx(std::int64_t i) const {
@@ -117,9 +97,7 @@ struct ExactNetwork {
                   by_hidden(sums) + rounded(sums.value));
   }
   __host__ __device__ ReferenceElement of_last_dx(std::int64_t place) const {
-    const auto two_over_n = static_cast<float>(2.0 / static_cast<double>(p.batch * p.width));
-    const double off = stream(p.layers, place) - static_cast<double>(d.target[place]);
-    const double value = off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
+    const double value = Step::loss_gradient(last_stream(), place, p.batch * p.width);
     if (p.overflow && fabs(round_to(kFp16, value)) == HUGE_VAL)
       return exactly(copysign(HUGE_VAL, value));
     return stored(value, 2.0 * kRoundoff * fabs(value));
@@ -131,25 +109,12 @@ struct ExactNetwork {
     const ProductSums sums = sum_of_products(
         p.width, [&](std::int64_t k) { return number(d.dx, layer * of_outer + row * p.width + k); },
         [&](std::int64_t k) { return weight(layer * at.each + at.w2 + column * p.width + k); });
-    const ReferenceElement slope = exact_gelu(number(again ? d.h_again : d.h, i)).slope;
-    return stored(sums.value * slope.value,
-                  (by_width(sums) + rounded(sums.value)) * fabs(slope.value) +
-                      fabs(sums.value) * slope.magnitude);
+    return Step::times_slope(sums, by_width(sums), number(again ? d.h_again : d.h, i));
   }
 
-  // Of squares, none of which cancels another: a thread adds up to 2^31 / (256·1024) of them, and
-  // trees the rest.
   __host__ __device__ ReferenceElement of_loss() const {
-    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
     if (!p.has(Phase::forward)) return {kUnwrittenValue<float>, 0.0};
-    const std::int64_t n = p.batch * p.width;
-    double sum = 0.0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double off = stream(p.layers, i) - static_cast<double>(d.target[i]);
-      sum += off * off;
-    }
-    const double value = sum / static_cast<double>(n);
-    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
+    return Step::loss(last_stream(), p.batch * p.width);
   }
 
   __host__ __device__ ReferenceElement of_gradients(std::int64_t i) const {
@@ -185,22 +150,14 @@ struct ExactNetwork {
                        : number(a, layer * of_inner + k * p.hidden + row);
         },
         [&](std::int64_t k) { return is_w1 ? dh(k, column) : dx(k, column); });
-    return {sums.value, kSlack * by_batch(sums) / kRoundoff + fabs(sums.value)};
-  }
-
-  __host__ __device__ ReferenceElement of_update(std::int64_t i) const {
-    if (output == kState) return exactly(exact_state(p, update.before, i));
-    if (output == kWeights) return update.weight(i);
-    return output == kM ? update.first_moment(i) : update.second_moment(i);
+    return Step::matrix_gradient(sums, by_batch(sums));
   }
 };
 
 template <class T>
 ExactNetwork<T> exact_network(const Problem& p, const Data& d, Output output, bool again) {
-  const bool overflows = p.overflow && p.phase != Phase::forward;
-  return {p,
+  return {exact_step<T>(p, d, first_state(p, p.batch * p.width)),
           layout(p),
-          d,
           output,
           again,
           inner(p),
@@ -209,7 +166,6 @@ ExactNetwork<T> exact_network(const Problem& p, const Data& d, Output output, bo
           product_error(p.dtype, p.hidden),
           product_error(p.dtype, p.batch),
           product_error(DataType::fp32, p.batch),
-          exact_update(p, d, first_state(p, p.batch * p.width), overflows),
           {}};
 }
 
@@ -229,35 +185,18 @@ inline std::int64_t elements_of(const Problem& p, Output output) {
   }
 }
 
-/// Calls use(output, functor) for each output that is asked for.
-template <class Use>
-void for_each_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                        Use use) {
-  with_type(p, [&](auto zero) {
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_type(p, [&](auto zero) {
     using T = decltype(zero);
+    Steps steps;
     for (std::size_t o = 0; o < out.size(); ++o) {
       const auto output = static_cast<Output>(o);
-      if (out[o] && elements_of(p, output) > 0)
-        use(output, exact_network<T>(p, d, output, static_cast<bool>(out[kHAgain])));
+      if (elements_of(p, output) > 0)
+        steps +=
+            evaluate_reference(out[o], elements_of(p, output),
+                               exact_network<T>(p, d, output, static_cast<bool>(out[kHAgain])));
     }
-  });
-}
-
-inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for_each_reference(p, d, out, [&](Output output, auto f) {
-    steps += evaluate_reference(out[output], elements_of(p, output), f);
-  });
-  return steps;
-}
-
-inline void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_each_reference(p, d, out, [&](Output output, auto f) {
-    for (std::int64_t i = 0; i < elements_of(p, output); ++i) {
-      const ReferenceElement element = f(i);
-      out[output].value[i] = element.value;
-      out[output].magnitude[i] = element.magnitude;
-    }
+    return steps;
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
+#include "kernels/common/training_reference.cuh"
 #include "kernels/common/training_update.cuh"
 
 namespace gpuexp::training {
@@ -50,21 +51,38 @@ inline constexpr double kUnwrittenValue<__half> = 0x1.cecp-1;
 /// Calls f with a value of the type of activations.
 template <class Function>
 auto with_type(const StepProblem& p, Function f) {
-  if (p.dtype == DataType::bf16) return f(__nv_bfloat16{});
-  if (p.dtype == DataType::fp16) return f(__half{});
-  return f(float{});
+  return with_stored_type(p.dtype, f);
 }
 
-// ---- inputs
+// ---- work
 
-template <class T>
-struct Uniform {
-  std::uint64_t seed;
-  float scale;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(scale * random_signed(seed, static_cast<std::uint64_t>(i)));
+/// What the phases of a step need, added up.
+struct StepWork {
+  std::int64_t read = 0, written = 0;  ///< bytes
+  double of_products = 0, others = 0;  ///< operations
+
+  void add_update(const StepProblem& p, std::int64_t parameters) {
+    constexpr std::int64_t kFloat = sizeof(float);
+    const bool copies = p.dtype != DataType::fp32;
+    read += kFloat * (p.phase == Phase::step ? 3 : 4) * parameters;
+    written +=
+        (3 * kFloat + (copies ? static_cast<std::int64_t>(size_of(p.dtype)) : 0)) * parameters;
+    others += 15.0 * static_cast<double>(parameters);
+  }
+  Work work(const StepProblem& p) const {
+    const bool by_tensor_cores = p.dtype != DataType::fp32;
+    Work w;
+    w.bytes_read = w.moved_read = static_cast<double>(read);
+    w.bytes_written = w.moved_written = static_cast<double>(written);
+    w.operations = {{Pipe::fp32, others + (by_tensor_cores ? 0 : of_products)}};
+    if (by_tensor_cores && of_products > 0)
+      w.operations.push_back(
+          {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
+    return w;
   }
 };
+
+// ---- inputs
 
 /// Moments as earlier steps may have left them: none before the first.
 template <class Weights>
@@ -103,6 +121,29 @@ struct RoundedWeights {
   const float* weights;
   __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(weights[i]); }
 };
+
+/// Random parameters, moments as so many steps leave them, and the state.
+template <class Data, class Weights>
+Steps fill_parameters(const StepProblem& p, const Data& d, const Weights& weights, std::int64_t n,
+                      const State& state) {
+  const bool is_first = p.steps_before == 0;
+  using Moments = FirstMoments<Weights>;
+  return fill(d.weights_before, n, weights) +
+         fill(d.m_before, n, Moments{weights, false, is_first ? 0.0f : 1e-3f}) +
+         fill(d.v_before, n, Moments{weights, true, is_first ? 0.0f : 1e-6f}) +
+         fill(d.state_before, kStateFields, StateField{state});
+}
+
+template <class T>
+Steps unwritten(void* to, std::int64_t count) {
+  return MemsetStep{to, kUnwritten, count * std::int64_t{sizeof(T)}};
+}
+/// Where backward begins a launch it finds numbers, and otherwise nothing is written yet.
+template <class T>
+Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>& of) {
+  return p.phase == Phase::backward ? fill(static_cast<T*>(to), count, of)
+                                    : unwritten<T>(to, count);
+}
 
 /// Gradients that an update by itself finds.
 __host__ __device__ inline Uniform<float> found_gradients() {
@@ -164,6 +205,88 @@ inline __host__ __device__ double exact_state(const StepProblem& p, State before
                                               std::int64_t field) {
   if (p.has(Phase::update)) before = next_state(before, is_scaled(p) ? p.growth_interval : 0);
   return StateField{before}(field);
+}
+
+/// What the references of all networks have: each array by what its operation makes of what the
+/// device found. Magnitudes are what an element may be off by, over the tolerance's roundoff.
+template <class T, class Problem, class Data>
+struct ExactStep {
+  static constexpr double kSlack = 1.05;  // roundings of what was rounded before
+  static constexpr double kRoundoff = 0x1p-24;
+
+  Problem p;
+  Data d;
+  ExactUpdate update;
+  double of_stored;  ///< unit roundoff of T
+
+  __host__ __device__ static double number(const void* array, std::int64_t i) {
+    return to_double(static_cast<const T*>(array)[i]);
+  }
+  /// Weight i as the network computes with it; biases are fp32.
+  __host__ __device__ double weight(std::int64_t i) const {
+    return to_double(from_float<T>(d.weights_before[i]));
+  }
+  __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
+  __host__ __device__ double rounded(double value) const {
+    return kSlack * (of_stored + kRoundoff) * fabs(value);
+  }
+  /// A number of T that is off by so much, with its own rounding.
+  __host__ __device__ ReferenceElement stored(double value, double off) const {
+    return {value, (kSlack * off + rounded(value)) / of_stored};
+  }
+  __host__ __device__ static ReferenceElement exactly(double value) { return {value, 0.0}; }
+
+  /// GELU of h, and the product with its slope of sums that are off by so much.
+  __host__ __device__ ReferenceElement activated(double h) const {
+    const ExactGelu gelu = exact_gelu(h);
+    return stored(gelu.value.value, gelu.value.magnitude);
+  }
+  __host__ __device__ ReferenceElement times_slope(const ProductSums& sums, double off,
+                                                   double h) const {
+    const ReferenceElement slope = exact_gelu(h).slope;
+    return stored(sums.value * slope.value, (off + rounded(sums.value)) * fabs(slope.value) +
+                                                fabs(sums.value) * slope.magnitude);
+  }
+
+  /// Of squares, none of which cancels another: a thread adds up to 2^31 / (256·1024) of them, and
+  /// trees the rest.
+  __host__ __device__ ReferenceElement loss(const void* y, std::int64_t n) const {
+    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double off = number(y, i) - static_cast<double>(d.target[i]);
+      sum += off * off;
+    }
+    const double value = sum / static_cast<double>(n);
+    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
+  }
+  /// By element i of y, of n.
+  __host__ __device__ double loss_gradient(const void* y, std::int64_t i, std::int64_t n) const {
+    const auto two_over_n = static_cast<float>(2.0 / static_cast<double>(n));
+    const double off = number(y, i) - static_cast<double>(d.target[i]);
+    return off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
+  }
+
+  /// Σ over rows of the products of a column of one matrix and a column of the other.
+  __host__ __device__ ReferenceElement matrix_gradient(const ProductSums& sums, double off) const {
+    return {sums.value, kSlack * off / kRoundoff + fabs(sums.value)};
+  }
+  /// What the update leaves of parameter i: its weight, moments and copy; or a field of the state.
+  template <class Output>
+  __host__ __device__ ReferenceElement updated(Output output, std::int64_t i) const {
+    switch (output) {
+      case Output::kWeights: return update.weight(i);
+      case Output::kM: return update.first_moment(i);
+      case Output::kV: return update.second_moment(i);
+      case Output::kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
+      default: return exactly(exact_state(p, update.before, i));
+    }
+  }
+};
+template <class T, class Problem, class Data>
+ExactStep<T, Problem, Data> exact_step(const Problem& p, const Data& d, const State& before) {
+  const bool overflows = p.overflow && p.phase != Phase::forward;
+  return {p, d, exact_update(p, d, before, overflows), unit_roundoff(p.dtype)};
 }
 
 }  // namespace gpuexp::training

@@ -113,9 +113,7 @@ __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes =
   using P = TensorTile<kUnitBytes>;
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
   extern __shared__ __align__(128) char shared[];
-  const auto tile = grouped_tile<kGroupRows>();
-  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
-                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
   const Window of_a = a_lies == Lies::transposed
                           ? Matrix<const In>{a, x.k, x.m}.window(0, corner.row)
                           : Matrix<const In>{a, x.m, x.k}.window(corner.row, 0);
@@ -264,12 +262,10 @@ namespace detail {
 template <class Tile, class Kernel, class T, class Then>
 Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x, const T* a,
                      const T* b, const Then& then) {
-  Shape s;
-  s.block = {Tile::kThreads, 1, 1};
-  s.tile = {Tile::kBlockM, Tile::kBlockN, 1};
-  s.grid = {ceil_div(x.m, Tile::kBlockM), ceil_div(x.n, Tile::kBlockN), 1};
-  s.dynamic_shared_bytes = shared_bytes;
-  return launch(kernel, s, x, a, b, then);
+  return launch(
+      kernel,
+      shape_of_tiles({x.m, x.n}, {Tile::kBlockM, Tile::kBlockN}, Tile::kThreads, shared_bytes), x,
+      a, b, then);
 }
 }  // namespace detail
 

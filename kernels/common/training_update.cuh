@@ -176,11 +176,8 @@ inline __global__ void end_step_kernel(State* state, int interval) {
 
 template <class... Parameters, class... Arguments>
 Steps launch_on_elements(void (*kernel)(Parameters...), std::int64_t n, Arguments... arguments) {
-  Shape s;
-  s.block = {kUpdateBlock, 1, 1};
-  s.tile = {kUpdateBlock * kUpdateWidth, 1, 1};
-  s.grid = {ceil_div(n, kUpdateBlock * kUpdateWidth), 1, 1};
-  return launch(kernel, s, arguments...);
+  return launch(kernel, shape_of_tiles({n}, {kUpdateBlock * kUpdateWidth}, kUpdateBlock),
+                arguments...);
 }
 
 /// Of n parameters from `first` on. In one kernel with the copy, or in two; of fp32 no copy.
@@ -219,9 +216,7 @@ inline Steps check_gradients(const float* gradients, std::int64_t n, State* stat
 
 /// One thread decides for all `covered` elements.
 inline Steps end_step(State* state, int interval, std::int64_t covered) {
-  Shape single;
-  single.tile = {covered, 1, 1};
-  return launch(end_step_kernel, single, state, interval);
+  return launch(end_step_kernel, shape_of_shares({1}, {covered}, 1), state, interval);
 }
 
 // ---- the plain reference

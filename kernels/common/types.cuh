@@ -32,4 +32,26 @@ __host__ __device__ inline __nv_bfloat16 from_float(float x) {
   return __float2bfloat16_rn(x);
 }
 
+/// What `make` makes of a zero of the type: bf16, or fp32 for any other.
+template <class Make>
+auto of_float_type(DataType type, Make make) {
+  return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
+}
+
+/// Calls f with a value of the C++ type that stores elements of bf16, fp16, tf32 or fp32; tf32 is
+/// stored as float.
+template <class Function>
+auto with_stored_type(DataType type, Function f) {
+  if (type == DataType::bf16) return f(__nv_bfloat16{});
+  if (type == DataType::fp16) return f(__half{});
+  return f(float{});
+}
+
+/// Element i of an array of bf16, fp16 or fp32, for references.
+__host__ __device__ inline double element_of(const void* array, DataType type, std::int64_t i) {
+  if (type == DataType::bf16) return to_double(static_cast<const __nv_bfloat16*>(array)[i]);
+  if (type == DataType::fp16) return to_double(static_cast<const __half*>(array)[i]);
+  return to_double(static_cast<const float*>(array)[i]);
+}
+
 }  // namespace gpuexp

@@ -52,11 +52,7 @@ inline Chain chain_of(const Problem& p, const Data& d, const LaunchContext& x) {
 }
 
 inline Shape step_shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {ceil_div(p.n, kBlock), 1, 1};
-  return s;
+  return shape_of_tiles(p.n, kBlock, kBlock);
 }
 
 inline std::int64_t other_bytes(const Problem& p) {
@@ -69,9 +65,7 @@ inline bool is_long(const Problem& p) {
 
 /// A chain on the host's clock, but for its launch.
 inline Variant chain_variant(std::string id, std::string compare_to) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
+  Variant v(std::move(id), std::move(compare_to));
   v.timing = Timing::host_clock;
   v.deterministic = true;
   if (!v.compare_to.empty()) v.expected_changes = {{"warp_instructions", Direction::unchanged}};

@@ -63,11 +63,8 @@ __global__ void device_stream_kernel(Chain chain, unsigned blocks) {
 Variant device_stream() {
   Variant v = device_variant("device_stream");
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape one_thread;
-    one_thread.grid = {1, 1, 1};
-    one_thread.block = {1, 1, 1};
-    one_thread.tile = {p.n, 1, 1};
-    return launch(device_stream_kernel, one_thread, chain_of(p, d, x), ceil_div(p.n, kBlock));
+    return launch(device_stream_kernel, shape_of_shares({1}, {p.n}, 1), chain_of(p, d, x),
+                  ceil_div(p.n, kBlock));
   };
   return v;
 }

@@ -48,13 +48,7 @@ inline std::int64_t elements_of_hidden(const Problem& p) {
 
 /// Uniform in ±limit. Products of so many numbers in ±1 by weights in ±3/√count have a variance of
 /// 1, as layers keep it.
-struct Weights {
-  std::uint64_t seed;
-  float limit;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(limit * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
+using Weights = Uniform<T>;
 
 inline Weights weights(std::uint64_t seed, int n, std::int64_t count) {
   constexpr float kLimit = 3.0f;
@@ -108,13 +102,8 @@ Steps hidden_made(const Problem& p, const Data& d, Ranks<const float> of_ranks) 
   return fill(to, p.tokens * p.hidden, made);
 }
 
-constexpr float kUntouched = 1.5f;
-struct Untouched {
-  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kUntouched); }
-};
-
 inline Steps reset(const Problem& p, const Data& d) {
-  return fill(d.y.of[d.rank], elements_of_y(p), Untouched{});
+  return fill(d.y.of[d.rank], elements_of_y(p), Untouched<T>{});
 }
 
 // The same on every rank.
@@ -189,18 +178,16 @@ inline Expected expected(const Problem& p, const Data& d) {
 
 inline constexpr const char* kToleranceDerivation =
     "A hidden unit gelu(z) comes of a sum z on tensor cores (below), is rounded to bf16 before "
-    "gelu "
-    "and behind it, and gelu's tanh errs by 2^-12·|z|: by 1.13·(u·|z| + its sum's error) + "
+    "gelu and behind it, and gelu's tanh errs by 2^-12·|z|: by 1.13·(u·|z| + its sum's error) + "
     "u·|gelu(z)| + 2^-12·|z| at most, u = 2^-8, since gelu rises by 1.13 at most. By Hoeffding's "
     "inequality a sum over units, of errors of random sign below e each, weighted by w, exceeds "
     "λ·√Σ(w·e)² with a probability of 2·exp(-λ²/2), 3e-14 at λ = 8. Where GPUs have summands s of "
     "Y, each is rounded to bf16, and who passes partial sums on, as NCCL's rings do, rounds them g "
     "- 2 times more on their way over g GPUs: (g - 1)·u·Σ|s| in all (Higham, Accuracy and "
-    "Stability "
-    "of Numerical Algorithms, section 4.2). RMS errors: of units, at most twice that of one "
-    "rounding, as z has a variance of 1, gelu(z) a mean square of 0.42, and z rounded an RMS error "
-    "that gelu scales by 1.13 at most, √(1 + 1.13²/0.42) = 2.0; of the summands' rounding that of "
-    "one, since their squares add up to the result's; of partial sums and of Y what a sum of g "
-    "terms errs by (sum_rms). ";
+    "Stability of Numerical Algorithms, section 4.2). RMS errors: of units, at most twice that of "
+    "one rounding, as z has a variance of 1, gelu(z) a mean square of 0.42, and z rounded an RMS "
+    "error that gelu scales by 1.13 at most, √(1 + 1.13²/0.42) = 2.0; of the summands' rounding "
+    "that of one, since their squares add up to the result's; of partial sums and of Y what a sum "
+    "of g terms errs by (sum_rms). ";
 
 }  // namespace gpuexp::mlp_parallel

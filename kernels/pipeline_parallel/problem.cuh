@@ -153,13 +153,8 @@ Steps layer_made(const Problem& p, const Data& d, int layer) {
   return fill(to, elements(p), made);
 }
 
-constexpr float kUntouched = 1.5f;
-struct Untouched {
-  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kUntouched); }
-};
-
 inline Steps reset(const Problem& p, const Data& d) {
-  return fill(d.y.of[d.rank], elements(p), Untouched{});
+  return fill(d.y.of[d.rank], elements(p), Untouched<T>{});
 }
 
 // The same on every rank.

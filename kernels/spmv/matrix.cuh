@@ -255,7 +255,7 @@ struct EllColumns {
 };
 struct EllValues {
   EllPlace place;
-  SignedUniform<float> values;
+  Uniform<float> values;
   __host__ __device__ float operator()(std::int64_t i) const {
     const std::int64_t nonzero = place.nonzero(i);
     return nonzero < 0 ? 0.0f : values(nonzero);
@@ -322,7 +322,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const Steps x = fill_uniform(d.x, sizes(p).columns, stream_seed(seed, 0));
   if (p.matrix == Matrix::file) return x + inputs_of_file(p, d);
   const RowLengths l = row_lengths(p);
-  const SignedUniform<float> values{stream_seed(seed, 1)};
+  const Uniform<float> values{stream_seed(seed, 1)};
   const Columns columns{l, p.matrix == Matrix::banded, stream_seed(seed, 2)};
   const EllPlace place{l, ell_rows(p)};
   Steps steps = x + fill(d.offsets, l.rows + 1, Offset{l}) + fill_nonzeros(d.columns, l, columns) +
@@ -364,15 +364,14 @@ constexpr const char* kToleranceDerivation =
     "Algorithms, 2nd ed., section 3.1). Of long rows that is far more than roundings do that are "
     "independent of each other and zero in the mean: |error| <= λ·√n·u·Σ|a·x| to first order, in "
     "any order, with a probability of at least 1 - 2n·e^(-λ²/2) (Higham and Mary, A new approach "
-    "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ "
-    "= 9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
+    "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ = "
+    "9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
     "hundredth more covers the higher orders, since n·u stays below 10^-5 where n is the smaller "
-    "and λ·√n·u below 0.003. The RMS error: partial sums of n products are a random walk, so "
-    "that "
+    "and λ·√n·u below 0.003. The RMS error: partial sums of n products are a random walk, so that "
     "roundings of 0.42·u (Knuth) add up by their squares to 0.42·u·√(n²/2 + n) times the RMS "
-    "product, 1/3 of generated matrices, whose values and x are in [-1, 1); of a file's, what "
-    "the RMS of y says. The mean of n²/2 + n over the rows is known from their lengths. Twice "
-    "that is allowed.";
+    "product, 1/3 of generated matrices, whose values and x are in [-1, 1); of a file's, what the "
+    "RMS of y says. The mean of n²/2 + n over the rows is known from their lengths. Twice that is "
+    "allowed.";
 
 // The derivation of kToleranceDerivation.
 inline Tolerance tolerance(const Problem& p) {

@@ -304,12 +304,8 @@ inline double last_share(const PacedPieces& pieces) {
 inline Steps paced_product(const Problem& p, const Operands& x, const Targets& targets,
                            const DeviceSpec& device) {
   PacedPieces pieces = pieces_of(x.rows, x.columns, device);
-  Shape shape;
-  shape.block = {kPacedThreads, 1, 1};
-  shape.cluster = {kPair, 1, 1};
-  shape.grid = {pieces.blocks, 1, 1};
-  shape.tile = {ceil_div(p.m, shape.grid.x), p.n, 1};
-  shape.dynamic_shared_bytes = kPacedSharedBytes;
+  Shape shape = shape_of_shares({pieces.blocks}, {p.m, p.n}, kPacedThreads, kPacedSharedBytes);
+  shape.cluster.x = kPair;
   pieces.clocks_per_row = clocks_per_row(targets, device, shape.grid.x);
   return launch(paced_product_kernel, shape, pieces, x, targets);
 }

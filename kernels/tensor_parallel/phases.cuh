@@ -44,11 +44,7 @@ inline Phase product_phase(const Work& w, double share = 1) {
 }
 
 inline Phase move_phase(const char* what, LinkUse by, const Traffic& traffic) {
-  Phase phase;
-  phase.what = what;
-  phase.by = by;
-  phase.link_bytes = traffic.most();
-  phase.both_ways = true;
+  Phase phase = link_phase(what, by, traffic.most());
   phase.memory_bytes = traffic.to + traffic.from;
   return phase;
 }

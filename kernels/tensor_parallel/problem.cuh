@@ -149,14 +149,8 @@ inline Traffic all_summands(const Problem& p) {
 
 // ---- inputs
 
-// Elements of C as a launch finds them.
-struct Untouched {
-  static constexpr float kValue = 1.5f;
-  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kValue); }
-};
-
 inline Steps reset(const Problem& p, const Data& d) {
-  return fill(d.c.of[d.rank], p.m * p.n, Untouched{});
+  return fill(d.c.of[d.rank], p.m * p.n, Untouched<T>{});
 }
 
 // The same on every rank.
@@ -191,7 +185,7 @@ struct Expected {
     const std::int64_t row = i / x.n;
     const std::int64_t column = i % x.n;
     if (row < rows.first || row >= rows.end || column < columns.first || column >= columns.end)
-      return {Untouched::kValue, 0};
+      return {kUntouched, 0};
     ProductSums sums;
     double of_summands = 0;
     for (int s = 0; s < summands; ++s) {

@@ -1,7 +1,7 @@
 // The steps of a launch: products of parts by cuBLAS, and what carries and sums their results.
 #pragma once
 
-#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/rank_product.cuh"
 #include "kernels/common/rank_sums.cuh"
 #include "kernels/tensor_parallel/kernels.cuh"
 
@@ -18,19 +18,17 @@ inline Steps stored(const Problem& p, const Move<T>& move, std::int64_t most_blo
   sent.row_units = move.columns / unit * (is_whole ? move.rows : 1);
   for (std::size_t i = 0; i < move.to.size(); ++i)
     sent.to.of[i] = move.to[i];
-  Shape shape;
-  shape.block = {kBlock, 1, 1};
-  shape.grid = {
-      std::clamp<std::int64_t>(ceil_div(sent.rows * sent.row_units, kBlock), 1, most_blocks), 1, 1};
-  shape.tile = {ceil_div(p.m, shape.grid.x), p.n, 1};
+  const auto blocks =
+      std::clamp<std::int64_t>(ceil_div(sent.rows * sent.row_units, kBlock), 1, most_blocks);
+  const Shape shape = shape_of_shares({blocks}, {p.m, p.n}, kBlock);
   return unit == kUnit ? launch(send_kernel<uint4>, shape, sent)
                        : launch(send_kernel<std::uint16_t>, shape, sent);
 }
 
 inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed<T>& sums,
                     std::int64_t most_count) {
-  return summed_by_ranks<SumWaits::begin>(sums, {d.signals, d.rank, p.gpus, x.report}, most_count,
-                                          x.device, blocks_beside_nothing(x.device), {p.m, p.n, 1});
+  return summed_by_ranks<SumWaits::begin>(sums, peers_of(p, d, x), most_count, x.device,
+                                          blocks_beside_nothing(x.device), {p.m, p.n, 1});
 }
 
 // ---- of a problem
@@ -63,23 +61,7 @@ inline std::int64_t place_of(const Problem& p, const Part& part) {
 
 /// By cuBLAS, into a matrix of N columns from `c` on; on so many SMs, or on all.
 inline Steps multiplied(const Problem& p, const Operands& x, T* c, int sm_count = 0) {
-  if (x.rows == 0 || x.columns == 0) return {};
-  // An empty sum is only some rank's whose part of K is empty: rows are whole.
-  if (x.depth == 0) return MemsetStep{c, 0, kBytes * x.rows * x.columns};
-  cublas::Gemm gemm{cublas::Compute::fp32,
-                    DataType::bf16,
-                    DataType::bf16,
-                    x.rows,
-                    x.columns,
-                    x.depth,
-                    x.a,
-                    x.b,
-                    c};
-  gemm.a_pitch = x.a_pitch;
-  gemm.b_pitch = x.b_pitch;
-  gemm.c_pitch = p.n;
-  gemm.sm_count = sm_count;
-  return cublas::step_of(gemm);
+  return part_product(x.rows, x.columns, x.depth, x.a, x.a_pitch, x.b, x.b_pitch, c, p.n, sm_count);
 }
 
 /// The rank's part of its C, and the same place in those of the others.

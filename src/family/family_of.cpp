@@ -1,8 +1,35 @@
 #include "family/family_of.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "base/parallel.hpp"
 #include "family/registry.hpp"
 
 namespace gpuexp {
+
+namespace {
+
+void run_on_host(const Steps& steps) {
+  constexpr std::int64_t kMaxItems = 1 << 16;
+  for (const Step& step : steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (const auto* const fill = std::get_if<MemsetStep>(&step.action)) {
+      std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
+    } else if (kernel && kernel->on_host.run) {
+      const HostLoop& loop = kernel->on_host;
+      for_parts(host_threads(), loop.items, kMaxItems,
+                [&](std::int64_t first, std::int64_t end) { loop.run(first, end); });
+    } else {
+      throw std::logic_error(
+          "a step of the reference has no host loop: expected kernels with host loops, or a "
+          "host_reference that the family declares");
+    }
+  }
+}
+
+}  // namespace
 
 FamilyDeclaration::FamilyDeclaration(std::string id, Topic topic, std::string question) {
   family_.id = std::move(id);
@@ -111,6 +138,27 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   for (Variant& variant : family.variants)
     variant.unbound_data = unbound;
   return family;
+}
+
+void FamilyDeclaration::set_defaults(Family& family) {
+  const auto output = std::find_if(family.buffers.begin(), family.buffers.end(),
+                                   [](const Buffer& buffer) { return is_output(buffer.role); });
+  if (!family.outputs && output != family.buffers.end()) {
+    family.outputs = [count = output->count](const void* problem) {
+      return Extent{count(problem), 1, 1};
+    };
+  }
+  if (!family.host_reference && family.reference) {
+    family.host_reference = [reference = family.reference](const void* problem, const void* data,
+                                                           const std::vector<ReferenceView>& out) {
+      run_on_host(reference(problem, data, out));
+    };
+  }
+  const bool lacks_tolerance =
+      std::any_of(family.buffers.begin(), family.buffers.end(),
+                  [](const Buffer& buffer) { return is_output(buffer.role) && !buffer.tolerance; });
+  if (!family.tolerance && lacks_tolerance)
+    family.tolerance = [](const void*) { return Tolerance{}; };
 }
 
 Registration::Registration(Family family) {

@@ -33,6 +33,18 @@ struct DataTypeOf<std::uint32_t> : std::integral_constant<DataType, DataType::ui
 template <>
 struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::uint64> {};
 
+namespace detail {
+/// What is said of a problem, as a function of it: it is one already, or a member.
+template <class F>
+auto function_of_problem(F f) {
+  if constexpr (std::is_member_object_pointer<F>::value) {
+    return [f](const auto& problem) { return problem.*f; };
+  } else {
+    return f;
+  }
+}
+}  // namespace detail
+
 /// A Variant whose callbacks see the family's own structs. Fields mean what they mean in Variant.
 template <class Problem, class Data>
 struct VariantOf : VariantFacts {
@@ -41,6 +53,25 @@ struct VariantOf : VariantFacts {
   using OnProblem = TypedCallback<Signature, Problem>;
   template <class Signature>
   using OnData = TypedCallback<Signature, Problem, Data>;
+
+  VariantOf() = default;
+  explicit VariantOf(std::string id, std::string compare_to = "",
+                     ExpectedChangesOf<Problem> expected = {})
+      : expected_changes(std::move(expected)) {
+    this->id = std::move(id);
+    this->compare_to = std::move(compare_to);
+  }
+  /// The same with these changes expected, against another one where it is named.
+  VariantOf expecting(ExpectedChangesOf<Problem> expected) const {
+    VariantOf v = *this;
+    v.expected_changes = std::move(expected);
+    return v;
+  }
+  VariantOf against(std::string other, ExpectedChangesOf<Problem> expected) const {
+    VariantOf v = expecting(std::move(expected));
+    v.compare_to = std::move(other);
+    return v;
+  }
 
   ExpectedChangesOf<Problem> expected_changes;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
@@ -91,6 +122,8 @@ class FamilyDeclaration {
   void add_variant(gpuexp::Variant variant);
   /// The family with everything added, which makes problems and data of the given structs.
   Family declared(MakeStruct make_problem, MakeStruct make_data) const;
+  /// Gives the family the defaults of callbacks that FamilyOf lets it omit.
+  static void set_defaults(Family& family);
 
  private:
   Family family_;
@@ -112,15 +145,16 @@ class FamilyOf : public FamilyDeclaration {
       : FamilyDeclaration(std::move(id), topic, std::move(question)) {}
 
   OnProblem<Environment()> environment;
-  OnProblem<Extent()> outputs;
+  OnProblem<Extent()> outputs;  ///< default: the elements of the first output, along x
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
   OnData<Steps(std::uint64_t seed)> inputs;
   OnData<Steps()> reset;
   OnData<Steps(const std::vector<ReferenceView>&)> reference;
+  /// Default: the host loops of the steps of `reference`.
   OnData<void(const std::vector<ReferenceView>&)> host_reference;
   OnProblem<double()> reference_operations;
   OnData<Steps(const std::vector<ReferenceView>&)> accuracy_reference;
-  OnProblem<Tolerance()> tolerance;
+  OnProblem<Tolerance()> tolerance;  ///< default: zero
 
   /// A size of the problem, at least 1.
   template <class Int>
@@ -199,8 +233,9 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// A buffer of `count(problem)` elements whose type is that of the member it binds to. Of a
-  /// problem that spans GPUs, each rank has one, and the member holds pointers to all of them.
+  /// A buffer of `count` elements, a function or a member of the problem, whose type is that of the
+  /// member it binds to. Of a problem that spans GPUs, each rank has one, and the member holds
+  /// pointers to all of them.
   template <class T, class Count>
   FamilyOf& input(std::string name, T* Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::input, member,
@@ -220,13 +255,11 @@ class FamilyOf : public FamilyDeclaration {
   }
   template <class Type, class Count>
   FamilyOf& input(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, OnProblem<DataType()>(type).erased(),
-                  count);
+    return buffer(std::move(name), BufferRole::input, member, type_of(type), count);
   }
   template <class Type, class Count>
   FamilyOf& output(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
-                  count);
+    return buffer(std::move(name), BufferRole::output, member, type_of(type), count);
   }
   /// What launches tell each other (BufferRole::state).
   template <class T, class Count>
@@ -249,8 +282,7 @@ class FamilyOf : public FamilyDeclaration {
   }
   template <class Type, class Count>
   FamilyOf& in_out(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::in_out, member, OnProblem<DataType()>(type).erased(),
-                  count);
+    return buffer(std::move(name), BufferRole::in_out, member, type_of(type), count);
   }
   /// Of the buffer declared last; device memory where nothing is said.
   FamilyOf& lives_in(Residence residence) {
@@ -265,16 +297,15 @@ class FamilyOf : public FamilyDeclaration {
     set_own_tolerance(own_tolerance.erased());
     return *this;
   }
-  /// A buffer whose element type depends on the problem; the member is a void pointer.
+  /// A buffer whose element type is a function or a member of the problem; the member is a void
+  /// pointer.
   template <class Type, class Count>
   FamilyOf& input(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, OnProblem<DataType()>(type).erased(),
-                  count);
+    return buffer(std::move(name), BufferRole::input, member, type_of(type), count);
   }
   template <class Type, class Count>
   FamilyOf& output(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
-                  count);
+    return buffer(std::move(name), BufferRole::output, member, type_of(type), count);
   }
   template <class Type, class Count>
   FamilyOf& output(std::string name, void* Data::*member, Type type, Count count,
@@ -318,10 +349,15 @@ class FamilyOf : public FamilyDeclaration {
     f.reference_operations = reference_operations.erased();
     f.accuracy_reference = accuracy_reference.erased();
     f.tolerance = tolerance.erased();
+    set_defaults(f);
     return f;
   }
 
  private:
+  template <class Type>
+  static Callback<DataType(const void*)> type_of(Type type) {
+    return OnProblem<DataType()>(detail::function_of_problem(type)).erased();
+  }
   template <class Int>
   static SetMember integer_setter(Int Problem::*member) {
     static_assert(std::is_integral<Int>::value, "an integer parameter binds to an integer member");
@@ -338,7 +374,8 @@ class FamilyOf : public FamilyDeclaration {
   template <class T, class Count>
   FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member,
                    Callback<DataType(const void*)> type, Count count) {
-    add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
+    add_buffer(std::move(name), role, std::move(type),
+               OnProblem<std::int64_t()>(detail::function_of_problem(count)).erased(),
                [member](void* d, const std::vector<void*>& of_ranks, int own) {
                  static_cast<Data*>(d)->*member =
                      static_cast<T*>(of_ranks[static_cast<std::size_t>(own)]);
@@ -348,7 +385,8 @@ class FamilyOf : public FamilyDeclaration {
   template <class T, class Count>
   FamilyOf& buffer(std::string name, BufferRole role, Ranks<T> Data::*member,
                    Callback<DataType(const void*)> type, Count count) {
-    add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
+    add_buffer(std::move(name), role, std::move(type),
+               OnProblem<std::int64_t()>(detail::function_of_problem(count)).erased(),
                [member](void* d, const std::vector<void*>& of_ranks, int) {
                  Ranks<T>& ranks = static_cast<Data*>(d)->*member;
                  for (std::size_t r = 0; r < static_cast<std::size_t>(kMostRanks); ++r)

@@ -1,0 +1,28 @@
+// Products of parts of matrices of bf16, by cuBLAS.
+#pragma once
+
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp {
+
+/// A (rows × depth) · B (depth × columns), all of them parts of matrices with these pitches; on so
+/// many SMs, or on all.
+inline Steps part_product(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                          const __nv_bfloat16* a, std::int64_t a_pitch, const __nv_bfloat16* b,
+                          std::int64_t b_pitch, __nv_bfloat16* c, std::int64_t c_pitch,
+                          int sm_count = 0) {
+  if (rows == 0 || columns == 0) return {};
+  // Only summands are empty, whose rows are whole.
+  if (depth == 0) return MemsetStep{c, 0, static_cast<std::int64_t>(sizeof(*c)) * rows * columns};
+  cublas::Gemm gemm{
+      cublas::Compute::fp32, DataType::bf16, DataType::bf16, rows, columns, depth, a, b, c};
+  gemm.a_pitch = a_pitch;
+  gemm.b_pitch = b_pitch;
+  gemm.c_pitch = c_pitch;
+  gemm.sm_count = sm_count;
+  return cublas::step_of(gemm);
+}
+
+}  // namespace gpuexp
