@@ -11,9 +11,6 @@
 // Blocks add up their part alike, eight vectors of 16 bytes per thread at a time. The other
 // question of large arrays is who brings the bytes: blocks that stay and go over the array in
 // strides, one block per tile, or the copy engine.
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -23,6 +20,7 @@
 #include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/number_sums.cuh"
 #include "kernels/common/ordered_sum.cuh"
+#include "kernels/grid_sum/intrinsics.cuh"
 
 namespace gpuexp::grid_sum {
 
@@ -210,19 +208,6 @@ Variant tile_per_block() {
 // next. DRAM serves longer runs, or it does not: what moves from there is the same, and L2 has more
 // to do with what is fetched ahead (l2_sectors).
 
-struct HintedLoad {
-  template <class T>
-  __device__ Pack<T, kWidth<T>> operator()(const T* from) const {
-    uint4 word;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
-                 : "l"(__cvta_generic_to_global(from)));
-    Pack<T, kWidth<T>> pack;
-    memcpy(&pack, &word, sizeof word);
-    return pack;
-  }
-};
-
 Variant tile_hinted() {
   return tile_variant<HintedLoad>(
       "tile_hinted", "tile_per_block",
@@ -254,36 +239,38 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   add_in_last_block(sum, sums, finished, total);
 }
 
-// A counter, and a sum for each block behind it.
-std::int64_t counted_bytes(std::int64_t blocks) {
-  return (blocks + 1) * std::int64_t{sizeof(float)};
+// So many blocks of `kernel_of(zero)`, the kernel for a zero of the elements' type, which gets the
+// terms, room for the blocks' sums, and a counter that is 0 when the launch begins.
+template <class KernelOf>
+Variant in_one_kernel(Variant v, KernelOf kernel_of,
+                      std::int64_t (*blocks)(const Problem&, const DeviceSpec&),
+                      std::int64_t shared_bytes = 0) {
+  v.workspace_bytes = [blocks](const Problem& p, const DeviceSpec& device) {
+    return (blocks(p, device) + 1) * std::int64_t{sizeof(float)};
+  };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s = blocks_of(kBlock, blocks(p, x.device));
+    s.dynamic_shared_bytes = shared_bytes;
+    auto* const counter = static_cast<unsigned*>(x.workspace);
+    auto* const sums = static_cast<float*>(x.workspace) + 1;
+    return Steps(MemsetStep{counter, 0, sizeof *counter}) + of_float_type(p.dtype, [&](auto zero) {
+             return launch(kernel_of(zero), s, terms<decltype(zero)>(p, d), sums, counter, d.sum);
+           });
+  };
+  return v;
 }
 
-// Launches `kernel(terms, sums, counter, total)`, once the counter is 0.
-template <class T>
-Steps counting(void (*kernel)(Terms<T>, float*, unsigned*, float*), const Shape& s,
-               const Problem& p, const Data& d, const LaunchContext& x) {
-  auto* const counter = static_cast<unsigned*>(x.workspace);
-  auto* const sums = static_cast<float*>(x.workspace) + 1;
-  return Steps(MemsetStep{counter, 0, sizeof *counter}) +
-         launch(kernel, s, terms<T>(p, d), sums, counter, d.sum);
+std::int64_t blocks_that_stay(const Problem& p, const DeviceSpec& device) {
+  return resident_blocks(p, device, kPerSm);
 }
 
 Variant last_block() {
-  Variant v = variant("last_block", "two_kernels", {kLoads, true}, always<1>,
-                      {fewer_kernels(),
-                       {"global_atomic_requests", Direction::increases, 100, is_large},
-                       same_bytes()});
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
-    return counted_bytes(resident_blocks(p, device, kPerSm));
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Shape s = blocks_of(kBlock, resident_blocks(p, x.device, kPerSm));
-    return of_float_type(p.dtype, [&](auto zero) {
-      return counting<decltype(zero)>(last_block_kernel, s, p, d, x);
-    });
-  };
-  return v;
+  return in_one_kernel(
+      variant("last_block", "two_kernels", {kLoads, true}, always<1>,
+              {fewer_kernels(),
+               {"global_atomic_requests", Direction::increases, 100, is_large},
+               same_bytes()}),
+      [](auto zero) { return last_block_kernel<decltype(zero)>; }, blocks_that_stay);
 }
 
 // ---- tile_last_block: tiles, in one order
@@ -359,20 +346,6 @@ Variant tile_last_block() {
 // barrier that no other block needs: each spins on the counter until the last has come. Warps add
 // up by cg::reduce of cooperative groups, which is the same shuffles.
 
-namespace cg = cooperative_groups;
-
-__device__ __forceinline__ float group_block_sum(float sum) {
-  __shared__ float of_warps[kBlock / 32];
-  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-  const float of_warp = cg::reduce(warp, sum, cg::plus<float>());
-  if (warp.thread_rank() == 0) of_warps[warp.meta_group_rank()] = of_warp;
-  __syncthreads();
-  float of_block = 0.0f;
-  for (unsigned i = 0; i < warp.meta_group_size(); ++i)
-    of_block += of_warps[i];
-  return of_block;
-}
-
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
     cooperative_kernel(Terms<T> x, float* sums, unsigned* arrived, float* total) {
@@ -388,17 +361,13 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
 }
 
 Variant cooperative() {
-  Variant v = variant("cooperative", "last_block", {kLoads, true}, always<1>,
-                      {{"metric.kernels", Direction::unchanged}, same_bytes()});
+  Variant v = in_one_kernel(
+      variant("cooperative", "last_block", {kLoads, true}, always<1>,
+              {{"metric.kernels", Direction::unchanged}, same_bytes()}),
+      [](auto zero) { return cooperative_kernel<decltype(zero)>; }, blocks_that_stay);
   v.without_time = "the time of blocks that wait for others is not modelled";
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
-    return counted_bytes(resident_blocks(p, device, kPerSm));
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Shape s = blocks_of(kBlock, resident_blocks(p, x.device, kPerSm));
-    Steps steps = of_float_type(p.dtype, [&](auto zero) {
-      return counting<decltype(zero)>(cooperative_kernel, s, p, d, x);
-    });
+  v.launch = [one_by_one = v.launch](const Problem& p, const Data& d, const LaunchContext& x) {
+    Steps steps = one_by_one(p, d, x);
     std::get<KernelStep>(steps.all().back().action).cooperative = true;
     return steps;
   };
@@ -463,22 +432,15 @@ std::int64_t bulk_blocks(const Problem& p, const DeviceSpec& device) {
 
 Variant bulk_copies() {
   constexpr int kVectorsInFlight = kStages * kStageVectors;
-  Variant v = variant("bulk_copies", "last_block", {kVectorsInFlight, true}, always<1>,
-                      {{"global_load_requests", Direction::decreases, 100, is_large},
-                       {"metric.bytes_in_flight_per_thread", Direction::increases, 1.9},
-                       same_bytes()});
+  Variant v = in_one_kernel(
+      variant("bulk_copies", "last_block", {kVectorsInFlight, true}, always<1>,
+              {{"global_load_requests", Direction::decreases, 100, is_large},
+               {"metric.bytes_in_flight_per_thread", Direction::increases, 1.9},
+               same_bytes()}),
+      [](auto zero) { return bulk_kernel<decltype(zero)>; }, bulk_blocks, kStages * kStageBytes);
   v.min_compute_capability = kBulkCopyComputeCapability;
   v.unsupported = [](const Problem&, const DeviceSpec& device) {
     return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
-    return counted_bytes(bulk_blocks(p, device));
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape s = blocks_of(kBlock, bulk_blocks(p, x.device));
-    s.dynamic_shared_bytes = kStages * kStageBytes;
-    return of_float_type(
-        p.dtype, [&](auto zero) { return counting<decltype(zero)>(bulk_kernel, s, p, d, x); });
   };
   return v;
 }

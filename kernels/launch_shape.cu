@@ -33,6 +33,10 @@ using Variant = Family::Variant;
 /// The extents as kernels have them: indices along one axis fit in 32 bits.
 struct Volume {
   unsigned nx, ny, nz;
+  explicit Volume(const Problem& p)
+      : nx(static_cast<unsigned>(p.nx)),
+        ny(static_cast<unsigned>(p.ny)),
+        nz(static_cast<unsigned>(p.nz)) {}
   __host__ __device__ std::int64_t at(unsigned x, unsigned y, unsigned z) const {
     return (static_cast<std::int64_t>(z) * ny + y) * nx + x;
   }
@@ -73,10 +77,6 @@ Work work(const Problem& p) {
   return streaming_work<float>(elements(p), elements(p));
 }
 
-Volume volume(const Problem& p) {
-  return {static_cast<unsigned>(p.nx), static_cast<unsigned>(p.ny), static_cast<unsigned>(p.nz)};
-}
-
 Shape shape(const Problem& p, const Extent& block) {
   Shape s;
   s.block = block;
@@ -85,46 +85,44 @@ Shape shape(const Problem& p, const Extent& block) {
   return s;
 }
 
-/// A thread of the launch takes so many elements, one after the other.
-MetricValues metrics(const Problem& p, const Shape& s, std::int64_t turns = 1) {
+/// Each thread of the launch takes up to `turns` elements, one after the other.
+MetricValues metrics(const Problem& p, const Shape& s, std::int64_t turns) {
   const std::int64_t warps = s.grid.count() * ceil_div(s.block.count(), kWarp);
   const double idle = 1 - static_cast<double>(elements(p)) / (warps * kWarp * turns);
   return {{"launched_warps", static_cast<double>(warps)}, {"idle_lanes_pct", 100 * idle}};
 }
 
-std::optional<std::string> exceeds_grid(const Shape& s) {
-  if (s.grid.y <= kMostBlocksYZ) return std::nullopt;
-  return "needs " + std::to_string(s.grid.y) + " blocks in y; a grid has at most " +
-         std::to_string(kMostBlocksYZ);
-}
-
-Steps start(void (*kernel)(Volume, const float*, float*), const Shape& s, const Problem& p,
-            const Data& d) {
-  return launch(kernel, s, volume(p), d.in, d.out);
-}
-
-/// `shape_of(p, device)` is the launch's.
-template <class Kernel, class ShapeOf>
-Variant variant(std::string id, std::string compare_to, Kernel kernel, ShapeOf shape_of,
-                ExpectedChangesOf<Problem> expected) {
+/// `shape_of(p, device)` is the launch's, and `turns` how many elements a thread of it takes: one,
+/// unless it says more.
+template <class Extents, class ShapeOf>
+Variant variant(std::string id, std::string compare_to,
+                void (*kernel)(Extents, const float*, float*), ShapeOf shape_of,
+                ExpectedChangesOf<Problem> expected,
+                std::int64_t (*turns)(const Problem&, const Shape&) = nullptr) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
-  v.metrics = [shape_of](const Problem& p, const DeviceSpec& device) {
-    return metrics(p, shape_of(p, device));
+  v.metrics = [shape_of, turns](const Problem& p, const DeviceSpec& device) {
+    const Shape s = shape_of(p, device);
+    return metrics(p, s, turns ? turns(p, s) : 1);
   };
-  v.unsupported = [shape_of](const Problem& p, const DeviceSpec& device) {
-    return exceeds_grid(shape_of(p, device));
+  v.unsupported = [shape_of](const Problem& p,
+                             const DeviceSpec& device) -> std::optional<std::string> {
+    const std::int64_t blocks = shape_of(p, device).grid.y;
+    if (blocks <= kMostBlocksYZ) return std::nullopt;
+    return "needs " + std::to_string(blocks) + " blocks in y; a grid has at most " +
+           std::to_string(kMostBlocksYZ);
   };
   v.launch = [kernel, shape_of](const Problem& p, const Data& d, const LaunchContext& x) {
-    return start(kernel, shape_of(p, x.device), p, d);
+    return launch(kernel, shape_of(p, x.device), Extents(p), d.in, d.out);
   };
   return v;
 }
 
 Variant in_blocks(std::string id, std::string compare_to, Extent block,
-                  ExpectedChangesOf<Problem> expected) {
+                  ExpectedChangesOf<Problem> expected,
+                  void (*kernel)(Volume, const float*, float*) = block_kernel) {
   return variant(
-      std::move(id), std::move(compare_to), block_kernel,
+      std::move(id), std::move(compare_to), kernel,
       [block](const Problem& p, const DeviceSpec&) { return shape(p, block); },
       std::move(expected));
 }
@@ -138,10 +136,14 @@ bool has_wide_planes(const Problem& p) {
   constexpr std::int64_t kMany = 256;
   return p.nx >= kMany && p.ny >= kMany;
 }
-// Whether each row begins where a sector does.
+// Likewise, and each row begins where a sector does.
 bool has_whole_sectors(const Problem& p) {
   constexpr std::int64_t kFloats = kSectorBytes / sizeof(float);
-  return p.nx % kFloats == 0;
+  return has_wide_planes(p) && p.nx % kFloats == 0;
+}
+// Likewise, and every other row begins at an odd element.
+bool has_odd_rows(const Problem& p) {
+  return has_wide_planes(p) && p.nx % 2 != 0;
 }
 bool is_line(const Problem& p) {
   constexpr std::int64_t kMany = 1 << 16;
@@ -170,12 +172,11 @@ Variant block_32x8x1() {
 // active_lanes_per_instruction falls.
 
 Variant block_16x16x1() {
-  return in_blocks("block_16x16x1", "block_32x8x1", {16, 16, 1},
-                   {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
-                    {"global_load_sectors_per_request", Direction::increases, 1.1,
-                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }},
-                    {"global_load_requests", Direction::increases, 1.8, is_line}});
+  return in_blocks(
+      "block_16x16x1", "block_32x8x1", {16, 16, 1},
+      {{"global_load_sectors_per_request", Direction::unchanged, 1.05, has_whole_sectors},
+       {"global_load_sectors_per_request", Direction::increases, 1.1, has_odd_rows},
+       {"global_load_requests", Direction::increases, 1.8, is_line}});
 }
 
 // ---- block_8x32x1: four rows per warp
@@ -184,12 +185,11 @@ Variant block_16x16x1() {
 // sectors: seven or eight per request instead of five.
 
 Variant block_8x32x1() {
-  return in_blocks("block_8x32x1", "block_16x16x1", {8, 32, 1},
-                   {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
-                    {"global_load_sectors_per_request", Direction::increases, 1.2,
-                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }},
-                    {"global_load_requests", Direction::increases, 1.8, is_line}});
+  return in_blocks(
+      "block_8x32x1", "block_16x16x1", {8, 32, 1},
+      {{"global_load_sectors_per_request", Direction::unchanged, 1.05, has_whole_sectors},
+       {"global_load_sectors_per_request", Direction::increases, 1.2, has_odd_rows},
+       {"global_load_requests", Direction::increases, 1.8, is_line}});
 }
 
 // ---- block_1x256x1: a column per block
@@ -223,11 +223,10 @@ Variant block_32x4x2() {
 // four sectors per request, as before, elsewhere up to eight.
 
 Variant block_8x8x4() {
-  return in_blocks("block_8x8x4", "block_32x4x2", {8, 8, 4},
-                   {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
-                    {"global_load_sectors_per_request", Direction::increases, 1.3,
-                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }}});
+  return in_blocks(
+      "block_8x8x4", "block_32x4x2", {8, 8, 4},
+      {{"global_load_sectors_per_request", Direction::unchanged, 1.05, has_whole_sectors},
+       {"global_load_sectors_per_request", Direction::increases, 1.3, has_odd_rows}});
 }
 
 // ---- block_1024: as large as a block may be
@@ -295,12 +294,8 @@ __global__ void busy_kernel(Volume v, const float* in, float* out) {
 
 Variant busy(std::string id, std::string compare_to, int threads,
              ExpectedChangesOf<Problem> expected) {
-  Variant v = variant(
-      std::move(id), std::move(compare_to), busy_kernel,
-      [threads](const Problem& p, const DeviceSpec&) {
-        return shape(p, {threads, 1, 1});
-      },
-      std::move(expected));
+  Variant v = in_blocks(std::move(id), std::move(compare_to), {threads, 1, 1}, std::move(expected),
+                        busy_kernel);
   v.work = [](const Problem& p) {
     Work w = work(p);
     w.operations = {{Pipe::fp32, 1.0 * kMultiplications * static_cast<double>(elements(p))}};
@@ -366,14 +361,10 @@ Shape loop_shape(const Problem& p, const DeviceSpec&) {
 }
 
 Variant loop_rows() {
-  Variant v = variant("loop_rows", "block_256x1x1", loop_rows_kernel, loop_shape,
-                      {{"global_load_requests", Direction::unchanged},
-                       {"global_load_sectors_per_request", Direction::unchanged}});
-  v.metrics = [](const Problem& p, const DeviceSpec& device) {
-    const Shape s = loop_shape(p, device);
-    return metrics(p, s, s.tile.y);
-  };
-  return v;
+  return variant("loop_rows", "block_256x1x1", loop_rows_kernel, loop_shape,
+                 {{"global_load_requests", Direction::unchanged},
+                  {"global_load_sectors_per_request", Direction::unchanged}},
+                 [](const Problem&, const Shape& s) { return s.tile.y; });
 }
 
 // ---- flat_64: one index for all, taken apart by division
@@ -400,10 +391,8 @@ __global__ void __launch_bounds__(kBlock) flat_kernel(Volume v, const float* in,
 
 // A block's elements may be in any rows.
 Shape flat_shape(const Problem& p, std::int64_t blocks) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
+  Shape s = shape_of_blocks(blocks, kBlock);
   s.tile = {p.nx, p.ny, p.nz};
-  s.grid = {blocks, 1, 1};
   return s;
 }
 
@@ -463,6 +452,8 @@ struct Divisor {
 struct Rows {
   Divisor nx, ny;
   unsigned elements;
+  explicit Rows(const Problem& p)
+      : nx(p.nx), ny(p.ny), elements(static_cast<unsigned>(gpuexp::launch_shape::elements(p))) {}
 };
 
 __device__ void do_flat(const Rows& r, unsigned i, const float* in, float* out) {
@@ -475,12 +466,6 @@ __global__ void __launch_bounds__(kBlock)
     flat_multiply_kernel(Rows r, const float* in, float* out) {
   const unsigned i = blockIdx.x * kBlock + threadIdx.x;
   if (i < r.elements) do_flat(r, i, in, out);
-}
-
-Steps start(void (*kernel)(Rows, const float*, float*), const Shape& s, const Problem& p,
-            const Data& d) {
-  return launch(kernel, s, Rows{Divisor(p.nx), Divisor(p.ny), static_cast<unsigned>(elements(p))},
-                d.in, d.out);
 }
 
 Variant flat_multiply() {
@@ -509,15 +494,12 @@ Shape one_wave(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant grid_stride() {
-  Variant v = variant("grid_stride", "flat_multiply", grid_stride_kernel, one_wave,
-                      {{"warp_instructions", Direction::decreases, 1.2,
-                        [](const Problem& p) { return elements(p) >= 1 << 26; }},
-                       {"global_load_requests", Direction::unchanged}});
-  v.metrics = [](const Problem& p, const DeviceSpec& device) {
-    const Shape s = one_wave(p, device);
-    return metrics(p, s, ceil_div(elements(p), s.grid.x * kBlock));
-  };
-  return v;
+  return variant(
+      "grid_stride", "flat_multiply", grid_stride_kernel, one_wave,
+      {{"warp_instructions", Direction::decreases, 1.2,
+        [](const Problem& p) { return elements(p) >= 1 << 26; }},
+       {"global_load_requests", Direction::unchanged}},
+      [](const Problem& p, const Shape& s) { return ceil_div(elements(p), s.grid.x * kBlock); });
 }
 
 // ---- the plain reference
@@ -554,10 +536,8 @@ Family declare() {
   f.figures = {
       {"launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes"}};
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
-  f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (elements(p) <= std::int64_t{1} << 31) return std::nullopt;
-    return "needs up to 2^31 elements, whose number fits in 32 bits";
-  };
+  f.unsupported = needs([](const Problem& p) { return elements(p) <= std::int64_t{1} << 31; },
+                        "needs up to 2^31 elements, whose number fits in 32 bits");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };

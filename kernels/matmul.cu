@@ -8,6 +8,7 @@
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/register_tile.cuh"
+#include "kernels/matmul/guarded_tile.cuh"
 
 namespace gpuexp::matmul {
 
@@ -76,16 +77,14 @@ Variant ladder_variant(std::string id, std::string compare_to, KernelOrChoice ke
 
 // Where tiles are whole and each SM has enough to do for the mechanism to be seen.
 bool is_large(const Problem& p) {
-  constexpr std::int64_t kLargeExtent = 1024;
-  return std::min({p.m, p.n, p.k}) >= kLargeExtent;
+  return std::min({p.m, p.n, p.k}) >= 1024;
 }
 
 // Where blocks share an SM. Of one by itself, stalls at barriers are mostly the wait for the first
 // slice: at 1024, cold, five counts on H200s gave 1.16 to 1.37 times less of them with one barrier
 // of two left out, from 2048 on 1.5 to 2.5.
 bool shares_sms(const Problem& p) {
-  constexpr std::int64_t kManyBlocks = 2048;
-  return std::min({p.m, p.n, p.k}) >= kManyBlocks;
+  return std::min({p.m, p.n, p.k}) >= 2048;
 }
 
 Variant naive() {
@@ -170,21 +169,6 @@ constexpr int kColumnTile = 64;
 constexpr int kColumnK = 8;
 constexpr int kColumnResults = 8;
 constexpr int kColumnThreads = kColumnTile * kColumnTile / kColumnResults;
-
-// Copies the kRows×kCols tile that starts at *source, zeros where it leaves the matrix, so that the
-// inner loops need no guard. Lanes run along columns, contiguous in both memories. Offsets within a
-// tile fit 32 bits, since extents stop at 65536.
-template <int kThreads, int kRows, int kCols>
-__device__ void load_guarded(float (&tile)[kRows][kCols], const float* source, int pitch,
-                             int rows_left, int cols_left, int thread) {
-  static_assert(kRows * kCols % kThreads == 0, "each thread copies the same number of elements");
-#pragma unroll
-  for (int i = 0; i < kRows * kCols / kThreads; ++i) {
-    const int row = (thread + i * kThreads) / kCols;
-    const int col = (thread + i * kThreads) % kCols;
-    tile[row][col] = row < rows_left && col < cols_left ? source[row * pitch + col] : 0.0f;
-  }
-}
 
 __global__ void __launch_bounds__(kColumnThreads)
     coarsen_1d_kernel(Problem p, const float* a, const float* b, float* c) {
@@ -339,14 +323,15 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   sums.template store<kWidth>(place, c, p.n);
 }
 
-// The variants from here on have a kernel for each access width, and are made of the parts in
-// common/register_tile.cuh.
-template <class Tile>
-Variant variant_by_width(std::string id, std::string compare_to, decltype(Kernel::kernel) by_4,
-                         decltype(Kernel::kernel) by_2, decltype(Kernel::kernel) by_1,
+// The variants from here on have a kernel for each access width, which kernel_of(width) gives, and
+// are made of the parts in common/register_tile.cuh.
+template <class Tile, class KernelOf>
+Variant variant_by_width(std::string id, std::string compare_to, KernelOf kernel_of,
                          int (*width)(const Problem&), ExpectedChangesOf<Problem> expected) {
   const auto kernel_for = [=](const Problem& p) {
-    const auto kernel = width(p) == 4 ? by_4 : width(p) == 2 ? by_2 : by_1;
+    const auto kernel = width(p) == 4   ? kernel_of(std::integral_constant<int, 4>{})
+                        : width(p) == 2 ? kernel_of(std::integral_constant<int, 2>{})
+                                        : kernel_of(std::integral_constant<int, 1>{});
     return Kernel{
         kernel, {Tile::kBlockM, Tile::kBlockN, 1}, {Tile::kThreads, 1, 1}, Tile::kSharedBytes};
   };
@@ -357,17 +342,15 @@ Variant variant_by_width(std::string id, std::string compare_to, decltype(Kernel
   return v;
 }
 
-int staged_width(const Problem& p) {
-  return width_dividing(p.k | p.n);
-}
+constexpr auto staged_width = [](const Problem& p) { return width_dividing(p.k | p.n); };
 
 Variant vectorized() {
   using T = Tile<VectorizedChoice>;
-  return variant_by_width<T>("vectorized", "coarsen_2d", vectorized_kernel<T, 4>,
-                             vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width,
+  return variant_by_width<T>("vectorized", "coarsen_2d",
+                             [](auto width) { return vectorized_kernel<T, width>; }, staged_width,
                              {{"warp_instructions", Direction::decreases, 1.3, is_large},
                               {"lsu_instructions", Direction::decreases, 2, [](const Problem& p) {
-                                 return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0;
+                                 return is_large(p) && staged_width(p) == 4;
                                }}});
 }
 
@@ -420,8 +403,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 
 Variant double_buffered() {
   using T = Tile<DoubleBufferedChoice>;
-  return variant_by_width<T>("double_buffered", "vectorized", double_buffered_kernel<T, 4>,
-                             double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+  return variant_by_width<T>("double_buffered", "vectorized",
+                             [](auto width) { return double_buffered_kernel<T, width>; },
                              staged_width,
                              {{"stalled_long_scoreboard", Direction::decreases, 4, is_large},
                               {"stalled_barrier", Direction::decreases, 1.4, shares_sms}});
@@ -445,8 +428,8 @@ struct WarpTileChoice : DoubleBufferedChoice {
 
 Variant warp_tile() {
   using T = Tile<WarpTileChoice>;
-  return variant_by_width<T>("warp_tile", "double_buffered", double_buffered_kernel<T, 4>,
-                             double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+  return variant_by_width<T>("warp_tile", "double_buffered",
+                             [](auto width) { return double_buffered_kernel<T, width>; },
                              staged_width,
                              {{"shared_load_wavefronts", Direction::decreases, 1.8, is_large},
                               {"lsu_instructions", Direction::decreases, 1.1, is_large}});
@@ -514,12 +497,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 
 Variant async_stages() {
   using T = Tile<AsyncStagesChoice>;
-  Variant v = variant_by_width<T>("async_stages", "warp_tile", async_stages_kernel<T, 4>,
-                                  async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
-                                  [](const Problem& p) { return width_dividing(p.n); },
-                                  {{"shared_store_wavefronts", Direction::decreases, 10, is_large},
-                                   {"stalled_barrier", Direction::decreases, 1.2, is_large},
-                                   {"global_load_sectors", Direction::decreases, 1.2, is_large}});
+  Variant v = variant_by_width<T>(
+      "async_stages", "warp_tile", [](auto width) { return async_stages_kernel<T, width>; },
+      [](const Problem& p) { return width_dividing(p.n); },
+      {{"shared_store_wavefronts", Direction::decreases, 10, is_large},
+       {"stalled_barrier", Direction::decreases, 1.2, is_large},
+       {"global_load_sectors", Direction::decreases, 1.2, is_large}});
   v.min_compute_capability = kCpAsyncComputeCapability;
   return v;
 }
@@ -534,12 +517,6 @@ Variant cublas_sgemm() {
     return cublas::Gemm{
         cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c};
   });
-}
-
-// ---- the plain reference
-
-GemmOperands<float> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
 }
 
 // ---- declaration
@@ -564,21 +541,17 @@ Family declare() {
     return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
            fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
   };
+  const auto operands = [](const Problem& p, const Data& d) {
+    return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
+  };
   set_gemm_reference(f, operands, [](const Problem&) { return AbsoluteBound{}; });
   f.tolerance_derivation = kFp32SumDerivation;
   f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",
            "widest global load of a lane, chosen by the divisibility of the leading dimensions");
-  f.variant(naive())
-      .variant(coalesced())
-      .variant(smem_tile())
-      .variant(coarsen_1d())
-      .variant(coarsen_2d())
-      .variant(vectorized())
-      .variant(double_buffered())
-      .variant(warp_tile())
-      .variant(async_stages())
-      .variant(cublas_sgemm());
+  f.variant(naive()).variant(coalesced()).variant(smem_tile()).variant(coarsen_1d());
+  f.variant(coarsen_2d()).variant(vectorized()).variant(double_buffered()).variant(warp_tile());
+  f.variant(async_stages()).variant(cublas_sgemm());
   return f;
 }
 

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kBlock) words_kernel(Parts parts) {
 // ---- how the variants are launched
 
 // A part begins at a multiple of 16 bytes, as vectors and bulk copies do.
-std::int64_t part_begin(const Problem& p, int rank) {
+__host__ __device__ inline std::int64_t part_begin(const Problem& p, int rank) {
   constexpr std::int64_t kWords = 4;
   return rank == p.gpus ? p.n : p.n / kWords * rank / p.gpus * kWords;
 }
@@ -112,8 +112,8 @@ std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
   return own;
 }
 
-// Blocks for `words_per_block` words each, at most `most` of them, for each part.
-Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool pushed, Shape shape,
+// Blocks of `threads` for `words_per_block` words each, at most `most` of them, for each part.
+Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool pushed, int threads,
                    std::int64_t words_per_block, std::int64_t most) {
   const std::vector<Move> own = moves_of(p, d.rank, pushed);
   Parts parts{};
@@ -126,8 +126,8 @@ Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool 
     longest = std::max(longest, parts.words[i]);
   }
   if (longest == 0) return {};
-  shape.grid = {std::min(ceil_div(longest, words_per_block), most),
-                static_cast<std::int64_t>(own.size()), 1};
+  Shape shape = shape_of_blocks(std::min(ceil_div(longest, words_per_block), most), threads);
+  shape.grid.y = static_cast<std::int64_t>(own.size());
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(kernel, shape, parts);
 }
@@ -147,15 +147,10 @@ Work work(const Problem& p) {
     in = std::max(in, to);
     out = std::max(out, from);
   }
-  Work w;
+  // Memory of the busiest GPU: it reads what it sends and writes what it receives.
+  Work w = streaming_work<std::uint32_t>(p.pattern == Pattern::one_way ? 0 : p.n, p.n);
   w.from_peers = in;
   w.to_peers = out;
-  // Memory of the busiest GPU: it reads what it sends and writes what it receives.
-  const bool is_one_way = p.pattern == Pattern::one_way;
-  w.bytes_read = is_one_way ? 0 : 4.0 * static_cast<double>(p.n);
-  w.bytes_written = 4.0 * static_cast<double>(p.n);
-  w.moved_read = is_one_way ? 0 : sector_bytes<std::uint32_t>(p.n);
-  w.moved_written = sector_bytes<std::uint32_t>(p.n);
   return w;
 }
 
@@ -198,19 +193,14 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_large}};
 }
 
-Shape blocks() {
-  Shape shape;
-  shape.block = {kBlock, 1, 1};
-  return shape;
+template <bool kPushed>
+Steps words(const Problem& p, const Data& d, const LaunchContext&) {
+  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
+  return launch_parts(words_kernel, p, d, kPushed, kBlock, kBlock, kMostBlocks);
 }
 
-constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
-
 Variant loads() {
-  return variant("loads", "", LinkUse::loads, {},
-                 [](const Problem& p, const Data& d, const LaunchContext&) {
-                   return launch_parts(words_kernel, p, d, false, blocks(), kBlock, kMostBlocks);
-                 });
+  return variant("loads", "", LinkUse::loads, {}, words<false>);
 }
 
 // ---- stores
@@ -220,10 +210,7 @@ Variant loads() {
 // kernel.
 
 Variant stores() {
-  return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25),
-                 [](const Problem& p, const Data& d, const LaunchContext&) {
-                   return launch_parts(words_kernel, p, d, true, blocks(), kBlock, kMostBlocks);
-                 });
+  return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25), words<true>);
 }
 
 // ---- vector_loads
@@ -255,19 +242,18 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(Parts parts) {
     parts.to[blockIdx.y][count * 4 + thread] = parts.from[blockIdx.y][count * 4 + thread];
 }
 
-Steps vectors(const Problem& p, const Data& d, const LaunchContext& x, bool pushed) {
+template <bool kPushed>
+Steps vectors(const Problem& p, const Data& d, const LaunchContext& x) {
   constexpr std::int64_t kBlocksPerSm = 4;
-  const auto parts = static_cast<std::int64_t>(moves_of(p, d.rank, pushed).size());
+  const auto parts = static_cast<std::int64_t>(moves_of(p, d.rank, kPushed).size());
   const std::int64_t most = std::max<std::int64_t>(
       1, kBlocksPerSm * x.device.sm_count / std::max<std::int64_t>(1, parts));
-  return launch_parts(vectors_kernel, p, d, pushed, blocks(), 4 * kUnroll * kBlock, most);
+  return launch_parts(vectors_kernel, p, d, kPushed, kBlock, 4 * kUnroll * kBlock, most);
 }
 
 Variant vector_loads() {
   return variant("vector_loads", "loads", LinkUse::loads, time(Direction::unchanged, 1.25),
-                 [](const Problem& p, const Data& d, const LaunchContext& x) {
-                   return vectors(p, d, x, false);
-                 });
+                 vectors<false>);
 }
 
 // ---- vector_stores
@@ -276,9 +262,7 @@ Variant vector_loads() {
 
 Variant vector_stores() {
   return variant("vector_stores", "stores", LinkUse::stores, time(Direction::unchanged, 1.25),
-                 [](const Problem& p, const Data& d, const LaunchContext& x) {
-                   return vectors(p, d, x, true);
-                 });
+                 vectors<true>);
 }
 
 // ---- bulk_loads
@@ -328,9 +312,7 @@ Variant bulk(std::string id, std::string compare_to, bool pushed) {
                       pushed ? LinkUse::stores : LinkUse::loads, time(Direction::unchanged, 1.25),
                       [pushed](const Problem& p, const Data& d, const LaunchContext& x) {
                         constexpr std::int64_t kBlocksPerSm = 4;
-                        Shape shape;
-                        shape.block = {32, 1, 1};
-                        return launch_parts(bulk_kernel, p, d, pushed, shape, kPieceWords,
+                        return launch_parts(bulk_kernel, p, d, pushed, 32, kPieceWords,
                                             kBlocksPerSm * x.device.sm_count);
                       });
   v.min_compute_capability = kBulkCopyComputeCapability;
@@ -477,10 +459,9 @@ Variant through_host() {
                       time(Direction::increases, 2), through_host_steps);
   v.phases = {};
   v.without_time = "what passes through the host between GPUs is not modelled";
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.gpus == 2 && p.pattern != Pattern::all_pairs) return std::nullopt;
-    return "it is written for two GPUs, each of which sends all it has or nothing";
-  };
+  v.unsupported =
+      needs([](const Problem& p) { return p.gpus == 2 && p.pattern != Pattern::all_pairs; },
+            "it is written for two GPUs, each of which sends all it has or nothing");
   return v;
 }
 
@@ -506,30 +487,19 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 // ---- the plain reference
 
 struct Received {
-  Ranks<const std::uint32_t> source;
-  Pattern pattern;
-  int rank;
-  int gpus;
-  std::int64_t begins[kMostRanks];  // of parts
-
+  Problem p;
+  Data d;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     int from = 0;
-    if (pattern == Pattern::all_pairs) {
-      while (from + 1 < gpus && i >= begins[from + 1])
+    if (p.pattern == Pattern::all_pairs) {
+      while (from + 1 < p.gpus && i >= part_begin(p, from + 1))
         ++from;
     } else {
-      from = sender(pattern, rank, gpus);
+      from = sender(p.pattern, d.rank, p.gpus);
     }
-    return {static_cast<double>(from < 0 ? Untouched{}(i) : source.of[from][i]), 0.0};
+    return {static_cast<double>(from < 0 ? Untouched{}(i) : d.source.of[from][i]), 0.0};
   }
 };
-
-Received received(const Problem& p, const Data& d) {
-  Received r{d.source, p.pattern, d.rank, p.gpus, {}};
-  for (int rank = 0; rank < p.gpus; ++rank)
-    r.begins[rank] = part_begin(p, rank);
-  return r;
-}
 
 // ---- declaration
 
@@ -572,8 +542,9 @@ Family declare() {
   f.inputs = inputs;
   f.reset = reset;
   f.repeats_without_reset = true;
-  set_references(f, &Problem::n,
-                 [](const Problem& p, const Data& d, int) { return received(p, d); });
+  set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
+    return Received{p, d};
+  });
   f.tolerance_derivation = "Zero: copies have equal bits.";
   f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());
   f.variant(bulk_loads()).variant(bulk_stores()).variant(copy_engine());

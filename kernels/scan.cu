@@ -9,31 +9,15 @@
 // Within a block two ways have names: Hillis and Steele (CACM 29, 1986) add n·log2(n) times in
 // log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n times in twice as many.
 // Shuffles within warps, and more elements per thread, make both unimportant.
-#include <cmath>
-#include <vector>
-
 #include "gpu/cub_scan.hpp"
 #include "kernels/common/copy_limit.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/look_back.cuh"
-#include "kernels/common/prefix_reference.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 #include "kernels/common/tile_scan.cuh"
+#include "kernels/scan/reference.cuh"
 
 namespace gpuexp::scan {
-
-struct Problem {
-  std::int64_t n;
-  DataType dtype;  // int32 or fp32
-};
-
-struct Data {
-  void* x;
-  void* sums;
-  void* copied;  // x, of `copy` alone
-};
 
 template <class T>
 struct Numbers {
@@ -76,12 +60,6 @@ __global__ void __launch_bounds__(kBlock) hillis_steele_kernel(Numbers<T> x, T* 
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
-
-// What `make` makes of a zero of the elements' type.
-template <class Make>
-auto of_type(const Problem& p, Make make) {
-  return p.dtype == DataType::int32 ? make(std::int32_t{}) : make(float{});
-}
 
 template <class T>
 Numbers<T> numbers(const Problem& p, const Data& d) {
@@ -470,65 +448,6 @@ Variant vendor_cub() {
     return cub::step_of(cub::InclusiveSum{p.dtype, p.n, d.x, d.sums, x.workspace});
   };
   return v;
-}
-
-// ---- inputs
-
-template <class T>
-struct Element {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    constexpr float kMostWhole = 64.0f;
-    const float x = random_signed(seed, static_cast<std::uint64_t>(i));
-    return std::is_same<T, float>::value ? static_cast<T>(x)
-                                         : static_cast<T>(rintf(kMostWhole * x));
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  return of_type(p, [&](auto zero) {
-    using T = decltype(zero);
-    return fill(static_cast<T*>(d.x), p.n, Element<T>{stream_seed(seed, 0)});
-  });
-}
-
-// ---- the plain reference
-
-// The most additions that a term of sum i goes through.
-__host__ __device__ double depth(double i) {
-  constexpr double kOfTile = 1024;
-  constexpr double kOfTrees = 64;
-  return i / kOfTile + kOfTrees;
-}
-
-// An element, and what the error of the sum up to it scales with.
-template <class T>
-struct Term {
-  const T* x;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const auto count = static_cast<double>(i + 1);
-    const double squares = count / 3 + 4 * sqrt(count);
-    return {static_cast<double>(x[i]), sqrt(squares * depth(count))};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return of_type(p, [&](auto zero) {
-    const Term<decltype(zero)> term{static_cast<const decltype(zero)*>(d.x)};
-    Steps steps = evaluate_references(out, p.n, [&](int) { return term; });
-    return out[0] ? std::move(steps) + prefix_reference(out[0].value, p.n, term) : steps;
-  });
-}
-
-// The derivation that tolerance_derivation states in words.
-Tolerance tolerance(const Problem& p) {
-  if (p.dtype == DataType::int32) return {};
-  const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
-  const auto n = static_cast<double>(p.n);
-  const double mean_square = n * (depth(n) / 3 - depth(0) / 6) / 3;
-  constexpr double kShared = 2;
-  return {lambda * unit_roundoff(DataType::fp32), 0.0, 0.0,
-          kShared * kRmsSafety * rounding_rms(DataType::fp32) * std::sqrt(mean_square)};
 }
 
 // ---- declaration

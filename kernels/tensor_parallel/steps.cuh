@@ -213,4 +213,36 @@ inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const Dev
 constexpr int kStoringSms = 4;
 constexpr std::int64_t kStoringBlocks = 4 * kStoringSms;
 
+/// Of tensor_parallel/copied_parts: operands from the first GPU, a product, and copies of what it
+/// is or, where k is split, a sum of all summands.
+inline Steps copied_parts_steps(const Problem& p, const Data& d, const LaunchContext& x) {
+  const Part part = part_of(p, d.rank);
+  Data of_first = d;
+  of_first.rank = 0;
+  Operands operands = resident(p, of_first, part);
+  Steps steps;
+  if (d.rank != 0) {
+    auto* const a = static_cast<T*>(x.workspace);
+    T* const b = a + copied_a(p);
+    steps += copied_operand(a, operands.a, operands.rows, operands.depth, p.k);
+    steps += copied_operand(b, operands.b, operands.depth, operands.columns, p.n);
+    operands.a = a;
+    operands.b = b;
+    operands.a_pitch = operands.depth;
+    operands.b_pitch = operands.columns;
+  }
+  if (!is_split_k(p)) {
+    return steps + multiplied(p, operands, d.c.of[d.rank] + place_of(p, part)) +
+           copied(to_peers(p, d, part));
+  }
+  steps += multiplied(p, operands, d.partial.of[d.rank]);
+  const Part wanted = is_everywhere(p) ? part : own_result(p, d.rank);
+  Summed<T> sums{};
+  for (int r = 0; r < p.gpus; ++r)
+    sums.from.of[r] = d.partial.of[r] + place_of(p, wanted);
+  sums.to.of[sums.copies++] = d.c.of[d.rank] + place_of(p, wanted);
+  sums.count = wanted.results();
+  return steps + summed(p, d, x, sums, p.m * p.n);
+}
+
 }  // namespace gpuexp::tensor_parallel

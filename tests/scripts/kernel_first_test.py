@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Who opens a family's file to learn sees a kernel soon: the first measured one within 80 lines, and at least half of the code
-of the matrix products is the device's. No family's file is longer than 600 lines."""
+of the matrix products is the device's. No family's file is longer than 560 lines."""
 
 import re
 import unittest
@@ -8,7 +8,7 @@ from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 FIRST_KERNEL_BY = 80  # line
-MOST_LINES = 600
+MOST_LINES = 560
 LEAST_DEVICE_SHARE = 0.5
 READ_FOR_THEIR_KERNELS = ["matmul", "matmul_tensor"]
 WITHOUT_KERNEL = {"vocab_padding": "measures a library alone"}

@@ -1,0 +1,23 @@
+// How coarsen_1d and coarsen_2d of matmul bring a tile to shared memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace gpuexp::matmul {
+
+/// Copies the kRows×kCols tile that starts at *source, zeros where it leaves the matrix, so that
+/// the inner loops need no guard. Lanes run along columns, contiguous in both memories. Offsets
+/// within a tile fit 32 bits, since extents stop at 65536.
+template <int kThreads, int kRows, int kCols>
+__device__ void load_guarded(float (&tile)[kRows][kCols], const float* source, int pitch,
+                             int rows_left, int cols_left, int thread) {
+  static_assert(kRows * kCols % kThreads == 0, "each thread copies the same number of elements");
+#pragma unroll
+  for (int i = 0; i < kRows * kCols / kThreads; ++i) {
+    const int row = (thread + i * kThreads) / kCols;
+    const int col = (thread + i * kThreads) % kCols;
+    tile[row][col] = row < rows_left && col < cols_left ? source[row * pitch + col] : 0.0f;
+  }
+}
+
+}  // namespace gpuexp::matmul
