@@ -154,7 +154,7 @@ ensure_libraries() {
   is_debian || return 0
   local package
   local -a missing=()
-  for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev catch2; do
+  for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev catch2 libjs-chart.js; do
     package_installed "$package" || missing+=("$package")
   done
   if ((${#missing[@]} == 0)); then
@@ -163,7 +163,7 @@ ensure_libraries() {
   if [[ $(root_command) == none ]]; then
     missing_libraries=${missing[*]}
     warn "not installed, and you are neither root nor able to use sudo: $missing_libraries. CMake fetches these" \
-      "libraries with git instead."
+      "libraries with git instead; without libjs-chart.js, HTML pages have no charts."
   else
     install_packages "${missing[@]}"
   fi

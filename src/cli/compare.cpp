@@ -49,6 +49,7 @@ ExitCode compare(CompareArguments options) {
   if (options.output.csv == "-" && options.output.json == "-")
     throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
   if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
+  if (options.format == "html") options.output.format = ComparisonFormat::html;
   if (options.format == "junit") options.output.format = ComparisonFormat::junit;
   if (!options.across.empty())
     return compare_across_gpus(options.files, options.comparison, options.output);
@@ -134,9 +135,11 @@ void add_compare(Command& app, Context& context) {
       ->required();
   command->add_flag("--all", options->output.all, "show rows that are the same, too");
   command
-      ->add_option("--format", options->format,
-                   "default table; junit: XML for CI systems, a test case for each row")
-      ->one_of({"table", "markdown", "junit"});
+      ->add_option(
+          "--format", options->format,
+          "default table; html: one page that needs nothing else; junit: XML for CI systems, "
+          "a test case for each row")
+      ->one_of({"table", "markdown", "html", "junit"});
   command
       ->add_option("--csv", options->output.csv,
                    "write every row as CSV; - for standard output alone")

@@ -17,6 +17,7 @@
 #include "render/markdown.hpp"
 #include "render/page.hpp"
 #include "render/terminal.hpp"
+#include "render/viewer.hpp"
 #include "stats/noise_file.hpp"
 
 namespace gpuexp::cli {
@@ -83,9 +84,7 @@ std::string shown(const RunComparison& comparison, const ComparisonContext& cont
   if (output.format == ComparisonFormat::junit) return to_junit(comparison, context);
   const Page page =
       page_of(comparison, head_of(context, remark), ComparisonPageOptions{output.all});
-  return output.format == ComparisonFormat::markdown
-             ? render_markdown(page)
-             : render_terminal(page, terminal_options(stdout));
+  return page_text(page, fmt::format("{} and {}", context.a.file, context.b.file), output.format);
 }
 
 // What --fail-on asks for and the comparison has; "" when it passes.
@@ -120,6 +119,12 @@ void write_text(const std::string& file, const std::string& text) {
   } else if (!file.empty()) {
     write_file_atomically(file, text);
   }
+}
+
+std::string page_text(const Page& page, const std::string& title, ComparisonFormat format) {
+  if (format == ComparisonFormat::markdown) return render_markdown(page);
+  if (format == ComparisonFormat::html) return render_html(page, title);
+  return render_terminal(page, terminal_options(stdout));
 }
 
 std::string effect_text(const MinimumEffect& effect) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "render/view.hpp"
 #include "results/report.hpp"
 #include "stats/ratio.hpp"
 
@@ -45,7 +46,10 @@ struct ComparedReport {
   const Report& report;
 };
 
-enum class ComparisonFormat { table, markdown, junit };
+enum class ComparisonFormat { table, markdown, html, junit };
+
+/// The page in the output's format, which is not junit.
+std::string page_text(const Page& page, const std::string& title, ComparisonFormat format);
 
 /// Where a comparison goes; what is empty is not written, and - is standard output, which takes no
 /// page then.

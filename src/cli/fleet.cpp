@@ -13,8 +13,6 @@
 #include "base/output.hpp"
 #include "cli/results_file.hpp"
 #include "render/fleet_page.hpp"
-#include "render/markdown.hpp"
-#include "render/terminal.hpp"
 
 namespace gpuexp::cli {
 
@@ -74,9 +72,7 @@ void show(const FleetComparison& fleet, const FleetContext& context, const std::
   head.push_back(fmt::format("min. effect: {} ({}){}{}", effect_text(context.effect),
                              context.effect_source, remark.empty() ? "" : "; ", remark));
   const Page page = page_of(fleet, std::move(head), output.all);
-  fmt::print("{}", output.format == ComparisonFormat::markdown
-                       ? render_markdown(page)
-                       : render_terminal(page, terminal_options(stdout)));
+  fmt::print("{}", page_text(page, "GPUs of a fleet", output.format));
 }
 
 ExitCode gate(const FleetComparison& fleet, const std::vector<std::string>& fail_on) {
@@ -99,7 +95,7 @@ ExitCode compare_across_gpus(const std::vector<std::string>& files,
                              const ComparisonOptions& options, const ComparisonOutput& output) {
   check_gates(options.fail_on);
   if (output.format == ComparisonFormat::junit)
-    throw ConfigError("compare --across uuid --format junit: allowed are table and markdown");
+    throw ConfigError("compare --across uuid --format junit: allowed are table, markdown and html");
   std::vector<Report> reports;
   for (const std::string& file : files) {
     reports.push_back(read_results(file));

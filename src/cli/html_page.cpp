@@ -50,8 +50,8 @@ std::string note_on_sources(const Provenance& p) {
 
 }  // namespace
 
-HtmlReport html_page_of(const Context& context, const Report& report) {
-  HtmlReport page{report, context.registry, rates_of(report)};
+ReportDocument html_page_of(const Context& context, const Report& report) {
+  ReportDocument page{report, context.registry, rates_of(report)};
   page.sources_note = note_on_sources(report.provenance);
   const auto spec = spec_of(report);
   std::size_t count = 0;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "cli/app.hpp"
-#include "render/html_content.hpp"
+#include "render/report_document.hpp"
 
 namespace gpuexp::cli {
 
 /// Of the report, which outlives it. Machine code is that for the report's GPU, of each variant at
 /// the problem that takes longest.
-HtmlReport html_page_of(const Context& context, const Report& report);
+ReportDocument html_page_of(const Context& context, const Report& report);
 
 }  // namespace gpuexp::cli

@@ -178,7 +178,7 @@ class PredictionReport {
 void print_figures(const std::vector<PublishedFigure>& figures) {
   if (figures.empty()) return;
   Page page;
-  page.figures = predicted_figure_views(figures);
+  page.experiments = predicted_figure_views(figures);
   page.summary = "predicted here: the published number, as the model transposes it to this GPU";
   fmt::print("\n{}", render_terminal(page, terminal_options(stdout)));
 }

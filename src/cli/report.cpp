@@ -5,8 +5,9 @@
 #include "cli/app.hpp"
 #include "cli/html_page.hpp"
 #include "cli/results_file.hpp"
-#include "render/html_report.hpp"
 #include "render/markdown.hpp"
+#include "render/page.hpp"
+#include "render/report_document.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/declarations.hpp"
@@ -30,11 +31,12 @@ void write_report(const Context& context, const Report& report, const ReportArgu
   } else if (options.format == "json") {
     print_json(report, write, {!options.no_samples});
   } else if (options.format == "markdown") {
-    write(render_markdown(report));
+    write(render_markdown(page_of(report)));
   } else if (options.format == "html") {
     write_html(html_page_of(context, report), write);
   } else {
-    write(render_terminal(report, options.out ? TerminalOptions() : terminal_options(stdout)));
+    write(render_terminal(page_of(report),
+                          options.out ? TerminalOptions() : terminal_options(stdout)));
   }
 }
 

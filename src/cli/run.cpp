@@ -25,6 +25,7 @@
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "plan/shard.hpp"
+#include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
@@ -336,7 +337,7 @@ class Run {
     }
     if (options_.quiet) return;
     if (!options_.stdout_is_taken())
-      fmt::print("{}", render_terminal(report, terminal_options(stdout)));
+      fmt::print("{}", render_terminal(page_of(report), terminal_options(stdout)));
     if (!options_.verify_only) fmt::print(stderr, "results are in {}\n", dir.string());
   }
 

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
-#include "render/pen.hpp"
+#include "render/terminal_options.hpp"
 
 namespace gpuexp {
 
@@ -69,12 +69,12 @@ bool is_wasteful(const ExecutedCounts& c) {
 class AnnotatedTable {
  public:
   AnnotatedTable(const AnnotatedLaunch& launch, const AnnotatedKernel& kernel,
-                 const SourceFiles& sources, const Pen& pen)
+                 const SourceFiles& sources, const TerminalOptions& options)
       : annotation_(launch.annotation),
         is_counted_(!launch.counted_on.empty()),
         kernel_(kernel),
         sources_(sources),
-        pen_(pen) {
+        options_(options) {
     std::size_t begin = 0;
     while (begin < kernel.lines.size()) {
       std::size_t end = begin;
@@ -105,11 +105,11 @@ class AnnotatedTable {
     for (std::size_t c = 0; c < kColumns; ++c) {
       widths[c] = headings[c].size();
       for (const Row& row : rows_)
-        widths[c] = std::max(widths[c], display_width(pen_.text(row.cells[c])));
+        widths[c] = std::max(widths[c], display_width(options_.text(row.cells[c])));
     }
-    std::string text = pen_.styled(line(headings, "", widths), Style::bold) + "\n";
+    std::string text = options_.styled(line(headings, "", widths), Style::bold) + "\n";
     for (const Row& row : rows_)
-      text += pen_.styled(line(row.cells, row.source, widths), row.style) + "\n";
+      text += options_.styled(line(row.cells, row.source, widths), row.style) + "\n";
     return text;
   }
 
@@ -119,12 +119,12 @@ class AnnotatedTable {
     std::string text;
     for (std::size_t c = 0; c < kColumns; ++c) {
       if (widths[c] == 0) continue;
-      text += pad_left(pen_.text(cells[c]), widths[c]) + std::string(kGap, ' ');
+      text += pad_left(options_.text(cells[c]), widths[c]) + std::string(kGap, ' ');
     }
-    const std::size_t room = pen_.room(display_width(text) + kGap);
+    const std::size_t room = options_.room(display_width(text) + kGap);
     std::string shown = printable(source);
     if (display_width(shown) > room) shown = shown.substr(0, room - 1) + "…";
-    text += pen_.text(source.empty() ? "|" : "| " + shown);
+    text += options_.text(source.empty() ? "|" : "| " + shown);
     text.erase(text.find_last_not_of(' ') + 1);
     return text;
   }
@@ -235,7 +235,7 @@ class AnnotatedTable {
   bool is_counted_;
   const AnnotatedKernel& kernel_;
   const SourceFiles& sources_;
-  const Pen& pen_;
+  const TerminalOptions& options_;
   std::vector<Row> rows_;
 };
 
@@ -326,7 +326,6 @@ std::string kernel_heading(const AnnotatedKernel& kernel) {
 
 std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions& options) {
   constexpr std::size_t kWidth = 100;
-  const Pen pen(options);
   std::vector<std::string> paragraphs{
       fmt::format("{}/{} on {}, {}", launch.family->id, launch.variant->id, launch.device.name,
                   problem_text(launch)),
@@ -340,20 +339,19 @@ std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions
   std::string text;
   for (const std::string& paragraph : paragraphs) {
     const bool is_title = text.empty();
-    for (const std::string& line : wrap(pen.text(paragraph), std::min(kWidth, pen.room(0))))
-      text += pen.styled(line, is_title ? Style::bold : Style::dim) + "\n";
+    for (const std::string& line : wrap(options.text(paragraph), std::min(kWidth, options.room(0))))
+      text += options.styled(line, is_title ? Style::bold : Style::dim) + "\n";
   }
   return text + "\n";
 }
 
 std::string annotation_text(const AnnotatedLaunch& launch, const SourceFiles& sources,
                             const TerminalOptions& options) {
-  const Pen pen(options);
   std::string text;
   for (const AnnotatedKernel& kernel : launch.annotation.kernels) {
     if (!text.empty()) text += "\n";
-    text += pen.styled(pen.text(kernel_heading(kernel)), Style::bold) + "\n";
-    text += AnnotatedTable(launch, kernel, sources, pen).render();
+    text += options.styled(options.text(kernel_heading(kernel)), Style::bold) + "\n";
+    text += AnnotatedTable(launch, kernel, sources, options).render();
   }
   return text;
 }

@@ -68,6 +68,7 @@ std::vector<std::string> number_cells(const ComparedRow& row) {
 
 ViewRow row_of(const ComparedRow& row, const std::vector<RowLabel>& labels) {
   ViewRow view;
+  view.key = printable(row.record->key);
   for (const RowLabel& c : labels)
     view.cells.push_back(printable(c.column.text(*row.record)));
   for (const std::string& cell : number_cells(row))

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "render/page.hpp"
-
 namespace gpuexp {
 
 namespace {
@@ -93,13 +91,7 @@ std::string render_markdown(const Page& page) {
     text += escape_markdown(paragraph) + "\n\n";
   for (const ExperimentView& view : page.experiments)
     text += experiment_text(view);
-  for (const ExperimentView& view : page.figures)
-    text += experiment_text(view);
   return text + escape_markdown(page.summary) + "\n";
-}
-
-std::string render_markdown(const Report& report) {
-  return render_markdown(page_of(report));
 }
 
 }  // namespace gpuexp

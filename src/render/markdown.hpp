@@ -4,14 +4,12 @@
 #include <string>
 
 #include "render/view.hpp"
-#include "results/report.hpp"
 
 namespace gpuexp {
 
 /// One heading and one table (GitHub Flavored Markdown) per experiment. Names are escaped, so that
 /// none of them ends a cell or starts markup.
 std::string render_markdown(const Page& page);
-std::string render_markdown(const Report& report);
 
 // Parts of it, for pages with more than tables.
 

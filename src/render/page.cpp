@@ -9,6 +9,7 @@
 
 #include "analysis/explanation.hpp"
 #include "analysis/headline.hpp"
+#include "analysis/report_summary.hpp"
 #include "analysis/row_labels.hpp"
 #include "analysis/sentence_fragments.hpp"
 #include "base/text.hpp"
@@ -23,8 +24,8 @@ namespace {
 // Everything that is shown of an experiment.
 class ViewBuilder : public ViewColumns {
  public:
-  ViewBuilder(const ExperimentResults& experiment, const ViewOptions& options)
-      : ViewColumns(experiment), options_(options) {}
+  ViewBuilder(const ExperimentResults& experiment, TimeUnits units)
+      : ViewColumns(experiment), units_(units) {}
 
   ExperimentView build(const DeviceRates& rates) {
     add_title();
@@ -35,11 +36,11 @@ class ViewBuilder : public ViewColumns {
       view().first_metric = view().columns.size();
       add_counters();
     } else {
-      add_times(options_.units_in_headings ? TimeUnits::heading : TimeUnits::cells);
+      add_times(units_);
       add_rates();
       add_limit();
       add_speedup();
-      if (options_.predictions) add_prediction_errors();
+      if (units_ == TimeUnits::heading) add_prediction_errors();
       add_flags();
       view().first_metric = view().columns.size();
     }
@@ -77,7 +78,7 @@ class ViewBuilder : public ViewColumns {
 
   // In place of times where none was measured.
   void add_predictions() {
-    add_predicted_times(options_.units_in_headings ? TimeUnits::heading : TimeUnits::cells);
+    add_predicted_times(units_);
     std::map<std::string, double> baselines_us;
     for (const ResultRecord& row : experiment().rows) {
       if (row.variant == row.baseline && row.predicted_time_us)
@@ -140,16 +141,16 @@ class ViewBuilder : public ViewColumns {
     }
   }
 
-  ViewOptions options_;
+  TimeUnits units_;
 };
 
 }  // namespace
 
 std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates,
-                                     const ViewOptions& options) {
+                                     TimeUnits units) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
-    views.push_back(ViewBuilder(experiment, options).build(rates));
+    views.push_back(ViewBuilder(experiment, units).build(rates));
   return views;
 }
 
@@ -186,20 +187,8 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
 }
 
 std::string summary_of(const Report& report) {
-  std::vector<std::pair<std::string, int>> counts;
-  for (const ResultRecord& row : report.table.rows) {
-    const std::string status = status_text(row);
-    const auto found = std::find_if(counts.begin(), counts.end(),
-                                    [&](const auto& c) { return c.first == status; });
-    if (found == counts.end()) {
-      counts.emplace_back(status, 1);
-    } else {
-      ++found->second;
-    }
-  }
   std::vector<std::string> parts;
-  parts.reserve(counts.size());
-  for (const auto& [status, count] : counts)
+  for (const auto& [status, count] : status_counts(report.table))
     parts.push_back(fmt::format("{} {}", count, status));
   const std::size_t rows = report.table.rows.size();
   std::string text = fmt::format("{} {}", rows, rows == 1 ? "row" : "rows");
@@ -215,7 +204,8 @@ Page page_of(const Report& report) {
   if (const auto& ceilings = report.provenance.ceilings)
     page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
   page.experiments = views_of(report.table, device_rates(report));
-  page.figures = figure_views(report.figures, report.table.rows);
+  for (ExperimentView& view : figure_views(report.figures, report.table.rows))
+    page.experiments.push_back(std::move(view));
   page.summary = summary_of(report);
   const std::string figures = figures_summary(report.figures, report.table.rows);
   if (!figures.empty()) page.summary += "; " + figures;

@@ -5,20 +5,15 @@
 #include <vector>
 
 #include "analysis/least_times.hpp"
-#include "render/view.hpp"
+#include "render/view_columns.hpp"
 #include "results/report.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
 
-struct ViewOptions {
-  /// Times as plain numbers, with their unit in the heading: for tables that readers sort.
-  bool units_in_headings = false;
-  bool predictions = false;  ///< beside measured times
-};
-
+/// With units in headings, for tables that readers sort, predicted times follow measured ones.
 std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {},
-                                     const ViewOptions& options = {});
+                                     TimeUnits units = TimeUnits::cells);
 
 /// The view without its table: what explanations stand under.
 ExperimentView heading_of(const ExperimentResults& experiment);

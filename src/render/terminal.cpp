@@ -6,8 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
-#include "render/page.hpp"
-#include "render/pen.hpp"
+#include "render/terminal_options.hpp"
 
 namespace gpuexp {
 
@@ -30,11 +29,12 @@ std::string without_trailing_spaces(std::string line) {
 // One experiment's table in the width there is.
 class TableLayout {
  public:
-  TableLayout(const ExperimentView& view, const Pen& pen) : view_(view), pen_(pen) {
+  TableLayout(const ExperimentView& view, const TerminalOptions& options)
+      : view_(view), options_(options) {
     for (std::size_t c = 0; c < view.columns.size(); ++c) {
-      std::size_t width = display_width(pen.text(view.columns[c].heading));
+      std::size_t width = display_width(options.text(view.columns[c].heading));
       for (const ViewRow& row : view.rows)
-        width = std::max(width, display_width(pen.text(row.cells[c])));
+        width = std::max(width, display_width(options.text(row.cells[c])));
       widths_.push_back(width);
     }
     share_width();
@@ -45,7 +45,7 @@ class TableLayout {
     if (view_.rows.empty()) return text;
     const std::string header =
         line([&](std::size_t c) { return view_.columns[c].heading; }, std::string(bar_width_, ' '));
-    text += pen_.styled(header, Style::bold) + "\n";
+    text += options_.styled(header, Style::bold) + "\n";
     for (const ViewRow& row : view_.rows) {
       text += row.note.empty()
                   ? line([&](std::size_t c) { return row.cells[c]; }, bar_cell(row)) + "\n"
@@ -65,7 +65,7 @@ class TableLayout {
  private:
   // Metrics go first, from the right; then the bar.
   void share_width() {
-    const std::size_t room = pen_.room(0);
+    const std::size_t room = options_.room(0);
     const bool has_bar = view_.full_bar > 0;
     const std::size_t least_bar = has_bar ? kNarrowestBar + 1 : 0;
     shown_ = view_.columns.size();
@@ -94,7 +94,7 @@ class TableLayout {
   }
 
   std::string padded(std::size_t column, const std::string& cell) const {
-    const std::string text = pen_.text(cell);
+    const std::string text = options_.text(cell);
     return view_.columns[column].is_number ? pad_left(text, widths_[column])
                                            : pad_right(text, widths_[column]);
   }
@@ -102,9 +102,9 @@ class TableLayout {
   // A bar of the row's length, as wide as the longest.
   std::string bar_cell(const ViewRow& row) const {
     const std::string shown =
-        without_trailing_spaces(pen_.text(bar(row.bar, view_.full_bar, bar_width_)));
+        without_trailing_spaces(options_.text(bar(row.bar, view_.full_bar, bar_width_)));
     const std::size_t rest = bar_width_ - display_width(shown);
-    return pen_.styled(shown, Style::bar) + std::string(rest, ' ');
+    return options_.styled(shown, Style::bar) + std::string(rest, ' ');
   }
 
   // What names the row, then the note in place of all numbers.
@@ -113,69 +113,63 @@ class TableLayout {
     for (std::size_t c = 0; c < view_.first_number; ++c)
       text += padded(c, row.cells[c]) + std::string(kColumnGap, ' ');
     const std::size_t indent = display_width(text);
-    const auto lines = wrap(pen_.text(row.note), pen_.room(indent));
+    const auto lines = wrap(options_.text(row.note), options_.room(indent));
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) text += std::string(indent, ' ');
-      text += pen_.styled(lines[i], style_of_status(row.status)) + "\n";
+      text += options_.styled(lines[i], style_of_status(row.status)) + "\n";
     }
     return text;
   }
 
   const ExperimentView& view_;
-  const Pen& pen_;
+  const TerminalOptions& options_;
   std::vector<std::size_t> widths_;
   std::size_t shown_ = 0;
   std::size_t bar_width_ = 0;
 };
 
 // Wrapped, with the lines after the first below the text of the first.
-std::string paragraph(const Pen& pen, const std::string& lead, const std::string& body,
-                      Style style) {
-  const std::string first = std::string(kIndent, ' ') + pen.text(lead);
+std::string paragraph(const TerminalOptions& options, const std::string& lead,
+                      const std::string& body, Style style) {
+  const std::string first = std::string(kIndent, ' ') + options.text(lead);
   const std::size_t indent = display_width(first);
   std::string text;
-  for (const std::string& line : wrap(pen.text(body), pen.room(indent)))
-    text += (text.empty() ? first : std::string(indent, ' ')) + pen.styled(line, style) + "\n";
+  for (const std::string& line : wrap(options.text(body), options.room(indent)))
+    text += (text.empty() ? first : std::string(indent, ' ')) + options.styled(line, style) + "\n";
   return text;
 }
 
-std::string experiment_text(const ExperimentView& view, const Pen& pen) {
-  std::string text = pen.styled(pen.text(view.title), Style::bold) + "\n";
-  text += paragraph(pen, "", fmt::format("{}", fmt::join(view.facts, " · ")), Style::dim);
-  const TableLayout layout(view, pen);
+std::string experiment_text(const ExperimentView& view, const TerminalOptions& options) {
+  std::string text = options.styled(options.text(view.title), Style::bold) + "\n";
+  text += paragraph(options, "", fmt::format("{}", fmt::join(view.facts, " · ")), Style::dim);
+  const TableLayout layout(view, options);
   text += layout.render();
   for (const std::string& footnote : view.footnotes)
-    text += paragraph(pen, footnote.substr(0, 3), footnote.substr(3), Style::dim);
+    text += paragraph(options, footnote.substr(0, 3), footnote.substr(3), Style::dim);
   const auto left_out = layout.left_out();
   if (!left_out.empty()) {
-    text += paragraph(pen, "", fmt::format("Too wide to show here: {}.", fmt::join(left_out, ", ")),
-                      Style::dim);
+    text +=
+        paragraph(options, "", fmt::format("Too wide to show here: {}.", fmt::join(left_out, ", ")),
+                  Style::dim);
   }
-  text += paragraph(pen, "→ ", view.headline, Style::bold);
+  text += paragraph(options, "→ ", view.headline, Style::bold);
   for (const std::string& explanation : view.explanations)
-    text += paragraph(pen, "· ", explanation, Style::plain);
+    text += paragraph(options, "· ", explanation, Style::plain);
   return text + "\n";
 }
 
 }  // namespace
 
 std::string render_terminal(const Page& page, const TerminalOptions& options) {
-  const Pen pen(options);
   std::string text;
   for (const std::string& paragraph : page.head) {
-    for (const std::string& line : wrap(pen.text(paragraph), pen.room(0)))
-      text += pen.styled(line, Style::dim) + "\n";
+    for (const std::string& line : wrap(options.text(paragraph), options.room(0)))
+      text += options.styled(line, Style::dim) + "\n";
   }
   if (!page.head.empty()) text += "\n";
   for (const ExperimentView& view : page.experiments)
-    text += experiment_text(view, pen);
-  for (const ExperimentView& view : page.figures)
-    text += experiment_text(view, pen);
-  return text + pen.text(page.summary) + "\n";
-}
-
-std::string render_terminal(const Report& report, const TerminalOptions& options) {
-  return render_terminal(page_of(report), options);
+    text += experiment_text(view, options);
+  return text + options.text(page.summary) + "\n";
 }
 
 }  // namespace gpuexp

@@ -5,13 +5,11 @@
 
 #include "render/terminal_options.hpp"
 #include "render/view.hpp"
-#include "results/report.hpp"
 
 namespace gpuexp {
 
 /// The whole page, ending in a newline. Metrics that find no room in the width are left out and
 /// named; nothing else is.
 std::string render_terminal(const Page& page, const TerminalOptions& options);
-std::string render_terminal(const Report& report, const TerminalOptions& options);
 
 }  // namespace gpuexp

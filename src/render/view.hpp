@@ -1,4 +1,4 @@
-// What people see of results, before it is laid out for a terminal or for Markdown.
+// What readers see of results, before it is laid out for a terminal, for Markdown or as HTML.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@ struct ViewRow {
   std::string status;              ///< of a row that did not pass; "" when it passed
   std::string note;                ///< status and reason of such a row, in place of its numbers
   double bar = 0;                  ///< length, in the unit of ExperimentView::full_bar
+  std::string key = {};            ///< of the result that the row shows; "" where it shows none
 };
 
 /// One experiment as a table: what is the same in every row stands in the facts, what differs in
@@ -43,9 +44,8 @@ struct ExperimentView {
 /// Everything that people see of results.
 struct Page {
   std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
-  std::vector<ExperimentView> experiments;
-  std::vector<ExperimentView> figures;  ///< published ones, behind the experiments
-  std::string summary;                  ///< the last line
+  std::vector<ExperimentView> experiments;  ///< then published figures
+  std::string summary;                      ///< the last line
 };
 
 }  // namespace gpuexp

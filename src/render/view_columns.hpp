@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "render/view.hpp"
 #include "results/results.hpp"
 
@@ -19,7 +20,8 @@ class ViewColumns {
   using Cell = std::function<std::string(const ResultRecord&)>;
 
   explicit ViewColumns(const ExperimentResults& experiment) : e_(experiment) {
-    view_.rows.resize(e_.rows.size());
+    for (const ResultRecord& row : e_.rows)
+      view_.rows.emplace_back().key = printable(row.key);
   }
 
   void add(const std::string& heading, bool is_number, const Cell& cell);

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "render/pen.hpp"
+#include "render/terminal_options.hpp"
 #include "sim/observation.hpp"
 
 namespace gpuexp {
@@ -246,19 +246,18 @@ std::string lanes_text(LaneMask lanes) {
 
 std::string warp_picture_text(const WarpPicture& picture, const SourceFiles& sources,
                               const TerminalOptions& options) {
-  const Pen pen(options);
   const Extent& at = picture.block;
-  std::string text = pen.styled(
-      pen.text(fmt::format("{}, block ({}, {}, {}), warp {}, at {}, execution {} of {}",
-                           picture.kernel, at.x, at.y, at.z, picture.asked.warp,
-                           to_text(picture.line), picture.asked.execution, picture.executions)),
+  std::string text = options.styled(
+      options.text(fmt::format("{}, block ({}, {}, {}), warp {}, at {}, execution {} of {}",
+                               picture.kernel, at.x, at.y, at.z, picture.asked.warp,
+                               to_text(picture.line), picture.asked.execution, picture.executions)),
       Style::bold);
   text += "\n";
   if (const auto line = sources.line(picture.line.file, picture.line.line))
-    text += pen.text(printable(*line)) + "\n";
-  text += pen.styled(pen.text(legend(picture)), Style::dim);
+    text += options.text(printable(*line)) + "\n";
+  text += options.styled(options.text(legend(picture)), Style::dim);
   for (const PicturedAccess& access : picture.accesses)
-    text += pen.text(access_text(access));
+    text += options.text(access_text(access));
   return text;
 }
 

@@ -43,7 +43,9 @@ void add_list(Json& json, const char* name, const std::vector<Members>& list, co
   }
 }
 
-Json json_of_provenance(const Provenance& provenance) {
+}  // namespace
+
+Json json_of(const Provenance& provenance) {
   Json json = Json::object();
   visit_run(provenance, writer_into(json));
   json["argv"] = provenance.argv;
@@ -61,6 +63,8 @@ Json json_of_provenance(const Provenance& provenance) {
            [](const auto& m, const auto& v) { visit_rank(m, v); });
   return json;
 }
+
+namespace {
 
 // ---- rows, which may be hundreds of thousands: text at once, without a tree
 
@@ -178,7 +182,7 @@ std::string head_of(const Report& report) {
   constexpr int kIndent = 2;
   Json head = Json::object();
   head["schema_version"] = kReportSchemaVersion;
-  head["provenance"] = json_of_provenance(report.provenance);
+  head["provenance"] = json_of(report.provenance);
   head["complete"] = report.complete;
   if (!report.figures.empty())
     head[kFiguresMember] = json_of_figures(report.figures, report.table.rows);

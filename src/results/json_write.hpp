@@ -18,6 +18,7 @@
 
 #include <string>
 
+#include "base/json.hpp"
 #include "base/output.hpp"
 #include "results/report.hpp"
 
@@ -28,6 +29,8 @@ struct JsonOptions {
 };
 
 std::string to_json(const Report& report, const JsonOptions& options = {});
+
+Json json_of(const Provenance& provenance);
 
 /// A rank of a provenance, in one line.
 std::string to_json(const RankProvenance& rank);

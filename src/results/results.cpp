@@ -116,23 +116,15 @@ std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& c
   return experiments;
 }
 
-Places::Places(const ExperimentResults& experiment)
-    : experiment_(experiment),
-      has_modes_(experiment.values(&ResultRecord::mode).size() > 1),
-      has_gpus_(experiment.values(&ResultRecord::gpu_uuid).size() > 1) {}
-
-std::string Places::of(const ResultRecord& row) const {
+std::string place_of(const ExperimentResults& e, const ResultRecord& row) {
   std::vector<std::string> parts;
-  if (has_gpus_ && !row.gpu_uuid.empty()) parts.push_back(row.gpu_uuid);
-  for (const ResultAxis& axis : experiment_.axes) {
+  if (!row.gpu_uuid.empty() && e.values(&ResultRecord::gpu_uuid).size() > 1)
+    parts.push_back(row.gpu_uuid);
+  for (const ResultAxis& axis : e.axes) {
     if (axis.varies) parts.push_back(fmt::format("{} = {}", axis.label, axis.column.text(row)));
   }
-  if (has_modes_) parts.push_back(mode_text(row));
+  if (e.values(&ResultRecord::mode).size() > 1) parts.push_back(mode_text(row));
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string place_of(const ExperimentResults& experiment, const ResultRecord& row) {
-  return Places(experiment).of(row);
 }
 
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row) {

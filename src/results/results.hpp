@@ -52,18 +52,6 @@ std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& c
 /// when nothing does.
 std::string place_of(const ExperimentResults& experiment, const ResultRecord& row);
 
-/// The same of many rows, of an experiment that outlives it.
-class Places {
- public:
-  explicit Places(const ExperimentResults& experiment);
-  std::string of(const ResultRecord& row) const;
-
- private:
-  const ExperimentResults& experiment_;
-  bool has_modes_;  ///< several, which takes a look at all rows
-  bool has_gpus_;   ///< likewise
-};
-
 /// Equal for rows that share all parameters, the mode and, in merged results, the GPU.
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row);
 

@@ -69,8 +69,8 @@ class Browser:
                 return answer.get("result", {})
             self.events.append(answer)
 
-    def open(self, path, width=1280, height=900, dark=False, script=True):
-        """Loads the file in a new page and waits until it is there."""
+    def open(self, path, width=1280, height=900, dark=False, script=True, anchor=""):
+        """Loads the file in a new page and waits until it is there; `anchor` is "" or begins with "#"."""
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -81,7 +81,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.events.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
         deadline = time.monotonic() + 60
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.read_message(deadline))
@@ -92,6 +92,14 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
+
+    def wait_for(self, expression, timeout_s=20):
+        """Until the expression is true in the page."""
+        deadline = time.monotonic() + timeout_s
+        while not self.evaluate(f"Boolean({expression})"):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not true after {timeout_s} s: {expression}")
+            time.sleep(0.05)
 
     def screenshot(self, path, whole=False):
         picture = self.call("Page.captureScreenshot", captureBeyondViewport=whole)

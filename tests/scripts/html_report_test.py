@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A report's page in a browser: it loads nothing and complains of nothing, its tables sort and filter, texts of results are inert,
-and it is no wider than a phone.
+"""Pages of reports and comparisons in a browser: they load nothing and report no error, tables sort and filter, charts show what the
+results say, texts of results are inert, and a page is no wider than a phone.
 
-Skipped where there is no Chromium. Argument: the program.
+Skipped if there is no Chromium; tests of charts are skipped if the program was built without Chart.js. Arguments: the program, the
+program that makes long reports.
 """
 
 import json
@@ -18,6 +19,7 @@ from requirements import skip
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "h200"
 GPUEXP = sys.argv.pop(1)
+SAMPLE_REPORT = sys.argv.pop(1)
 PHONE = 390
 EVIL = "\"><script>document.title='ran'</script><img src=x onerror=\"document.title='ran'\"><b>"
 
@@ -26,10 +28,42 @@ COLUMN = """(table, column) => [...table.tBodies[0].rows].filter((row) => !row.h
   .map((row) => row.cells[column] && row.cells[column].colSpan === 1 ? row.cells[column].textContent : "")"""
 
 
+# What the charts of the article show: their kinds, axes, and the points of each series.
+CHARTS = """(id) => { const panels = [...document.querySelectorAll(`#${id} .chart`)].map((box) => box.panel);
+  return panels.map(({spec}) => ({title: spec.title, kind: spec.kind, x: spec.x.label, y: spec.y.label, logX: spec.x.log, logY: spec.y.log,
+    labels: spec.labels, reference: spec.reference, caption: spec.caption,
+    sets: spec.sets.map((set) => ({name: set.name, colour: set.colour, roof: set.roof, points: set.points}))})); }"""
+
+
 def page_of(results, folder):
     path = Path(tempfile.mkdtemp(dir=folder)) / "page.html"
     subprocess.run([GPUEXP, "report", results, "--format", "html", "--out", path], check=True)
     return path
+
+
+def page_of_comparison(arguments, folder):
+    path = Path(tempfile.mkdtemp(dir=folder)) / "page.html"
+    with path.open("wb") as page:
+        subprocess.run([GPUEXP, "compare", *arguments, "--format", "html"], check=True, stdout=page)
+    return path
+
+
+def column_of(heading, cells, number=True):
+    return {"heading": heading, "number": number, "cells": [str(cell) for cell in cells]}
+
+
+def swept(kind=None, values=(512, 1024, 2048)):
+    """A view of two variants over a size."""
+    sizes = [value for value in values for _ in range(2)]
+    view = {"id": "t1", "title": "ladder: matmul", "first_number": 2, "notes": {}, "baseline": "naive", "libraries": [],
+            "columns": [column_of("variant", ["naive", "tile"] * len(values), False), column_of("m = n", sizes),
+                        column_of("time (µs)", [1000 + i for i in range(len(sizes))]), column_of("TFLOP/s", range(1, len(sizes) + 1)),
+                        column_of("speed-up", [1, 10] * len(values))],
+            "time_low": [0.99] * len(sizes), "time_high": [1.01] * len(sizes),
+            "speedup_low": [None, 0.9] * len(values), "speedup_high": [None, 1.2] * len(values)}  # fmt: skip
+    if kind:
+        view["figure"] = {"kind": kind}
+    return view
 
 
 def planted(folder):
@@ -90,6 +124,10 @@ class Page(unittest.TestCase):
             self.check_is_quiet()
             paper = self.browser.evaluate("getComputedStyle(document.body).backgroundColor")
             self.assertEqual(paper, "rgb(20, 23, 26)" if dark else "rgb(255, 255, 255)")
+            if self.has_charts():
+                grid = self.browser.evaluate("colour('line')")
+                self.assertEqual(grid, "#363d45" if dark else "#d5dae0")
+                self.assertGreater(self.browser.evaluate("panels().filter((panel) => panel.chart).length"), 0)
 
     def test_what_it_would_load_is_refused(self):
         self.browser.open(self.page)
@@ -143,26 +181,321 @@ class Page(unittest.TestCase):
             self.browser.open(page_of(results, self.folder.name), width=PHONE, height=844)
             self.browser.evaluate('document.querySelectorAll("details").forEach((part) => { part.open = true; })')
             self.assertEqual(self.browser.evaluate("[innerWidth, document.documentElement.scrollWidth]"), [PHONE, PHONE])
-            wide = """[...document.querySelectorAll("table, pre, svg")].filter((part) => !part.closest(".scroll, .legend")).length"""
+            wide = """[...document.querySelectorAll("table, pre, canvas")].filter((part) => !part.closest(".scroll, .chart")).length"""
             self.assertEqual(self.browser.evaluate(wide), 0)
 
     def test_texts_of_results_are_inert(self):
         self.browser.open(page_of(planted(self.folder.name), self.folder.name))
         self.check_is_quiet()
-        self.assertEqual(self.browser.evaluate('document.querySelectorAll("script").length'), 1)
+        self.assertEqual(self.browser.evaluate('document.querySelectorAll("script").length'), 2)
         self.assertEqual(self.browser.evaluate('document.querySelectorAll("img").length'), 0)
         self.assertNotEqual(self.browser.evaluate("document.title"), "ran")
         self.assertIn(EVIL, self.browser.evaluate("document.body.textContent"))
 
-    def test_tables_are_there_without_the_script(self):
+    def test_without_scripts_it_says_what_it_needs(self):
         self.browser.open(self.page, script=False)
         self.check_is_quiet()
         document = self.browser.call("DOM.getDocument")["root"]["nodeId"]
-        for selector, least in (("#e1 tbody tr", 20), ("#e1 svg", 1), ("th button", 0), (".filter", 0)):
-            found = self.browser.call("DOM.querySelectorAll", nodeId=document, selector=selector)["nodeIds"]
-            self.assertGreaterEqual(len(found), least, selector)
-            if least == 0:
-                self.assertEqual(found, [], selector)
+        shown = self.browser.call("DOM.querySelector", nodeId=document, selector="noscript p")["nodeId"]
+        self.assertIn("Enable JavaScript", self.browser.call("DOM.getOuterHTML", nodeId=shown)["outerHTML"])
+
+    def text_of(self, selector):
+        return self.browser.evaluate(f"document.querySelector({json.dumps(selector)})?.textContent ?? null")
+
+    def test_it_has_verdicts_reasons_flags_sources_and_provenance(self):
+        self.browser.open(self.page)
+        results = json.loads((RESULTS / "transpose.json").read_text(encoding="utf-8"))
+        passed = sum(row["status"] == "passed" for row in results["rows"])
+        verdicts = self.browser.evaluate('[...document.querySelectorAll(".verdicts li")].map((li) => [li.className, li.textContent])')
+        self.assertEqual(verdicts[0], ["", f"{len(results['rows'])} rows"])
+        self.assertIn(["good", f"{passed} passed"], verdicts)
+        self.assertIn("NVIDIA H200", self.text_of(".cards"))
+        self.assertRegex(self.text_of(".cards"), r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+        for row in results["rows"]:
+            if row["status"] != "passed":
+                self.assertIn(row["reason"], self.text_of("#s2"))
+        self.assertEqual(self.text_of(".question")[-1], "?")
+        self.assertIn("What to know before trusting", self.text_of("#s3"))
+        self.assertGreater(self.browser.evaluate('document.querySelectorAll(".why li").length'), 0)
+        self.assertEqual(self.browser.evaluate('document.querySelectorAll("pre").length'), 1)  # the config; sources are made when opened
+        self.browser.evaluate('document.querySelectorAll("#variants details").forEach((part) => { part.open = true; })')
+        self.browser.wait_for('document.querySelectorAll("#variants pre").length > 3')
+        self.assertRegex(self.text_of("#variants pre"), r"^ +\d+ +\d* ")
+        note = self.text_of("#variants details p")
+        self.assertTrue("compute capability 9.0" in note or note == "Machine code of this variant is not known here.", note)
+        facts = self.text_of("#provenance")
+        for fact in (results["provenance"]["git_commit"], "highest SM clock1980 MHz", "local changesno", "theoretical bandwidth4814.3 GB/s"):
+            self.assertIn(fact, facts)
+
+    def test_a_row_has_a_link_that_leads_to_it(self):
+        self.browser.open(self.page)
+        key, target = self.browser.evaluate("""(() => { const row = document.querySelectorAll("#e1 tbody tr")[20];
+            return [row.id, row.querySelector("a").getAttribute("href")]; })()""")  # fmt: skip
+        self.assertEqual(key.split("/")[1], "transpose")
+        self.browser.open(self.page, anchor=target)
+        self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
+        top = self.browser.evaluate('document.querySelector(".hit").getBoundingClientRect().top')
+        self.assertTrue(0 < top < 900, top)
+        self.browser.evaluate("""document.querySelector("#e1 .filter input").value = "nothing has this word";
+            document.querySelector("#e1 .filter input").dispatchEvent(new Event("input"))""")  # fmt: skip
+        self.assertEqual(self.browser.evaluate('document.querySelectorAll("#e1 tbody tr").length'), 0)
+        self.browser.evaluate(f"goTo({json.dumps(key)})")
+        self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
+
+    def test_rows_that_did_not_pass_have_a_reason_and_no_number(self):
+        results = json.loads((RESULTS / "transpose.json").read_text(encoding="utf-8"))
+        lost = next(i for i, row in enumerate(results["rows"]) if row["status"] == "passed" and row["variant"] != row["baseline"])
+        results["rows"][lost].update(status="incorrect", reason="expected 1, found 2")
+        path = Path(self.folder.name) / "lost.json"
+        path.write_text(json.dumps(results), encoding="utf-8")
+        self.browser.open(page_of(path, self.folder.name))
+        key = results["rows"][lost]["key"]
+        cells = self.browser.evaluate(f"[...document.getElementById({json.dumps(key)}).cells].map((cell) => cell.textContent)")
+        self.assertEqual(cells[-1], "incorrect: expected 1, found 2")
+        self.assertEqual(self.browser.evaluate(f"document.getElementById({json.dumps(key)}).className"), "lost")
+        self.assertEqual(self.text_of(f'#s2 a[href="#{key.replace("/", "%2F").replace(",", "%2C").replace("=", "%3D")}"]'),
+                         results["rows"][lost]["experiment"])  # fmt: skip
+        if self.has_charts():
+            points = self.browser.evaluate("panels().flatMap((panel) => panel.spec.sets.flatMap((set) => set.points.map((point) => point.key)))")
+            self.assertGreater(len(points), 20)
+            self.assertNotIn(key, points)
+
+    # ---- charts
+
+    def has_charts(self):
+        return self.browser.evaluate("HAS_CHARTS")
+
+    def charts_of(self, view, settings=""):
+        """What the charts of a view show, with settings of its Figure."""
+        return self.browser.evaluate(f"""(() => {{ const view = {json.dumps(view)}; const figure = new Figure(view); {settings}
+            const host = el("div"); host.id = "t1"; host.append(figure.element); document.body.append(host);
+            const shown = ({CHARTS})("t1"); host.remove(); return shown; }})()""")  # fmt: skip
+
+    def open_with_charts(self):
+        self.browser.open(self.page)
+        if not self.has_charts():
+            self.skipTest("built without Chart.js")
+
+    def test_a_parameter_with_three_values_makes_lines_of_the_rate(self):
+        self.open_with_charts()
+        (chart,) = self.charts_of(swept())
+        self.assertEqual((chart["kind"], chart["x"], chart["y"], chart["logX"]), ("lines", "m = n", "TFLOP/s", False))
+        self.assertEqual([set_["name"] for set_ in chart["sets"]], ["naive", "tile"])
+        last = chart["sets"][0]["points"][2]
+        self.assertEqual((last["x"], last["y"], last["key"]), (2048, 5, "t1.4"))
+        self.assertAlmostEqual(last["low"], 5 / 1.01)  # a rate is an amount over the time
+        self.assertAlmostEqual(last["high"], 5 / 0.99)
+        (chart,) = self.charts_of(swept(values=(512, 1024, 2048, 4096)))
+        self.assertTrue(chart["logX"])  # sizes that grow by factors
+
+    def test_a_declared_figure_says_which_number_and_over_what(self):
+        self.open_with_charts()
+        view = swept("swept_times")
+        view["figure"].update(axis="m = n", label="size")
+        (chart,) = self.charts_of(view)
+        self.assertEqual((chart["x"], chart["y"]), ("size", "time (µs)"))
+        (chart,) = self.charts_of(swept("relative_times"))
+        self.assertEqual((chart["y"], chart["reference"]), ("time over that of naive", 1))
+        point = chart["sets"][1]["points"][1]
+        self.assertAlmostEqual(point["y"], 0.1)
+        self.assertAlmostEqual(point["low"], 1 / 12)
+        self.assertAlmostEqual(point["high"], 1 / 9)
+
+    def test_bars_have_a_chart_per_problem_and_yield_to_lines_if_sizes_are_the_question(self):
+        self.open_with_charts()
+        charts = self.charts_of(swept("share_of_copy"))
+        self.assertEqual([chart["title"] for chart in charts], ["m = n = 512", "m = n = 1024", "m = n = 2048"])
+        self.assertEqual((charts[0]["kind"], charts[0]["x"], charts[0]["reference"]), ("bars", "speed-up over naive", 1))
+        self.assertEqual(charts[0]["labels"], ["naive", "tile"])
+        self.assertEqual([(set_["name"], set_["colour"]) for set_ in charts[0]["sets"]], [("naive (baseline)", 7), ("tile", 0)])
+        five = swept("ladder", (512, 1024, 2048, 4096, 8192))
+        self.assertEqual([chart["kind"] for chart in self.charts_of(five)], ["lines"])
+        one = swept("ladder")
+        for column in one["columns"]:
+            column["cells"] = column["cells"][::2]
+        (chart,) = self.charts_of(one)  # problems of one bar each
+        self.assertEqual((chart["kind"], chart["labels"]), ("bars", ["m = n = 512", "m = n = 1024", "m = n = 2048"]))
+        one["libraries"] = ["naive"]
+        self.assertEqual(self.charts_of(one)[0]["sets"][0]["name"], "naive (library)")
+
+    def test_too_many_series_for_one_chart_are_in_several(self):
+        self.open_with_charts()
+        rows = [(variant, n, k) for n in (512, 1024, 2048) for variant in "abcde" for k in (64, 128)]
+        view = swept()
+        view["first_number"] = 3
+        view["columns"] = [column_of("variant", [row[0] for row in rows], False), column_of("n", [row[1] for row in rows]),
+                           column_of("k", [row[2] for row in rows]), column_of("TFLOP/s", range(1, len(rows) + 1))]  # fmt: skip
+        charts = self.charts_of(view)
+        self.assertEqual([chart["title"] for chart in charts], ["k = 64", "k = 128"])
+        self.assertEqual([set_["name"] for set_ in charts[0]["sets"]], list("abcde"))
+
+    def test_rows_above_their_limit_have_no_rate(self):
+        self.open_with_charts()
+        view = swept()
+        view["above_limit"] = [5]
+        (chart,) = self.charts_of(view)
+        self.assertEqual([len(set_["points"]) for set_ in chart["sets"]], [3, 2])
+        self.assertEqual(len(self.charts_of(view, "figure.choice = 0; figure.render();")[0]["sets"][1]["points"]), 3)
+
+    def test_numbers_that_span_many_factors_get_a_logarithmic_axis_which_a_reader_can_switch(self):
+        self.open_with_charts()
+        view = swept()
+        view["columns"][3]["cells"][5] = "1000"
+        self.assertTrue(self.charts_of(view)[0]["logY"])
+        self.assertFalse(self.charts_of(swept())[0]["logY"])
+        switch = """const input = [...figure.element.querySelectorAll("input")][0]; input.checked = true; input.dispatchEvent(new Event("change"));"""
+        self.assertTrue(self.charts_of(swept(), switch)[0]["logY"])
+        choose = """const select = figure.element.querySelectorAll("select")[1]; select.value = 0; select.dispatchEvent(new Event("change"));"""
+        self.assertEqual(self.charts_of(swept(), choose)[0]["kind"], "bars")
+
+    def test_numbers_at_the_ends_of_what_there_is_are_drawn(self):
+        self.open_with_charts()
+        for ends in (("-1.8e308", "1.8e308"), ("5e-324", "1.8e308"), ("5e-324", "1e-323"), ("7", "7"), ("0", "0")):
+            view = swept()
+            view["columns"][3]["cells"] = [ends[i % 2] for i in range(6)]
+            self.charts_of(view, 'figure.drawn.forEach((panel) => panel.draw());')
+        self.check_is_quiet()
+
+    def test_ticks_are_round_numbers(self):
+        self.open_with_charts()
+        for call, expected in (("logTicks(0.5, 4, false)", [0.5, 1, 2]), ("logTicks(1, 1e4, false)", [1, 10, 100, 1000, 10000]),
+                               ("logTicks(1, 32, true)", [1, 2, 4, 8, 16, 32]), ("logTicks(1, 1024, true)", [1, 4, 16, 64, 256, 1024]),
+                               ("[4096, 65536, 33554432, 65537, 0.25].map(binaryText)", ["4096", "64Ki", "32Mi", "65537", "0.25"]),
+                               ("[0.5012, 4079.6].map(shortNumber)", ["0.501", "4080"]),
+                               ("growsByFactors([16, 1, 4, 4])", True), ("growsByFactors([1, 2, 3, 4, 5, 6, 7, 8])", False),
+                               ("growsByFactors([0, 1, 10, 100])", False), ("growsByFactors([1024, 2048, 4096])", False),
+                               ("growsByFactors([1024, 1100, 1200, 1048576])", True),
+                               ("['1.5', '<0.1', '+2.5', '3.2 ms', '1.010–1.014', '', 'a'].map(numberOf)", [1.5, 0.1, 2.5, 3200, 1.01, None, None])):  # fmt: skip
+            self.assertEqual(self.browser.evaluate(call), expected, call)
+
+    def test_a_point_shows_its_value_and_leads_to_its_row(self):
+        self.open_with_charts()
+        self.browser.evaluate("document.querySelector('#e1 .chart').scrollIntoView({block: 'center'})")
+        self.browser.wait_for("document.querySelector('#e1 .chart').panel.chart")
+        x, y, key = self.browser.evaluate("""(() => { const panel = document.querySelector("#e1 .chart").panel;
+            const point = panel.chart.getDatasetMeta(0).data[0]; const box = panel.canvas.getBoundingClientRect();
+            return [box.x + point.x, box.y + point.y, panel.chart.data.datasets[0].data[0].key]; })()""")  # fmt: skip
+        self.browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.browser.wait_for("document.querySelector('#e1 .chart').panel.chart.tooltip.opacity > 0")
+        said = self.browser.evaluate("document.querySelector('#e1 .chart').panel.chart.tooltip.body[0].lines[0]")
+        self.assertRegex(said, r"^\S.*: [\d.]+")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
+        self.assertEqual(self.browser.evaluate("decodeURIComponent(location.hash.slice(1))"), key)
+
+    def test_a_drag_zooms_and_a_double_click_shows_everything(self):
+        self.open_with_charts()
+        self.browser.evaluate("document.querySelector('#e1 .chart').scrollIntoView({block: 'center'})")
+        self.browser.wait_for("document.querySelector('#e1 .chart').panel.chart")
+        ends = "(() => { const {min, max} = document.querySelector('#e1 .chart').panel.chart.scales.x; return [min, max]; })()"
+        low, high = self.browser.evaluate(ends)
+        left, top, width, height = self.browser.evaluate("""(() => { const panel = document.querySelector("#e1 .chart").panel;
+            const box = panel.canvas.getBoundingClientRect(), area = panel.chart.chartArea;
+            return [box.x + area.left, box.y + area.top, area.width, area.height]; })()""")  # fmt: skip
+        for kind, share in (("mousePressed", 0.3), ("mouseMoved", 0.5), ("mouseMoved", 0.6), ("mouseReleased", 0.6)):
+            self.browser.call("Input.dispatchMouseEvent", type=kind, x=left + share * width, y=top + share * height, button="left",
+                              buttons=1, clickCount=1)  # fmt: skip
+        zoomed = self.browser.evaluate(ends)
+        self.assertTrue(low < zoomed[0] < zoomed[1] < high, (low, high, zoomed))
+        self.assertIsNone(self.text_of(".hit"))  # a drag is no click
+        self.browser.evaluate("document.querySelector('#e1 .chart canvas').dispatchEvent(new MouseEvent('dblclick'))")
+        self.assertEqual(self.browser.evaluate(ends), [low, high])
+        wheel = "document.querySelector('#e1 .chart canvas').dispatchEvent(new WheelEvent('wheel', {deltaY: -100, ctrlKey: %s, cancelable: true}))"
+        self.browser.evaluate(wheel % "false")  # scrolls
+        self.assertEqual(self.browser.evaluate(ends), [low, high])
+        self.browser.evaluate(wheel % "true")
+        self.assertNotEqual(self.browser.evaluate(ends), [low, high])
+        self.browser.evaluate("[...document.querySelectorAll('#e1 .controls button')].at(-1).click()")
+        self.assertEqual(self.browser.evaluate(ends), [low, high])
+
+    def test_the_legend_hides_a_variant_and_shows_it_again(self):
+        self.open_with_charts()
+        hide = """const button = figure.legend.querySelectorAll("button")[1]; button.click();"""
+        (chart,) = self.charts_of(swept(), hide)
+        self.assertEqual([set_["name"] for set_ in chart["sets"]], ["naive"])
+        (chart,) = self.charts_of(swept(), hide + """figure.legend.querySelectorAll("button")[1].click();""")
+        self.assertEqual([set_["name"] for set_ in chart["sets"]], ["naive", "tile"])
+        for chart in self.charts_of(swept("share_of_copy"), hide):
+            self.assertEqual(chart["labels"], ["naive"])
+
+    def test_a_roofline_has_the_ceilings_of_the_report(self):
+        self.browser.open(page_of(RESULTS / "all.json", self.folder.name))
+        if not self.has_charts():
+            self.skipTest("built without Chart.js")
+        results = json.loads((RESULTS / "all.json").read_text(encoding="utf-8"))
+        ceilings = results["provenance"]["ceilings"]["values"]
+        chart = next(chart for chart in self.browser.evaluate(f"({CHARTS})('summary')") if chart["y"] == "TFLOP/s")
+        self.assertTrue(chart["logX"] and chart["logY"])
+        self.assertIn("Bytes are counted", chart["caption"])
+        roofs = {set_["name"]: set_["points"] for set_ in chart["sets"] if set_["roof"]}
+        measured, datasheet = (next(points for name, points in roofs.items() if name.startswith("fp32") and name.endswith(words))
+                               for words in ("measured", "datasheet"))  # fmt: skip
+        self.assertAlmostEqual(measured[-1]["y"], ceilings["fp32"]["value"])
+        self.assertAlmostEqual(measured[0]["y"] / measured[0]["x"], ceilings["dram_read"]["value"] / 1000)
+        self.assertAlmostEqual(datasheet[-1]["y"], ceilings["fp32"]["datasheet"])
+        rows = {row["key"]: row for row in results["rows"]}
+        points = [point for set_ in chart["sets"] if not set_["roof"] for point in set_["points"]]
+        self.assertGreater(len(points), 100)
+        for point in points[::50]:
+            self.assertAlmostEqual(point["x"] / rows[point["key"]]["arithmetic_intensity"], 1, delta=1e-3)
+            self.assertAlmostEqual(point["y"] / rows[point["key"]]["tflops"], 1, delta=1e-3)
+
+    def test_predictions_are_a_dot_per_row(self):
+        self.open_with_charts()
+        results = json.loads((RESULTS / "transpose.json").read_text(encoding="utf-8"))
+        chart = next(chart for chart in self.browser.evaluate(f"({CHARTS})('summary')") if chart["y"].startswith("predicted"))
+        points = {point["key"]: point for point in chart["sets"][0]["points"]}
+        predicted = [row for row in results["rows"] if row["prediction_error"] is not None and row["status"] == "passed"]
+        self.assertEqual(len(points), len(predicted))
+        for row in predicted:
+            self.assertAlmostEqual(points[row["key"]]["x"] / row["time_median_us"], 1, delta=2e-3)
+            self.assertAlmostEqual(points[row["key"]]["y"], row["predicted_time_us"] / row["time_median_us"], delta=2e-3)
+
+    # ---- other pages
+
+    def test_a_comparison_has_a_page(self):
+        page = page_of_comparison([RESULTS / "transpose.json", planted(self.folder.name), "--all"], self.folder.name)
+        self.browser.open(page)
+        self.check_is_quiet()
+        self.assertIn("min. effect", self.text_of("#summary"))
+        self.assertGreater(self.browser.evaluate('document.querySelectorAll("#experiments tbody tr").length'), 20)
+        self.assertIn("MISSING", self.text_of("#experiments"))
+        self.browser.open(page_of_comparison([RESULTS / "transpose.json", RESULTS / "transpose.json", "--all"], self.folder.name), width=PHONE)
+        self.check_is_quiet()
+        self.assertEqual(self.browser.evaluate("[innerWidth, document.documentElement.scrollWidth]"), [PHONE, PHONE])
+        if self.has_charts():
+            chart = self.browser.evaluate(f"({CHARTS})('e1')")[0]
+            self.assertIn("B/A", (chart["x"], chart["y"]))
+            self.assertEqual((chart["reference"], chart["sets"][0]["points"][0].get("low") is not None), (1, True))
+
+    def test_a_comparison_across_gpus_has_a_page(self):
+        results = json.loads((RESULTS / "transpose.json").read_text(encoding="utf-8"))
+        paths = []
+        for gpu in range(3):
+            results["provenance"]["device"]["uuid"] = f"GPU-{gpu}"
+            for row in results["rows"]:
+                row.update(gpu_uuid=f"GPU-{gpu}", host=f"node{gpu}")
+            paths.append(Path(self.folder.name) / f"gpu{gpu}.json")
+            paths[-1].write_text(json.dumps(results), encoding="utf-8")
+        self.browser.open(page_of_comparison(["--across", "uuid", *paths], self.folder.name))
+        self.check_is_quiet()
+        self.assertIn("no GPU stands out", self.text_of("#experiments"))
+        self.assertEqual(self.browser.evaluate(f"({COLUMN})(document.querySelector('#e1 table'), 0)"), ["GPU-0", "GPU-1", "GPU-2"])
+
+    def test_a_page_of_many_rows_loads_with_some_of_them_at_a_time(self):
+        long = Path(self.folder.name) / "long.json"
+        with long.open("wb") as file:
+            subprocess.run([SAMPLE_REPORT, "20000", "0"], check=True, stdout=file)
+        page = page_of(long, self.folder.name)
+        self.assertLess(page.stat().st_size, 8e6)
+        self.browser.open(page)
+        self.check_is_quiet()
+        rows = 'document.querySelectorAll("#experiments tbody tr").length'
+        self.assertLessEqual(self.browser.evaluate(rows), 20000)
+        key = self.browser.evaluate("keyOf(data.experiments[0], data.experiments[0].columns[0].cells.length - 1)")
+        self.browser.evaluate(f"goTo({json.dumps(key)})")
+        self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
 
 
 if __name__ == "__main__":

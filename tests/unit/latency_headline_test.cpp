@@ -1,5 +1,6 @@
 // Plateaus and knees of latencies.
 #include "analysis/latency_headline.hpp"
+
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -3,6 +3,7 @@
 #include "analysis/headline.hpp"
 #include "base/text.hpp"
 #include "render/markdown.hpp"
+#include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
@@ -16,7 +17,7 @@ std::string terminal(std::size_t width, bool unicode, bool colour = false) {
   options.width = width;
   options.unicode = unicode;
   options.colour = colour;
-  return render_terminal(small_report(), options);
+  return render_terminal(page_of(small_report()), options);
 }
 
 // The headline of the rows as one experiment.
@@ -183,7 +184,7 @@ TEST_CASE("Every width of terminal is served", "[report][terminal]") {
 
 TEST_CASE("Markdown rendering of a small report", "[report][markdown][golden]") {
   CHECK(
-      render_markdown(small_report()) ==
+      render_markdown(page_of(small_report())) ==
       R"(gpuexp 0.1.0 · commit 0123456789ab · NVIDIA H200 · driver 580.65.06 · 2025-01-02T03:04:05Z · configs/a b.json
 
 predictions from ceilings measured on NVIDIA H200
@@ -215,15 +216,15 @@ At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 40
 }
 
 TEST_CASE("An empty report is rendered too", "[report][terminal][markdown]") {
-  CHECK(render_terminal(Report{}, {}) == "0 rows; the run ended before its end\n");
-  CHECK(render_markdown(Report{}) == "0 rows; the run ended before its end\n");
+  CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run ended before its end\n");
+  CHECK(render_markdown(page_of(Report{})) == "0 rows; the run ended before its end\n");
 }
 
 TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
   Report report;
   report.table = RecordTable({{"variant", "", FieldType::text, ""}});
   report.table.rows.emplace_back().variant = "naive";
-  CHECK_THAT(render_terminal(report, {}), contains_text("naive    no status"));
+  CHECK_THAT(render_terminal(page_of(report), {}), contains_text("naive    no status"));
 }
 
 // ---- headlines

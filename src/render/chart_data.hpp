@@ -1,0 +1,21 @@
+// The numbers that charts of an experiment need and its table does not have.
+#pragma once
+
+#include "base/json.hpp"
+#include "family/family.hpp"
+#include "results/results.hpp"
+
+namespace gpuexp {
+
+/// A list has an element per row, null where the row has none, and is left out if all are null:
+///   { "figure": {"kind", "axis", "label"}    what the family's declared figure shows,
+///     "baseline", "libraries": [variant, …],
+///     "time_low", "time_high", "speedup_low", "speedup_high": [95 % interval over the value, …],
+///     "prediction_error": […]                logarithm of predicted over measured time,
+///     "above_limit": [row, …]                faster than the datasheet allows: no rates,
+///     "intensity", "tflops": […]             for the roofline,
+///     "intensity_from": ["counted", …], "pipes": ["fp32", …] }
+/// `family` may be null.
+Json chart_data(const ExperimentResults& experiment, const Family* family);
+
+}  // namespace gpuexp
