@@ -17,46 +17,13 @@ Prints Markdown. Only the standard library is needed. Exit codes: 0 printed; 2 n
 """
 
 import argparse
-import csv
-import io
 import json
 import statistics
-import sys
 from collections import defaultdict
-from pathlib import Path
+
+from plotting.recorded import UsageError, exit_with, markdown_table, read_json, read_rows
 
 VERDICTS = ["slower", "inconclusive", "faster", "same"]
-
-
-def fail(message):
-    print(f"compare_gpus.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-def read_text(path):
-    try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
-
-
-def read_json(path):
-    try:
-        return json.loads(read_text(path))
-    except ValueError as error:
-        fail(f"{path}: cannot read as JSON: {error}")
-
-
-def read_rows(path):
-    return list(csv.DictReader(io.StringIO(read_text(path), newline="")))
-
-
-def print_table(head, rows, numbers_from):
-    """Columns from `numbers_from` on are aligned as numbers."""
-    print("| " + " | ".join(head) + " |")
-    print("|" + "|".join("---" if i < numbers_from else "---:" for i in range(len(head))) + "|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
 
 
 def number(value):
@@ -78,8 +45,8 @@ def print_ceilings(arguments):
             row += [number(guess), f"{of_b / guess:.3f}"] if guess else ["", ""]
         rows.append(row)
     if not rows:
-        fail("no ceiling is in both files")
-    print_table(head, rows, 2)
+        raise UsageError("no ceiling is in both files")
+    print(markdown_table(head, rows, 2))
 
 
 def times_line(name, rows):
@@ -91,17 +58,17 @@ def times_line(name, rows):
 def print_times(arguments):
     rows = [row for row in read_rows(arguments.comparison) if row.get("ratio")]
     if not rows:
-        fail(f"{arguments.comparison}: no row has both times")
+        raise UsageError(f"{arguments.comparison}: no row has both times")
     of_a = {row["key"]: row for row in read_rows(arguments.rows)} if arguments.rows else {}
     groups = defaultdict(list)
     for row in rows:
         known = {**of_a.get(row["key"], {}), **row}
         if arguments.by not in known:
-            fail(f"no column {arguments.by}" + ("" if arguments.rows else "; --rows takes a results.csv"))
+            raise UsageError(f"no column {arguments.by}" + ("" if arguments.rows else "; --rows takes a results.csv"))
         groups[known[arguments.by] or "not predicted"].append(row)
     lines = [times_line(name, group) for name, group in groups.items()]
     lines.append(times_line("all", rows))
-    print_table([arguments.by.replace("_", " "), "rows", "median", "lowest", "highest", *VERDICTS], lines, 1)
+    print(markdown_table([arguments.by.replace("_", " "), "rows", "median", "lowest", "highest", *VERDICTS], lines, 1))
 
 
 def kernels_of(report):
@@ -118,7 +85,7 @@ def print_kernels(arguments):
     (names_a, times_a), (names_b, times_b) = (kernels_of(read_json(path)) for path in (arguments.a, arguments.b))
     both = [key for key in names_a if key in names_b and times_a[key] and times_b[key]]
     if not both:
-        fail("no row of a library has counted kernels in both")
+        raise UsageError("no row of a library has counted kernels in both")
     rows = []
     for key in both:
         other = [[name for name in names if name not in others]
@@ -126,7 +93,7 @@ def print_kernels(arguments):
         if any(other):
             rows.append([f"`{key.split('/', 1)[1]}`", *(", ".join(f"`{name}`" for name in names) for names in other),
                          f"{times_b[key] / times_a[key]:.3f}"])
-    print_table(["row", "on A alone", "on B alone", "ratio"], rows, 3)
+    print(markdown_table(["row", "on A alone", "on B alone", "ratio"], rows, 3))
     print(f"\n{len(rows)} of {len(both)} rows")
 
 
@@ -139,7 +106,7 @@ def print_explanations(arguments):
     a, b = (comparisons_of(read_json(path)) for path in (arguments.a, arguments.b))
     both = [(a[key], b[key]) for key in a if key in b]
     if not both:
-        fail("no comparison is in both files")
+        raise UsageError("no comparison is in both files")
     differ = [(x, y) for x, y in both if x["differs"] and y["differs"]]
     same_way = sum((x["factor"] > 1) == (y["factor"] > 1) for x, y in differ)
     counts = [("all", len(both)), ("one variant is faster, the same one on both", same_way),
@@ -149,33 +116,26 @@ def print_explanations(arguments):
               ("a difference on B alone", sum(y["differs"] and not x["differs"] for x, y in both)),
               ("an expected counter change was not seen on A", sum(bool(x["not_seen"]) for x, _ in both)),
               ("an expected counter change was not seen on B", sum(bool(y["not_seen"]) for _, y in both))]
-    print_table(["comparisons", "count"], [[name, str(count)] for name, count in counts], 1)
+    print(markdown_table(["comparisons", "count"], [[name, str(count)] for name, count in counts], 1))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    ceilings = commands.add_parser("ceilings")
-    ceilings.add_argument("a")
-    ceilings.add_argument("b")
-    ceilings.add_argument("--scaled")
-    ceilings.set_defaults(print=print_ceilings)
+    for name, function in (("ceilings", print_ceilings), ("kernels", print_kernels), ("explanations", print_explanations)):
+        command = commands.add_parser(name)
+        command.add_argument("a")
+        command.add_argument("b")
+        command.set_defaults(print=function)
+    commands.choices["ceilings"].add_argument("--scaled")
     times = commands.add_parser("times")
     times.add_argument("comparison")
     times.add_argument("--rows")
     times.add_argument("--by", default="experiment")
     times.set_defaults(print=print_times)
-    kernels = commands.add_parser("kernels")
-    kernels.add_argument("a")
-    kernels.add_argument("b")
-    kernels.set_defaults(print=print_kernels)
-    explanations = commands.add_parser("explanations")
-    explanations.add_argument("a")
-    explanations.add_argument("b")
-    explanations.set_defaults(print=print_explanations)
     arguments = parser.parse_args()
     arguments.print(arguments)
 
 
 if __name__ == "__main__":
-    main()
+    exit_with(main)

@@ -19,10 +19,11 @@ Only the standard library is needed. Exit codes: 0 done; 2 what was given makes 
 import argparse
 import json
 import os
-import sys
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
+
+from plotting.recorded import UsageError, exit_with, read_json
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_MARGIN = 0.02
@@ -40,10 +41,6 @@ SOURCE = "recorded_ceilings"
 OF_THE_MACHINE = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change", "link_all"}
 
 
-class UsageError(Exception):
-    """What was given makes no bands; the message says why."""
-
-
 @dataclass
 class Recording:
     path: Path
@@ -59,7 +56,7 @@ class Recording:
 def read_recording(given):
     path = Path(given)
     try:
-        text = json.loads(path.read_text(encoding="utf-8"))
+        text = read_json(path)
         ceilings = text["ceilings"]
         intervals_hold = all(c["low"] <= c["value"] <= c["high"] for c in ceilings.values())
         made = Recording(
@@ -72,10 +69,6 @@ def read_recording(given):
             text.get("links_to", ""),
             ceilings,
         )
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{path}: cannot read as JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
         raise UsageError(f"{path}: not what `gpuexp info --measure --out` writes") from None
     if not ceilings:
@@ -226,16 +219,12 @@ def main():
     parser.add_argument("files", metavar="FILE", nargs="+")
     parser.add_argument("--update", metavar="SPEC.json", type=Path)
     options = parser.parse_args()
-    try:
-        recordings = read_recordings(options.files)
-        if options.update:
-            update(options.update, recordings)
-        else:
-            print(f"{section_of(recordings)},\n  \"sources\": {{\n{source_of(recordings)}")
-    except UsageError as error:
-        print(f"expected_bands.py: {error}", file=sys.stderr)
-        sys.exit(2)
+    recordings = read_recordings(options.files)
+    if options.update:
+        update(options.update, recordings)
+    else:
+        print(f"{section_of(recordings)},\n  \"sources\": {{\n{source_of(recordings)}")
 
 
 if __name__ == "__main__":
-    main()
+    exit_with(main)

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""Draws one figure per family from the CSV of a gpuexp run, or of several: the rows of all, in one figure.
+"""Draws one figure per family from the results of a gpuexp run, or of several: the rows of all, in one figure.
 
-usage: plot.py RESULTS.csv [MORE.csv ...] [--out DIR] [--format png|svg] [--only FIGURE]
+Results are a results.json or results.csv, or the folder of a run. The GPU's name comes from the JSON, which may lie beside a CSV.
+Several runs are of one GPU. Figures of other things have a kind, which comes first: `plot.py roofline …`. `plot.py KIND --help`
+describes each of these:
 
-Needs pandas and matplotlib. The GPU's name comes from results.json beside the CSV, when it is there. Several runs are of one GPU.
-Exit codes: 0 drawn; 2 what was given cannot be plotted.
+roofline  variants of a run under the roofs of their GPU
+drift     times and the SM clock, round by round
+access    the addresses that a warp accesses, and other diagrams of a kernel
+links     rates of links between GPUs, and what problems that span GPUs gain
+losses    the loss in training, by precision and kernels
+ranks     diagrams of what several GPUs send each other
+
+Needs pandas and matplotlib, and zstandard for compressed results. Exit codes: 0 drawn; 2 what was given cannot be plotted.
 """
 
 import argparse
@@ -14,12 +22,18 @@ from pathlib import Path
 
 try:
     import pandas as pd
+    from plotting import access, drift, links, losses, rank_pictures, roofline
     from plotting import banks, branches, general, host, latencies, memory, precision, products, ranks, rates, shapes, training, warps
+    from plotting.recorded import results_file
+    from plotting.recorded import exit_with
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
-    from plotting.style import finish, plt
+    from plotting.style import finish, save
 except ImportError as error:
     print(f"plot.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
     sys.exit(2)
+
+# Figures of other things than the families of a run; each module describes itself, adds its arguments and runs.
+OTHERS = {"roofline": roofline, "drift": drift, "access": access, "links": links, "losses": losses, "ranks": rank_pictures}
 
 # How a figure is drawn, by the kind that families declare (Family::figures); each takes the rows, then a column for each
 # axis that the family names.
@@ -117,7 +131,7 @@ def run(options):
         if options.only not in figures:
             raise UsageError(f"--only {options.only}: {files} has {', '.join(figures) or 'no family'}")
         figures = {options.only: figures[options.only]}
-    out = Path(options.out) if options.out else Path(options.results[0]).parent
+    out = Path(options.out) if options.out else results_file(options.results[0]).parent
     out.mkdir(parents=True, exist_ok=True)
     drawn = 0
     for name, figure in figures.items():
@@ -126,28 +140,28 @@ def run(options):
         except NothingToDraw as why:
             print(f"{name}: not drawn: {why}", file=sys.stderr)
             continue
-        path = out / f"{name}.{options.format}"
-        picture.savefig(path, dpi=144)
-        plt.close(picture)
-        print(path)
+        save(picture, out / f"{name}.{options.format}")
         drawn += 1
     if not drawn:
         raise UsageError(f"{files}: nothing to draw")
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="plot.py", description="Draws one figure per family from a results CSV.")
-    parser.add_argument("results", metavar="RESULTS.csv", nargs="+", help="what gpuexp run wrote; several are drawn together")
-    parser.add_argument("--out", metavar="DIR", help="where figures go (default: beside the CSV)")
+def add_arguments(parser):
+    parser.add_argument("results", metavar="RESULTS", nargs="+", help="what gpuexp run wrote; several are drawn together")
+    parser.add_argument("--out", metavar="DIR", help="where figures go (default: beside the results)")
     parser.add_argument("--format", choices=["png", "svg"], default="png", help="(default: png)")
     parser.add_argument("--only", metavar="FIGURE", help="one figure alone, by the name of its family")
-    try:
-        run(parser.parse_args())
-    except (UsageError, OSError) as error:
-        print(f"plot.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+
+
+def main(arguments):
+    kind = arguments[0] if arguments and arguments[0] in OTHERS else ""
+    drawing = OTHERS.get(kind, sys.modules[__name__])
+    parser = argparse.ArgumentParser(f"plot.py {kind}".rstrip(), description=drawing.__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    drawing.add_arguments(parser)
+    options = parser.parse_args(arguments[1 if kind else 0 :])
+    exit_with(lambda: drawing.run(options), OSError, *([ValueError, KeyError] if kind else []))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

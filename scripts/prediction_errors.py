@@ -3,7 +3,7 @@
 
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
 
-RESULTS is the folder (or results.csv) of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
+RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
 wrote, say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction
 count.
 
@@ -17,30 +17,13 @@ nor by the launch and do not diverge, which a simple model predicts, too.
 """
 
 import argparse
-import csv
-import io
 import itertools
 import math
 import statistics
-import sys
 from collections import defaultdict
-from pathlib import Path
 
+from plotting.recorded import UsageError, exit_with, read_rows
 from plotting.statuses import PASSED
-
-
-def fail(message):
-    print(f"prediction_errors.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-def rows_in(text):
-    return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
-def read_rows(path):
-    path = Path(path)
-    return rows_in((path / "results.csv" if path.is_dir() else path).read_bytes().decode())
 
 
 def percentile(values, share):
@@ -53,7 +36,7 @@ def percentile(values, share):
 
 def read_predictions(path):
     """Predicted cells by key."""
-    return {row["key"]: row for row in rows_in(Path(path).read_text(encoding="utf-8"))}
+    return {row["key"]: row for row in read_rows(path)}
 
 
 def simple_time(row, prediction):
@@ -146,7 +129,7 @@ def print_beside(cells, others):
     others = {cell["key"]: cell for cell in others}
     both = [(cell, others[cell["key"]]) for cell in cells if cell["key"] in others]
     if not both:
-        fail("--beside: no row has both predictions")
+        raise UsageError("--beside: no row has both predictions")
     print("\nMedian error of both predictions, its 90th percentile, and the median with its sign:\n")
     print("| family | cells | predicted | signed | beside it | signed |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -161,13 +144,11 @@ def main():
     parser.add_argument("--beside")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
-    predicted = None
-    if arguments.predicted:
-        predicted = read_predictions(arguments.predicted)
+    predicted = read_predictions(arguments.predicted) if arguments.predicted else None
     rows = read_rows(arguments.results)
     cells = cells_of(rows, predicted)
     if not cells:
-        fail(f"{arguments.results}: no row has both a measured and a predicted time")
+        raise UsageError(f"{arguments.results}: no row has both a measured and a predicted time")
     print("| family | cells | median error | 90th percentile | median, signed | worst | order, 1.1 to 1.5 apart | order, 1.5 and more |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for family in sorted({cell["family"] for cell in cells}):
@@ -181,4 +162,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    exit_with(main)

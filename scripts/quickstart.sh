@@ -15,7 +15,7 @@ plotting_python() {
   if [[ -n $installed ]]; then
     find_python pandas matplotlib
   else
-    ensure_python "pandas and matplotlib, for the plots" pandas matplotlib
+    ensure_python "pandas and matplotlib, for the plots, and zstandard, for recorded results" pandas matplotlib zstandard
   fi
 }
 

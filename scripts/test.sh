@@ -14,10 +14,10 @@ sanitized=$repo/build-host
 configured "$sanitized" || configure host
 compile "$sanitized"
 
-if ensure_python "pandas, matplotlib and jsonschema, for the tests" pandas matplotlib jsonschema; then
+if ensure_python "pandas, matplotlib, zstandard and jsonschema, for the tests" pandas matplotlib zstandard jsonschema; then
   export GPUEXP_TEST_PYTHON=$python
 else
-  warn "pandas, matplotlib and jsonschema could not be installed; the tests of the plots and the schema are skipped"
+  warn "pandas, matplotlib, zstandard and jsonschema could not be installed; the tests of the plots and the schema are skipped"
 fi
 
 # A browser, for the test of report pages: 0.12 GB on Debian. Ubuntu's package is a snap, which is left alone.

@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(kPacedThreads, 1)
 
 /// The clocks in which the links take a row of a tile from each of so many SMs. The SMs' stores get
 /// some four fifths of the links' own rate (peer_copy); at three quarters nothing waits yet
-/// (docs/results/h200/studies/paced_shares.csv).
+/// (docs/studies/links/paced_shares.csv).
 inline int clocks_per_row(const Targets& targets, const DeviceSpec& device, std::int64_t blocks) {
   constexpr double kShare = 0.75;
   constexpr double kMega = 1e6;

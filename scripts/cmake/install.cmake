@@ -11,8 +11,8 @@ set(_gpuexp_share "${CMAKE_INSTALL_DATADIR}/gpuexp")
 install(TARGETS gpuexp)
 install(DIRECTORY configs docs DESTINATION "${_gpuexp_share}")
 install(FILES README.md DESTINATION "${_gpuexp_share}")
-install(PROGRAMS scripts/quickstart.sh scripts/plot.py scripts/plot_access.py scripts/plot_drift.py
-                 scripts/plot_roofline.py scripts/compare_gpus.py scripts/prediction_errors.py scripts/bench_pytorch.py
+install(PROGRAMS scripts/quickstart.sh scripts/plot.py scripts/compare_gpus.py scripts/prediction_errors.py
+                 scripts/bench_pytorch.py
         DESTINATION "${_gpuexp_share}/scripts")
 install(PROGRAMS scripts/slurm/ranks.sbatch scripts/slurm/shards.sbatch DESTINATION "${_gpuexp_share}/scripts/slurm")
 install(FILES scripts/setup.sh DESTINATION "${_gpuexp_share}/scripts")
@@ -39,5 +39,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # For the plots. cuBLAS and CUPTI are loaded where the CUDA Toolkit is installed; NVIDIA's packages carry its version in
 # their names.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-pandas, python3-matplotlib")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-pandas, python3-matplotlib, python3-zstandard")
 include(CPack)

@@ -1,7 +1,7 @@
 """What requests to shared memory take: cycles beside the wavefronts that banks explain."""
 
-from plotting.results import NothingToDraw, distinct, experiments, has, numbers, text_of, timed
-from plotting.style import GREY, bars, bars_height, colours, label_lines, panels
+from plotting.results import has, numbers, text_of, timed_with
+from plotting.style import GREY, bars, bars_height, draw_series, experiment_panels, label_lines
 
 WAVEFRONTS = "metric.wavefronts_per_request"
 REQUESTS = "metric.requests_per_sm"
@@ -9,9 +9,7 @@ REQUESTS = "metric.requests_per_sm"
 
 def with_each_request(frame):
     """Rows with `each`, what a request takes on an SM, and the unit: cycles, or ns where nobody read the clock."""
-    good = timed(frame)
-    if not has(good, REQUESTS, WAVEFRONTS):
-        raise NothingToDraw(f"rows with {REQUESTS} and {WAVEFRONTS} are needed")
+    good = timed_with(frame, REQUESTS, WAVEFRONTS)
     in_cycles = has(good, "cycles")
     time = numbers(good, "cycles") if in_cycles else 1e3 * good["time_median_us"]
     return good.assign(each=time / numbers(good, REQUESTS)).dropna(subset=["each"]), "cycles" if in_cycles else "ns"
@@ -20,26 +18,23 @@ def with_each_request(frame):
 def cycles_per_request(frame, across):
     """A line per variant where an experiment sweeps the parameter, a bar per variant where it does not."""
     good, unit = with_each_request(frame)
-    parts = experiments(good)
-    swept = [across.column in rows and rows[across.column].nunique() > 1 for _, rows in parts]
-    heights = [4.6 if line else bars_height(len(rows)) for line, (_, rows) in zip(swept, parts)]
-    figure, grid = panels(len(parts), 1, 11, heights)
-    for ax, line, (name, rows) in zip(grid[:, 0], swept, parts):
-        (draw_lines if line else draw_bars)(ax, rows, across, unit)
-        ax.set_title(name)
+
+    def is_swept(rows):
+        return across.column in rows and rows[across.column].nunique() > 1
+
+    figure, parts = experiment_panels(good, 11, lambda rows: 4.6 if is_swept(rows) else bars_height(len(rows)))
+    for ax, rows in parts:
+        (draw_lines if is_swept(rows) else draw_bars)(ax, rows, across, unit)
     return figure
 
 
 def draw_lines(ax, rows, across, unit):
     """Dotted, the wavefronts that banks explain, where they can be held against cycles."""
-    ends = []
-    for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant].assign(x=lambda f: numbers(f, across.column)).sort_values("x")
-        ax.plot(part["x"], part["each"], dash, color=colour, marker="o", markersize=5)
-        ends.append((part["x"].iloc[-1], part["each"].iloc[-1], variant, colour))
-        if unit == "cycles":
-            ax.plot(part["x"], numbers(part, WAVEFRONTS), ":", color=GREY, linewidth=1.4)
+    rows = rows.assign(x=numbers(rows, across.column), y=rows["each"]).sort_values("x")
+    ends = draw_series(ax, rows, markersize=5)
     if unit == "cycles":
+        for _, part in rows.groupby("variant"):
+            ax.plot(part["x"], numbers(part, WAVEFRONTS), ":", color=GREY, linewidth=1.4)
         ax.plot([], [], ":", color=GREY, linewidth=1.4, label="expected: wavefronts of a request")
         ax.legend(loc="best")
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])

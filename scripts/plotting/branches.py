@@ -1,7 +1,7 @@
 """What branches cost: time over that of the same work without divergence."""
 
 from plotting.results import NothingToDraw, distinct, experiments, has, numbers, text_of, timed
-from plotting.style import GREY, HEAT, colours, label_lines, panels, plt
+from plotting.style import GREY, HEAT, colours, draw_series, label_lines, panels, plt
 
 
 def with_relative_times(frame):
@@ -71,14 +71,13 @@ def draw_relative(ax, rows, axis, by_rank=False):
     `by_rank` spaces the values of the axis evenly.
     """
     values = sorted(numbers(rows, axis.column).dropna().unique())
-    ends = []
-    for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant].sort_values(axis.column)
-        x = [values.index(v) if by_rank else v for v in numbers(part, axis.column)]
-        ax.plot(x, part["relative"], dash, color=colour, marker="o")
-        ends.append((x[-1], part["relative"].iloc[-1], variant, colour))
+    x = [values.index(v) if by_rank else v for v in numbers(rows, axis.column)]
+    rows = rows.assign(x=x, y=rows["relative"]).sort_values("x")
+    ends = draw_series(ax, rows)
+    for variant, (colour, _) in colours(distinct(rows, "variant")).items():
+        part = rows[rows["variant"] == variant]
         if has(part, "metric.expected_passes"):
-            ax.plot(x, numbers(part, "metric.expected_passes"), ":", color=colour, linewidth=1.4)
+            ax.plot(part["x"], numbers(part, "metric.expected_passes"), ":", color=colour, linewidth=1.4)
     if has(rows, "metric.expected_passes"):
         ax.plot([], [], ":", color=GREY, linewidth=1.4, label="expected: passes that a warp issues")
         ax.legend(loc="best")

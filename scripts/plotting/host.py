@@ -5,42 +5,44 @@ import re
 from matplotlib.ticker import FuncFormatter
 
 from plotting.general import constants
-from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed
-from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, equal_factors, label_lines, panels, powers_of_two
+from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed, timed_with
+from plotting.style import (
+    GREY,
+    PALETTE,
+    bars,
+    bars_height,
+    colours,
+    count,
+    draw_series,
+    equal_factors,
+    experiment_panels,
+    label_lines,
+    panels,
+    powers_of_two,
+)
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?:(?P<rank>\d+)\.)?(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
-def draw_series(ax, rows, names):
-    """A line of y over x for each name; gives its end."""
-    ends = []
-    for name, (colour, dash) in colours(distinct(rows, names)).items():
-        part = rows[rows[names] == name].sort_values("x")
-        ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
-        ends.append((part["x"].iloc[-1], part["y"].iloc[-1], name, colour))
-    return ends
-
-
 def per_item(frame, items):
     """The time of each of the items that a launch has, over how many it has; bars where an experiment has one number."""
-    good = timed(frame)
-    if not has(good, items.column):
-        raise NothingToDraw(f"rows with {items.column} are needed")
+    good = timed_with(frame, items.column)
     good = good.assign(x=numbers(good, items.column), y=good["time_median_us"] / numbers(good, items.column))
-    parts = experiments(good)
-    is_swept = [rows["x"].nunique() > 1 for _, rows in parts]
-    heights = [5.4 if swept else bars_height(rows["variant"].nunique()) for swept, (_, rows) in zip(is_swept, parts)]
-    figure, grid = panels(len(parts), 1, 10.5, heights)
-    for ax, swept, (name, rows) in zip(grid[:, 0], is_swept, parts):
-        label = "µs per kernel"
-        ax.set_title(f"{name}: {constants(rows, [items.column])}")
-        if not swept:
+    label = "µs per kernel"
+
+    def is_swept(rows):
+        return rows["x"].nunique() > 1
+
+    figure, parts = experiment_panels(good, 10.5, lambda rows: 5.4 if is_swept(rows) else bars_height(rows["variant"].nunique()))
+    for ax, rows in parts:
+        ax.set_title(f"{rows['experiment'].iloc[0]}: {constants(rows, [items.column])}")
+        if not is_swept(rows):
             bars(ax, list(rows["variant"]), list(rows["y"]))
             ax.set_xlabel(label)
             continue
-        ends = draw_series(ax, rows, "variant")
+        ends = draw_series(ax, rows, markersize=5)
         equal_factors(ax.xaxis)
         equal_factors(ax.yaxis)
         ax.set_xlabel(items.label)
@@ -51,19 +53,15 @@ def per_item(frame, items):
 
 def transfer_rates(frame, words):
     """Bytes per second each way over what is transferred, a panel per experiment; both as fractions of equal factors."""
-    good = timed(frame)
-    if not has(good, words.column):
-        raise NothingToDraw(f"rows with {words.column} are needed")
+    good = timed_with(frame, words.column)
     size = 4 * numbers(good, words.column)
     good = good.assign(x=size, y=size / good["time_median_us"] / 1e3)
-    parts = experiments(good)
-    figure, grid = panels(len(parts), 1, 10, 4.2)
-    for ax, (name, rows) in zip(grid[:, 0], parts):
-        ends = draw_series(ax, rows, "variant")
+    figure, parts = experiment_panels(good, 10, 4.2)
+    for ax, rows in parts:
+        ends = draw_series(ax, rows, markersize=5)
         powers_of_two(ax.xaxis)
         ax.set_xticks([4**i for i in range(40) if rows["x"].min() <= 4**i <= rows["x"].max()])
         equal_factors(ax.yaxis, (1,))
-        ax.set_title(name)
         ax.set_xlabel("bytes")
         ax.set_ylabel("GB/s each way")
         label_lines(ax, ends)
@@ -72,9 +70,7 @@ def transfer_rates(frame, words):
 
 def kept_sets(frame, hot):
     """Time, and bytes read from DRAM where they were counted, over the working set or the share that persists."""
-    good = timed(frame)
-    if not has(good, hot.column):
-        raise NothingToDraw(f"rows with {hot.column} are needed")
+    good = timed_with(frame, hot.column)
     parts = experiments(good)
     measures = [("time_median_us", 1e3, "ms")]
     if has(good, DRAM_READ):
@@ -91,7 +87,7 @@ def kept_sets(frame, hot):
             rows = rows.drop_duplicates(["series", "x"])
         for ax, (column, scale, label) in zip(axes, measures):
             besides = streamed(rows) if column == DRAM_READ else 0
-            ends = draw_series(ax, rows.assign(y=(numbers(rows, column) - besides) / scale), "series")
+            ends = draw_series(ax, rows.assign(y=(numbers(rows, column) - besides) / scale), "series", markersize=5)
             ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
             ax.set_title(name)
             ax.set_xlabel("share of the window's accesses that persist" if by_ratio else f"{hot.label} (MiB)")
@@ -193,7 +189,7 @@ def varying(rows):
 
 def draw_swept(ax, rows, axis):
     rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / 1e3)
-    ends = draw_series(ax, rows, "variant")
+    ends = draw_series(ax, rows, markersize=5)
     for variant, (colour, _) in colours(distinct(rows, "variant")).items():
         part = rows[rows["variant"] == variant]
         predicted = numbers(part, "predicted_time_us") / 1e3

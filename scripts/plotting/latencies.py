@@ -1,7 +1,7 @@
 """What a dependent step takes, over the working set that its data lie in; what bandwidth bytes in flight get."""
 
-from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed
-from plotting.style import colours, label_lines, panels, powers_of_two
+from plotting.results import distinct, has, numbers, timed_with
+from plotting.style import colours, experiment_panels, label_lines, powers_of_two
 
 CYCLES = "metric.step_cycles"
 DELIVERED = "metric.delivered_bytes"
@@ -11,16 +11,12 @@ NEAR, FAR = "metric.near_cycles", "metric.far_cycles"
 
 def working_sets(frame, size):
     """A panel per experiment, a line per variant; a bar from the near to the far tenth of lines where those were measured."""
-    good = timed(frame)
-    if not has(good, size.column, CYCLES):
-        raise NothingToDraw(f"rows with {size.column} and {CYCLES} are needed")
+    good = timed_with(frame, size.column, CYCLES)
     good = good.assign(x=numbers(good, size.column), cycles=numbers(good, CYCLES)).dropna(subset=["x", "cycles"])
-    parts = experiments(good)
-    figure, grid = panels(len(parts), 1, 11, [4.6 if rows["x"].nunique() > 12 else 3.2 for _, rows in parts])
+    figure, parts = experiment_panels(good, 11, lambda rows: 4.6 if rows["x"].nunique() > 12 else 3.2)
     shades = colours(distinct(good, "variant"))
-    for ax, (name, rows) in zip(grid[:, 0], parts):
+    for ax, rows in parts:
         draw_experiment(ax, rows, shades)
-        ax.set_title(name)
         ax.set_xlabel(f"{size.label} (bytes)")
         ax.set_ylabel("SM clocks per step")
     return figure
@@ -49,15 +45,12 @@ def draw_experiment(ax, rows, shades):
 
 def little(frame, in_flight):
     """A panel per experiment, a line per variant and loads of a thread: as long as Little's law holds, they lie on one."""
-    good = timed(frame)
-    if not has(good, in_flight.column, DELIVERED):
-        raise NothingToDraw(f"rows with {in_flight.column} and {DELIVERED} are needed")
+    good = timed_with(frame, in_flight.column, DELIVERED)
     rate = numbers(good, DELIVERED) / good["time_median_us"] / 1e3
     good = good.assign(x=numbers(good, in_flight.column), rate=rate).dropna(subset=["x", "rate"])
-    parts = experiments(good)
-    figure, grid = panels(len(parts), 1, 11, 4.6)
+    figure, parts = experiment_panels(good, 11, 4.6)
     shades = colours(distinct(good, "variant"))
-    for ax, (name, rows) in zip(grid[:, 0], parts):
+    for ax, rows in parts:
         for variant in distinct(rows, "variant"):
             for loads, marker in zip(sorted(numbers(rows, LOADS).unique()), "ov^s"):
                 part = rows[(rows["variant"] == variant) & (numbers(rows, LOADS) == loads)].sort_values("x")
@@ -65,7 +58,6 @@ def little(frame, in_flight):
                         label=f"{variant}, {int(loads)} loads of each thread")  # fmt: skip
         powers_of_two(ax.xaxis)
         ax.set_ylim(0, None)
-        ax.set_title(name)
         ax.set_xlabel(in_flight.label)
         ax.set_ylabel("GB/s that reach the SMs")
         ax.legend(loc="upper left")

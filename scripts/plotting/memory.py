@@ -1,14 +1,12 @@
 """What memory buys in time: a curve per variant, through the values of the parameter that trades them."""
 
-from plotting.results import NothingToDraw, basis, distinct, experiments, has, numbers, text_of, timed
+from plotting.results import NothingToDraw, basis, distinct, experiments, numbers, text_of, timed_with
 from plotting.style import GREY, colours, panels, powers_of_two
 
 
 def time_against_memory(frame, memory, traded):
     """A panel per experiment that varies the parameter; its values stand at the points."""
-    good = timed(frame)
-    if not has(good, memory.column, traded.column):
-        raise NothingToDraw(f"rows with {memory.column} and {traded.column} are needed")
+    good = timed_with(frame, memory.column, traded.column)
     good = good.assign(x=numbers(good, memory.column) / 1e9, y=numbers(good, "time_median_us") / 1e3,
                        traded=numbers(good, traded.column))  # fmt: skip
     parts = [(name, rows) for name, rows in experiments(good) if rows["traded"].nunique() > 1]

@@ -2,7 +2,7 @@
 
 import math
 
-from plotting.results import NothingToDraw, distinct, experiments, has, numbers, swept, text_of, timed
+from plotting.results import distinct, experiments, numbers, swept, text_of, timed, timed_with
 from plotting.style import PALETTE, bars, bars_height, colours, grouped_bars, label_lines, panels, short
 
 
@@ -42,9 +42,7 @@ def note(row):
 
 def loss_scaling(frame):
     """Gradients that fp16 loses: by variant where the gradients differ, by scale where that is swept."""
-    good = timed(frame)
-    if not has(good, "metric.lost_share_pct"):
-        raise NothingToDraw("rows with metric.lost_share_pct are needed")
+    good = timed_with(frame, "metric.lost_share_pct")
     parts = experiments(good)
     figure, grid = panels(1, len(parts), 7, 4.6)
     for ax, (name, rows) in zip(grid[0], parts):
@@ -92,10 +90,7 @@ def draw_scales(ax, rows):
 def metrics_by_type(frame, *axes):
     """A panel for each metric and for time, a bar for each variant; a row of panels for each value of the last axis."""
     *metrics, by = axes
-    good = timed(frame)
-    for metric in metrics:
-        if not has(good, metric.column):
-            raise NothingToDraw(f"rows with {metric.column} are needed")
+    good = timed_with(frame, *(metric.column for metric in metrics))
     values = distinct(good, by.column) or [None]
     wanted = [(metric.column, metric.label, 1.0) for metric in metrics] + [("time_median_us", "time (ms)", 1e-3)]
     height = bars_height(good["variant"].nunique())

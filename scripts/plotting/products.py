@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from plotting.results import NothingToDraw, basis, distinct, has, is_vendor, numbers, text_of, timed, vendors
+from plotting.results import NothingToDraw, basis, distinct, has, is_vendor, numbers, text_of, timed, timed_with, vendors
 from plotting.statuses import PASSED
 from plotting.style import (
     GREY,
@@ -12,6 +12,7 @@ from plotting.style import (
     axis_of,
     bars_height,
     colours,
+    draw_series,
     grouped_bars,
     label_lines,
     label_points,
@@ -141,13 +142,8 @@ def ladder_by_size(good):
     figure, grid = panels(1, len(types), 7.5, 4.6, sharey=True)
     for ax, kind in zip(grid[0], types):
         part = good[(good["types"] == kind) & (good["mode"] == good["mode"].iloc[0])]
-        looks = colours(distinct(part, "variant"))
         side = part["volume"] ** (1 / 3)
-        ends = []
-        for variant, (colour, dash) in looks.items():
-            rows = part[part["variant"] == variant]
-            ax.plot(side[rows.index], rows["tflops"], dash, color=colour, marker="o", markersize=4)
-            ends.append((side[rows.index].iloc[-1], rows["tflops"].iloc[-1], variant, colour))
+        ends = draw_series(ax, part.assign(x=side, y=part["tflops"]), markersize=4)
         axis_of(ax, side.round())
         ax.set_ylim(bottom=0)
         ax.set_xlabel("cube root of m · n · k")
@@ -191,9 +187,7 @@ def error_against_speed(frame):
 
 def row_pitch(frame):
     """What one thread per element costs at different row pitches, and in which stage of L1."""
-    good = timed(frame)
-    if not has(good, "param.m", "param.n", "param.k"):
-        raise NothingToDraw("rows with m, n and k are needed")
+    good = timed_with(frame, "param.m", "param.n", "param.k")
     naive = good[good["variant"] == "naive"]
     counts = naive.groupby(["experiment", "param.m", "param.n", "mode"])["param.k"].nunique()
     counts = counts[counts >= LEAST_PITCHES]

@@ -1,7 +1,7 @@
 """What the GPUs of one problem do at the same time: a lane for each rank, a bar for each step that takes time."""
 
 from plotting.host import STEP
-from plotting.results import NothingToDraw, numbers, timed
+from plotting.results import NothingToDraw, timed
 from plotting.style import GREY, PALETTE, panels
 
 MOST_STEPS = 100  # of one rank, of which each can be seen

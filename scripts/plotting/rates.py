@@ -4,9 +4,8 @@ import math
 import textwrap
 
 from plotting.general import constants
-from plotting.host import draw_series
 from plotting.results import NothingToDraw, distinct, experiments, numbers, text_of, timed
-from plotting.style import PALETTE, grouped_bars, label_lines, panels, powers_of_two, short
+from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, panels, powers_of_two, short
 
 
 def title_of(name, rows, besides):
@@ -40,7 +39,7 @@ def rates(frame, across, groups):
     ax.legend(loc="upper right")
     ax.set_xlabel("TFLOP/s")
     for ax, (name, rows) in zip(grid[1:, 0], swept):
-        ends = draw_series(ax, rows.assign(x=numbers(rows, across.column), y=rows["rate"]), "variant")
+        ends = draw_series(ax, rows.assign(x=numbers(rows, across.column), y=rows["rate"]), markersize=5)
         powers_of_two(ax.xaxis)
         ax.set_xticks(sorted(numbers(rows, across.column).unique()))
         ax.set_ylim(0, 1.08 * ax.get_ylim()[1])

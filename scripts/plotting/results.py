@@ -1,23 +1,16 @@
 """Results as plot.py sees them: read, checked, and asked what varies."""
 
-import json
+import io
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
-from plotting.old_names import current
+from plotting.recorded import UsageError, read_csv_text, read_json, results_file
 from plotting.statuses import PASSED
 
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
 TEXT = ["executed_on", "experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
-# Variants of each family that run a library; made from what they declare, as a test of the registry says.
-LIBRARIES = json.loads((Path(__file__).parent / "libraries.json").read_text(encoding="utf-8"))
-
-
-class UsageError(Exception):
-    """What the user gave cannot be plotted; the message says why."""
 
 
 class NothingToDraw(Exception):
@@ -34,24 +27,18 @@ class Axis:
 
 
 def load(path):
-    """All rows of the CSV, under the names of today. Columns that this run's families lack are there and empty."""
+    """All rows of the results. Columns that this run's families lack are there and empty."""
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
+        frame = pd.read_csv(io.StringIO(read_csv_text(path)), keep_default_na=False, na_values=[""])
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise UsageError(f"{path}: cannot read as CSV: {error}") from None
-    frame = frame.rename(columns=current)
     missing = [name for name in REQUIRED if name not in frame]
     if missing:
-        raise UsageError(f"{path}: not a gpuexp results CSV: no column {', '.join(missing)}")
+        raise UsageError(f"{path}: not the results of a gpuexp run: no column {', '.join(missing)}")
     for name in TEXT:
         if name not in frame:
             frame[name] = ""
         frame[name] = frame[name].fillna("").astype(str)
-    in_old_results = frame["implementation"] == ""
-    if in_old_results.any():
-        frame.loc[in_old_results, "implementation"] = frame[in_old_results].apply(declared_implementation, axis=1)
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
     if is_simulated(frame):
         predict(frame)
@@ -84,12 +71,13 @@ def basis(frame):
 
 
 def gpu_name(path):
-    """The GPU that results.json beside the CSV names; "" without one."""
-    csv = Path(path)
-    for candidate in (csv.with_suffix(".json"), csv.parent / "results.json"):
+    """The GPU that the results name, or results.json beside a CSV; "" without one."""
+    file = results_file(path)
+    of_csv = (file.with_suffix(".json"), file.with_suffix(".json.zst"), file.parent / "results.json")
+    for candidate in of_csv if ".csv" in file.suffixes else (file,):
         try:
-            name = json.loads(candidate.read_text(encoding="utf-8"))["provenance"]["device"]["name"]
-        except (OSError, ValueError, KeyError, TypeError):
+            name = read_json(candidate)["provenance"]["device"]["name"]
+        except (UsageError, KeyError, TypeError):
             continue
         if isinstance(name, str):
             return name
@@ -110,6 +98,15 @@ def numbers(frame, column):
 
 def has(frame, *columns):
     return all(numbers(frame, column).notna().any() for column in columns)
+
+
+def timed_with(frame, *columns):
+    """Timed rows; a figure is not drawn where one of these columns has no number."""
+    good = timed(frame)
+    if not has(good, *columns):
+        *others, last = columns
+        raise NothingToDraw(f"rows with {', '.join(others)}{' and ' if others else ''}{last} are needed")
+    return good
 
 
 def distinct(frame, column):
@@ -157,11 +154,6 @@ def text_of(value):
     """A parameter's value as people write it: 1024, 0.25, bf16."""
     number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
     return str(value) if math.isnan(number) else f"{number:g}" if number % 1 else f"{int(number)}"
-
-
-def declared_implementation(row):
-    """What the row's variant declares, for results of a version that did not write it."""
-    return "library" if row["variant"] in LIBRARIES.get(row["family"], []) else "kernel"
 
 
 def is_vendor(frame):

@@ -1,12 +1,14 @@
-"""The log of a run (src/results/run_log.hpp) as plot_drift.py sees it: samples and SM clock of each group, round by round."""
+"""The log of a run (src/results/run_log.hpp) as plot.py drift sees it: samples and SM clock of each group, round by round."""
 
 import json
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from plotting.results import UsageError
+from plotting.recorded import UsageError
 from plotting.statuses import PASSED
+
+LOG_VERSION = 2  # kRunLogVersion of src/results/run_log.hpp
 
 
 @dataclass
@@ -45,7 +47,6 @@ class Cell:
     def __init__(self):
         self.fields = {}
         self.samples = []
-        self.resumed_at = 0  # samples before its group last started: a discard does not reach them
 
 
 class Reader:
@@ -54,33 +55,20 @@ class Reader:
         self.gpu = ""
         self.cells = {}
         self.clocks = {}  # cell that a group's readings name: [(first round, last round, MHz)]
-        self.rounds = []  # of samples since the last reading of the clock
 
     def read(self, number, line):
         if number == 1:
+            if line["gpuexp_log"] != LOG_VERSION:
+                raise ValueError(f"version {line['gpuexp_log']} of the log; this version of gpuexp reads {LOG_VERSION}")
             report = line["report"]
             self.columns = [column["name"] for column in report["columns"]]
             self.gpu = (report["provenance"].get("device") or {}).get("name") or ""
         elif isinstance(line, list):
             self.cell(line[0]).samples.append((line[1], float(line[2])))
-            self.rounds.append(line[1])
-        elif "cell" in line:
-            cell = self.cell(line["cell"])
-            cell.resumed_at = len(cell.samples)
-            cell.fields = self.fields(line)
-            self.rounds = []
-        elif "row" in line:
-            self.cell(line["row"]).fields = self.fields(line)
-        elif "discard" in line:
-            first, last = line["rounds"]
-            for index in line["discard"]:
-                cell = self.cell(index)
-                fresh = [s for s in cell.samples[cell.resumed_at :] if not first <= s[0] <= last]
-                cell.samples[cell.resumed_at :] = fresh
-        elif "clock" in line and ("rounds" in line or self.rounds):
-            first, last = line.get("rounds") or (min(self.rounds), max(self.rounds))
-            self.clocks.setdefault(line["clock"], []).append((first, last, float(line["mhz"])))
-            self.rounds = []
+        elif "cell" in line or "row" in line:
+            self.cell(line.get("cell", line.get("row"))).fields = self.fields(line)
+        elif "clock" in line:
+            self.clocks.setdefault(line["clock"], []).append((*line["rounds"], float(line["mhz"])))
 
     def cell(self, index):
         return self.cells.setdefault(int(index), Cell())

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from plotting.results import NothingToDraw, axes, basis, distinct, experiments, has, numbers, text_of, timed
-from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, panels
+from plotting.results import axes, basis, distinct, has, numbers, text_of, timed_with
+from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, experiment_panels, panels
 
 MOST_BARS = 16
 DIVISORS_APART = 64  # multiples of this and more share a colour
@@ -24,9 +24,7 @@ def divisor_name(divisor):
 
 def sawtooth(frame, size):
     """Measured throughput over a size, and what tail and tile efficiency predict of the best."""
-    good = timed(frame)
-    if not has(good, size.column, "tflops"):
-        raise NothingToDraw(f"rows with {size.column} and tflops are needed")
+    good = timed_with(frame, size.column, "tflops")
     figure, grid = panels(max(1, good["variant"].nunique()), 1, 11, 5.2)
     for ax, variant in zip(grid[:, 0], distinct(good, "variant")):
         draw_sawtooth(ax, good[good["variant"] == variant].assign(n=lambda f: numbers(f, size.column)), size)
@@ -72,23 +70,23 @@ def mark_wave_edges(ax, rows):
 
 def divisibility(frame, size):
     """Throughput by the largest power of two that divides a size: bars for a few sizes, points for many."""
-    good = timed(frame)
-    if not has(good, size.column, "tflops", "metric.divisor_pow2"):
-        raise NothingToDraw(f"rows with {size.column}, tflops and metric.divisor_pow2 are needed")
-    parts = experiments(good)
-    figure, grid = panels(len(parts), 1, 10, 4.3)
+    good = timed_with(frame, size.column, "tflops", "metric.divisor_pow2")
+    figure, parts = experiment_panels(good, 10, 4.3)
     looks = divisor_colours(set(divisor_classes(good).dropna()))
-    for ax, (name, rows) in zip(grid[:, 0], parts):
+    for ax, rows in parts:
         rows = rows.assign(n=numbers(rows, size.column), divisor=divisor_classes(rows)).sort_values("n")
         few = rows["n"].nunique() <= MOST_BARS
         (draw_divisor_bars if few else draw_divisor_points)(ax, rows, looks)
         ax.set_xlabel(size.label)
-        ax.set_title(name)
         ax.set_ylabel("TFLOP/s")
         ax.set_ylim(bottom=0)
-    handles = [Patch(color=looks[d], label=divisor_name(d)) for d in sorted(looks)]
-    figure.legend(handles=handles, title=f"largest power\nof two\ndividing {size.label}", loc="outside right center")
+    name_divisors(figure, looks, size.label)
     return figure
+
+
+def name_divisors(figure, looks, what):
+    handles = [Patch(color=looks[d], label=divisor_name(d)) for d in sorted(looks)]
+    figure.legend(handles=handles, title=f"largest power\nof two\ndividing {what}", loc="outside right center")
 
 
 def draw_divisor_bars(ax, rows, looks):
@@ -126,9 +124,7 @@ def draw_divisor_points(ax, rows, looks):
 
 def vocab_padding(frame):
     """Time of the same useful work, stored at different widths."""
-    good = timed(frame)
-    if not has(good, "param.vocab"):
-        raise NothingToDraw("rows with param.vocab are needed")
+    good = timed_with(frame, "param.vocab")
     # Padding to 64 a vocabulary that 64 divides is the same problem once more.
     same = [c for c in good if c.startswith("param.") and c != "param.pad_to"]
     same += ["variant", "mode"] + (["metric.columns"] if has(good, "metric.columns") else ["param.pad_to"])
@@ -153,6 +149,5 @@ def vocab_padding(frame):
          [looks[d] for d in classes], notes)  # fmt: skip
     ax.set_xlabel("time (ms): shorter is better")
     ax.set_ylabel("columns")
-    handles = [Patch(color=looks[d], label=divisor_name(d)) for d in sorted(looks)]
-    figure.legend(handles=handles, title="largest power\nof two\ndividing them", loc="outside right center")
+    name_divisors(figure, looks, "them")
     return figure

@@ -7,11 +7,11 @@ import os
 import re
 from pathlib import Path
 
+from plotting.recorded import SCHEMA_VERSION, csv_text
 from pytorch import operations
 from pytorch.protocol import Statistics
 
 COLUMNS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "columns.md"
-SCHEMA_VERSION = 2
 MANY_OUTLIERS = 0.05
 FLOORS_APART = 3.0
 DEVICE = ("name executed_on uuid pci_bus_id compute_capability sm_count driver_version runtime_version sm_clock_mhz "
@@ -139,21 +139,6 @@ def records_of(rows, conditions):
 
 
 # ---- files
-
-
-def csv_field(value):
-    """base/csv.cpp: shortest digits that read back the same, whole numbers without a point, quotes where they are needed."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return "" if not math.isfinite(value) else re.sub(r"\.0$", "", repr(value))
-    text = str(value)
-    return '"' + text.replace('"', '""') + '"' if re.search(r'[,"\r\n]', text) else text
-
-
-def csv_text(columns, records):
-    lines = [[c["name"] for c in columns], *([r.get(c["name"]) for c in columns] for r in records)]
-    return "".join(",".join(map(csv_field, line)) + "\r\n" for line in lines)
 
 
 def json_text(columns, records, samples, provenance, complete):

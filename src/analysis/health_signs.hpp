@@ -13,8 +13,8 @@
 namespace gpuexp::health {
 
 /// A clock below this share of its maximum is held down. Without the power cap, the median of an
-/// H200's rows is 0.4 % below it (docs/results/h200/all.csv), and a step of the clock is less than
-/// another 1 %.
+/// H200's rows is 0.4 % below it (docs/results/h200/all.json.zst), and a step of the clock is less
+/// than another 1 %.
 inline constexpr double kHeldClockShare = 0.95;
 /// The memory clock has a few steps alone, so that whatever is below the highest is another step.
 inline constexpr double kHeldMemoryClockShare = 0.99;

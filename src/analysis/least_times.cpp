@@ -97,17 +97,10 @@ std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates
   return per_sm / std::ceil(per_sm);
 }
 
-std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates& rates) {
+std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates&) {
   constexpr double kWhole = 100;
-  if (const auto balance = count_of(row, "sm_balance_pct")) return *balance / kWhole;
-  // Older results have active cycles over those of the range that was counted, which begins before
-  // the first blocks and ends after the last.
-  constexpr double kMostOfLaunch = 0.1;
-  const auto active_pct = count_of(row, "sm_active_pct");
-  const auto time_us = row.time_us();
-  if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;
-  if (launch_us(row, rates) > kMostOfLaunch * *time_us) return std::nullopt;
-  return std::min(1.0, *active_pct / kWhole);
+  const auto balance = count_of(row, "sm_balance_pct");
+  return balance ? std::optional(*balance / kWhole) : std::nullopt;
 }
 
 class LeastTimesOf {

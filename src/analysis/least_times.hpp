@@ -63,8 +63,7 @@ struct SmShares {
 
 /// Both shares by the same measure. Where both grids are known: blocks over what they would be if
 /// every SM had as many as the busiest. Else by the counter sm_balance_pct: cycles of the mean SM
-/// over those of the busiest. Results of older versions have sm_active_pct instead, which counts
-/// where the launch is less than a tenth of the time. 1 where neither is known.
+/// over those of the busiest. 1 where neither is known.
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates);
 

@@ -14,8 +14,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/compressed.hpp"
 #include "base/json.hpp"
 #include "base/names.hpp"
+#include "base/report_error.hpp"
 
 namespace gpuexp {
 
@@ -228,7 +230,12 @@ std::string read_text_file(const std::filesystem::path& path) {
   text.resize(std::min(text.size(), kMaxJsonBytes + 1));
   if (!file.is_open() || file.bad())
     throw ConfigError(fmt::format("{}: cannot be read: {}", source, std::strerror(errno)));
-  return text;
+  if (!is_compressed(text)) return text;
+  try {
+    return decompressed(text, source, kMaxJsonBytes);
+  } catch (const ReportError& e) {
+    throw ConfigError(e.what());
+  }
 }
 
 std::string member_path(std::string_view path, std::string_view key) {

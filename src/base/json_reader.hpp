@@ -22,7 +22,8 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 Json read_json(std::string_view text, std::string_view source);
 
 /// The bytes of a file, or of a pipe: at most kMaxJsonBytes + 1 of them, so that read_json sees
-/// when there are too many. Throws ConfigError when the file is missing, a directory or unreadable.
+/// when there are too many. Compressed text is decompressed. Throws ConfigError when the file is
+/// missing, a directory or unreadable.
 std::string read_text_file(const std::filesystem::path& path);
 
 /// `path` extended by a member, "$.axes" to "$.axes.n", or by an item, "$.axes.n[2]".

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/compressed.hpp"
 #include "base/report_error.hpp"
 
 namespace gpuexp {
@@ -123,12 +124,10 @@ void check_writable(const std::string& path) {
   if (!fs::exists(file) && ::access(parent.c_str(), W_OK | X_OK) != 0) fail_to_write(path, errno);
 }
 
-void write_file_atomically(const std::string& path, std::string_view text) {
-  write_file_atomically(path, [&](const WritePart& write) { write(text); });
-}
+namespace {
 
-void write_file_atomically(const std::string& path,
-                           const std::function<void(const WritePart&)>& produce) {
+void write_bytes_atomically(const std::string& path,
+                            const std::function<void(const WritePart&)>& produce) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -148,6 +147,20 @@ void write_file_atomically(const std::string& path,
   sync_directory_of(target);
 }
 
+}  // namespace
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, [&](const WritePart& write) { write(text); });
+}
+
+void write_file_atomically(const std::string& path,
+                           const std::function<void(const WritePart&)>& produce) {
+  if (!has_compressed_name(path)) return write_bytes_atomically(path, produce);
+  std::string text;
+  produce([&](std::string_view part) { text += part; });
+  write_bytes_atomically(path, [&](const WritePart& write) { write(compressed(text)); });
+}
+
 std::string read_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                              std::fclose);
@@ -162,6 +175,11 @@ std::string read_file(const std::string& path) {
   if (!file || std::ferror(file.get()))
     throw ReportError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
   return text;
+}
+
+std::string read_text(const std::string& path) {
+  std::string bytes = read_file(path);
+  return is_compressed(bytes) ? decompressed(bytes, path) : bytes;
 }
 
 }  // namespace gpuexp

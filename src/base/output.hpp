@@ -47,15 +47,19 @@ void check_writable(const std::string& path);
 
 /// Writes a whole file so that a reader sees the old content or all of the text, whatever happens
 /// meanwhile: into a temporary file beside it, then fsync and rename. A symbolic link keeps
-/// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. Throws
-/// ReportError.
+/// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. A file
+/// whose name ends in `.zst` is compressed by Zstandard. Throws ReportError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 /// The same from what `produce` hands to the function that it is given.
 void write_file_atomically(const std::string& path,
                            const std::function<void(const WritePart&)>& produce);
 
-/// All of a file, which may also be a pipe. Throws ReportError.
+/// The bytes of a file, which may also be a pipe. Throws ReportError.
 std::string read_file(const std::string& path);
+
+/// All text of a file or pipe, decompressed if it is compressed, whatever its name. Throws
+/// ReportError.
+std::string read_text(const std::string& path);
 
 }  // namespace gpuexp

@@ -26,15 +26,15 @@ struct TypeInfo {
 
 const TypeInfo& info(DataType type) {
   static constexpr std::array<TypeInfo, 10> kTypes{{{"fp64", 8, 0x1p-53},
-                                                   {"fp32", 4, 0x1p-24},
-                                                   {"tf32", 4, 0x1p-11},
-                                                   {"fp16", 2, 0x1p-11},
-                                                   {"bf16", 2, 0x1p-8},
-                                                   {"int32", 4, 0.0},
-                                                   {"uint8", 1, 0.0},
-                                                   {"uint16", 2, 0.0},
-                                                   {"uint32", 4, 0.0},
-                                                   {"uint64", 8, 0.0}}};
+                                                    {"fp32", 4, 0x1p-24},
+                                                    {"tf32", 4, 0x1p-11},
+                                                    {"fp16", 2, 0x1p-11},
+                                                    {"bf16", 2, 0x1p-8},
+                                                    {"int32", 4, 0.0},
+                                                    {"uint8", 1, 0.0},
+                                                    {"uint16", 2, 0.0},
+                                                    {"uint32", 4, 0.0},
+                                                    {"uint64", 8, 0.0}}};
   return kTypes.at(static_cast<std::size_t>(type));
 }
 

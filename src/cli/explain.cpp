@@ -14,7 +14,6 @@
 #include "render/explanation_text.hpp"
 #include "render/page.hpp"
 #include "render/terminal.hpp"
-#include "results/declarations.hpp"
 
 namespace gpuexp::cli {
 
@@ -132,8 +131,7 @@ Page page_of(const Report& report, const std::vector<ExplainedExperiment>& exper
 }
 
 ExitCode run(const Context& context, const ExplainArguments& options) {
-  Report report = read_results(options.file);
-  add_declarations(report.table, context.registry);
+  const Report report = read_results(options.file);
   if (report.provenance.device.is_simulated()) {
     const auto experiments = predicted(report.table, options);
     if (options.json) {

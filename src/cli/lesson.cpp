@@ -8,7 +8,6 @@
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "results/declarations.hpp"
 
 namespace gpuexp::cli {
 
@@ -24,7 +23,7 @@ struct LessonArguments {
 
 std::string read_page(const std::string& path) {
   try {
-    return read_file(path);
+    return read_text(path);
   } catch (const ReportError& e) {
     throw ConfigError(e.what());
   }
@@ -93,7 +92,6 @@ ExitCode run(const Context& context, const LessonArguments& options) {
   if (needs_results(page)) {
     const fs::path path = results_of(page, options);
     report = read_results(path.string());
-    add_declarations(report.table, context.registry);
     results = path_on_page(path, options);
   }
   RecordedFiles files(options.page);

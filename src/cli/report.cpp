@@ -10,7 +10,6 @@
 #include "render/report_document.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
-#include "results/declarations.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp::cli {
@@ -43,8 +42,7 @@ void write_report(const Context& context, const Report& report, const ReportArgu
 ExitCode run(const Context& context, const ReportArguments& options) {
   if (options.no_samples && options.format != "json")
     throw ConfigError("--no-samples: only --format json holds raw samples");
-  Report report = read_results(options.file);
-  add_declarations(report.table, context.registry);
+  const Report report = read_results(options.file);
   if (options.out) {
     write_file_atomically(*options.out, [&](const WritePart& write) {
       write_report(context, report, options, write);
@@ -63,15 +61,19 @@ void add_report(Command& app, Context& context) {
   Command* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<ReportArguments>();
   command
-      ->add_option("results", options->file,
-                   "a results.json, or the folder of a run, of which the log is read")
+      ->add_option(
+          "results", options->file,
+          "a results.json, compressed or not, or the folder of a run, of which the log is read")
       ->required();
   command
       ->add_option("--format", options->format,
                    "default table; html: one page with figures, sources and explanations, that "
                    "needs nothing else")
       ->one_of({"table", "csv", "markdown", "json", "html"});
-  command->add_option("--out", options->out, "write to this file instead of to standard output")
+  command
+      ->add_option(
+          "--out", options->out,
+          "write to this file instead of to standard output; compressed if its name ends in .zst")
       ->type_name("FILE");
   command->add_flag("--no-samples", options->no_samples,
                     "leave raw samples, most of its bytes, out of --format json");

@@ -12,8 +12,8 @@ namespace gpuexp::cli {
 /// is a mistake in the command line, as a config that cannot be.
 Report read_results(const std::string& file);
 
-/// What explanations of the report rest on. Results have the ceilings themselves; for those of an
-/// older version, what is recorded of a device of this name stands in.
+/// What explanations of the report rest on: the ceilings in its provenance or, if it has none,
+/// those recorded of a device of this name.
 DeviceRates rates_of(const Report& report);
 
 }  // namespace gpuexp::cli

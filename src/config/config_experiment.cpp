@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/names.hpp"
-#include "base/old_names.hpp"
 #include "config/config_axes.hpp"
 #include "family/counters.hpp"
 
@@ -115,7 +114,7 @@ std::vector<std::string> read_counters(const Node& node) {
   const std::vector<std::string> known = counter_names();
   std::vector<std::string> counters;
   for (const Node& item : node.items("a list of counters")) {
-    const std::string name(counter_to_count(item.text()));
+    const std::string name = item.text();
     if (!is_nsight_metric(name) && std::find(known.begin(), known.end(), name) == known.end()) {
       const auto near = nearest_name(name, known);
       item.fail(fmt::format(

@@ -47,7 +47,7 @@ std::int64_t wanted_without_shared(const SharedDemand& demand) {
 
 // The driver makes room for twice the blocks that there would be without shared memory, as long as
 // that is no more than 132 KiB. All counted launches come out so, but those of 128 threads with 128
-// bytes or less (docs/results/h200/studies/carveouts.csv).
+// bytes or less (docs/studies/caches/carveouts.csv).
 std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
   constexpr std::int64_t kUnit = 128;
   constexpr std::int64_t kMost = 132 * kKib;
@@ -86,7 +86,7 @@ SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memo
   // the beginning. Of the first half, L1 has lines as if the carve-out were 8 KiB more.
   constexpr double kHalf = 128 * kKib;
   constexpr double kWithoutLines = 8 * kKib;
-  // Of a wavefront in the half of the sector (studies/sectors_meet_wavefronts.csv, l1_halves.csv).
+  // Of a wavefront in the half of the sector (docs/studies/shared_memory).
   constexpr double kLine = 0.86;
   constexpr double kStored = 0.7;
   constexpr double kCopied = 0.89;

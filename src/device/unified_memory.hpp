@@ -26,12 +26,12 @@ struct UnifiedMemory {
 /// How it is divided while the kernel runs, where nobody has asked for another carve-out. Sizes are
 /// those of the CUDA C++ Programming Guide (Shared Memory, of each compute capability). Which of
 /// them the driver takes was counted on an H200 and alike on an H100, and is taken to be the
-/// smallest that holds the resident blocks on GPUs of other compute capabilities (docs/counters.md,
-/// Which carve-out a kernel gets). Empty where the size of the memory is not known.
+/// smallest that holds the resident blocks on GPUs of other compute capabilities
+/// (docs/studies/caches). Empty where the size of the memory is not known.
 std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const SharedDemand& demand);
 
 /// How often a wavefront of shared memory that has all banks is repeated, in the mean, since it
-/// comes in the clock of a sector (docs/counters.md, Wavefronts that shared memory repeats).
+/// comes in the clock of a sector (docs/studies/shared_memory).
 /// Measured on an H200 and alike on an H100; 0 for GPUs of other compute capabilities.
 struct SectorRepeats {
   // Of stores.

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/old_names.hpp"
-
 namespace gpuexp {
 
 std::string_view name_of(Direction direction) {
@@ -67,8 +65,8 @@ std::string_view next_part(std::string_view& text, char separator) {
 }
 
 std::optional<ExpectedChange> change_in(std::string_view text) {
-  const std::string counter(current_counter(next_part(text, ' ')));
-  const std::string_view direction = current_direction(next_part(text, ' '));
+  const std::string counter(next_part(text, ' '));
+  const std::string_view direction = next_part(text, ' ');
   double factor = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped_at, error] = std::from_chars(text.data(), end, factor);

@@ -16,7 +16,7 @@ namespace gpuexp {
 /// What the parts are made from; refers to what it is given.
 struct LessonSource {
   const Registry& registry;
-  const Report& report;      ///< with what its variants declare (add_declarations)
+  const Report& report;
   std::string results_path;  ///< of the results, as the page is to name them
   DeviceRates rates;         ///< of the device that was measured
   /// A file that a part names. Throws ConfigError.

@@ -1,6 +1,6 @@
 // A lesson page: Markdown that people write, and between markers parts that are generated.
 //
-//   <!-- gpuexp: results ../results/h200/all.json -->      names the results, relative to the page
+//   <!-- gpuexp: results ../results/h200/all.json.zst -->  names the results, relative to the page
 //   <!-- gpuexp: measurement matmul problem="n=4096" -->   a part: what it shows, of which family
 //   …                                                      generated
 //   <!-- /gpuexp -->

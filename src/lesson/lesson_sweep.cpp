@@ -12,7 +12,6 @@
 #include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/names.hpp"
-#include "base/old_names.hpp"
 #include "base/text.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_overrides.hpp"
@@ -117,8 +116,6 @@ class SweepTable {
   std::vector<Quantity> asked_quantities() const {
     std::vector<std::string> ids = part_.option_list("show", ',');
     if (ids.empty()) ids.emplace_back("time");
-    for (std::string& id : ids)
-      id = current_counter(id);
     if (ids.size() > 1) check_one_variant("show: more than one quantity");
     std::vector<Quantity> quantities;
     for (const std::string& id : ids)

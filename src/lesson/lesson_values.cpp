@@ -10,7 +10,6 @@
 #include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/names.hpp"
-#include "base/old_names.hpp"
 #include "base/text.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "render/markdown.hpp"
@@ -116,7 +115,7 @@ class Query {
 
   std::size_t column(const char* option, const std::string& name) const {
     if (name.empty()) fail(fmt::format("expected {}=COLUMN", option));
-    if (const auto found = table_.column(current_column(name))) return *found;
+    if (const auto found = table_.column(name)) return *found;
     if (may_lack_) throw NotRecorded{};
     std::vector<std::string> names;
     for (const ColumnInfo& info : table_.columns)

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
-#include "base/old_names.hpp"
 #include "record/fixed_columns.hpp"
 #include "render/markdown.hpp"
 
@@ -84,26 +83,6 @@ std::string unit_of(const std::string& column) {
   return known ? known->unit : "";
 }
 
-// Studies name counters in cells of their own, some as code.
-std::string with_current_counter(const std::string& cell) {
-  const bool is_code = cell.size() > 2 && cell.front() == '`' && cell.back() == '`';
-  const std::string name = is_code ? cell.substr(1, cell.size() - 2) : cell;
-  const std::string current(current_counter(name));
-  return is_code ? fmt::format("`{}`", current) : current;
-}
-
-// In the words of today where they can be read; fields stay text.
-void use_current_words(Table& table) {
-  const auto changes = table.column(fixed_column(&ResultRecord::expected_changes).name);
-  for (std::vector<Field>& row : table.rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string cell = text_of(row[c]);
-      const auto expected = c == changes ? expected_changes_in(cell) : std::nullopt;
-      row[c] = expected ? text_of(*expected) : with_current_counter(cell);
-    }
-  }
-}
-
 std::string table_line(const std::vector<std::string>& cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
@@ -134,10 +113,8 @@ std::string row_name(const Table& table, std::size_t row) {
 Table parse_recorded_csv(std::string_view text, const std::string& name) {
   CsvReader reader(text, name);
   Table table;
-  for (const std::string& name_in_file : reader.record()) {
-    const std::string column = current_column(name_in_file);
+  for (const std::string& column : reader.record())
     table.columns.push_back({column, unit_of(column), FieldType::text, ""});
-  }
   while (!reader.at_end()) {
     const std::size_t line = reader.line();
     std::vector<std::string> record = reader.record();
@@ -146,7 +123,6 @@ Table parse_recorded_csv(std::string_view text, const std::string& name) {
                                     record.size(), table.columns.size()));
     table.rows.emplace_back(record.begin(), record.end());
   }
-  use_current_words(table);
   return table;
 }
 

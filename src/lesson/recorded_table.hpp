@@ -23,8 +23,7 @@ std::string row_name(const Table& table, std::size_t row);
 std::optional<double> number_of(const Field& field);
 
 /// CSV by RFC 4180, with any line end: a header, then rows of as many fields, which stay text. A
-/// column named as one of a run's results has its unit; names of columns and counters are those of
-/// today. Throws ConfigError "<name>:<line>: …".
+/// column named as one of a run's results has its unit. Throws ConfigError "<name>:<line>: …".
 Table parse_recorded_csv(std::string_view text, const std::string& name);
 
 /// The table as Markdown. What stands in backticks is code, all else no markup.

@@ -27,7 +27,7 @@ struct Window {
   }
 };
 
-// Measured on an H200, and alike on an H100: docs/results/h200/studies/l2_merge_window.csv. Of
+// Measured on an H200, and alike on an H100: docs/studies/caches/l2_merge_window.csv. Of
 // lines that L2 has, three in ten can be joined for longer; why is not known.
 constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
                              {1.001, 1, 0.955, 0.667, 0.296, 0.283, 0.281, 0.269, 0.193, 0.083, 0}};

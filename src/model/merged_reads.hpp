@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-/// A GPC of an H100 or H200 has 16 or 18 SMs (docs/counters.md).
+/// A GPC of an H100 or H200 has 16 or 18 SMs (docs/studies/caches).
 inline constexpr std::size_t kSmsOfGpc = 16;
 
 /// Of the SMs of a GPU, each with its number in the order in which they get their first blocks:

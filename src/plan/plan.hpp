@@ -84,7 +84,7 @@ inline constexpr std::int64_t kGuardBytes = 4096;
 /// A buffer begins at a multiple of this: its size rounded up to a power of two, at least the 512
 /// bytes that a texture asks for, at most the 2 MiB at whose multiples a large allocation of its
 /// own begins. Which lines of it share a bank of L1's tags depends on the address
-/// (docs/counters.md): elsewhere, the same kernel takes another time.
+/// (docs/studies/caches): elsewhere, the same kernel takes another time.
 std::int64_t buffer_alignment(std::int64_t bytes);
 
 }  // namespace gpuexp

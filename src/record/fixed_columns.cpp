@@ -41,18 +41,15 @@ std::vector<FixedColumn> labels() {
       declared("family", "", &R::family, "the family of variants", kAll),
       declared("variant", "", &R::variant, "the mechanism measured", kAll),
       declared("implementation", "", &R::implementation,
-               "whose code it runs: a kernel of this program, or a library of the vendor's; empty "
-               "in results of older versions"),
+               "whose code it runs: a kernel of this program, or a library of the vendor's"),
       declared("mode", "", &R::mode,
                "how launches are timed, and what they find in the caches: " + names_in(&R::mode),
                kAll),
       declared("status", "", &R::status, names_in(&R::status), kAll),
       declared("reason", "", &R::reason, "why the status is not passed"),
       declared("flags", "", &R::flags, "semicolon-separated warnings: " + flag_meanings()),
-      declared(
-          "executed_on", "", &R::executed_on,
-          "gpu; or simulated: by the CPU, from the kernels' machine code, without times; empty "
-          "in results of older versions, which are of GPUs"),
+      declared("executed_on", "", &R::executed_on,
+               "gpu; or simulated: by the CPU, from the kernels' machine code, without times"),
       declared("host", "", &R::host, "name of the machine that the row is from", Presence::merged),
       declared("gpu_uuid", "", &R::gpu_uuid,
                "UUID of the GPU that the row is from, or of its MIG instance", Presence::merged),

@@ -38,22 +38,4 @@ std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& 
   return family.make_problem(values);
 }
 
-void add_declarations(RecordTable& table, const Registry& registry) {
-  const bool lacks_implementation = !table.has(&ResultRecord::implementation);
-  const bool lacks_changes =
-      !table.has(&ResultRecord::compare_to) && !table.has(&ResultRecord::expected_changes);
-  if (!lacks_implementation && !lacks_changes) return;
-  for (ResultRecord& row : table.rows) {
-    const Family* family = registry.find(row.family);
-    const Variant* variant = family ? family->find(row.variant) : nullptr;
-    if (!variant) continue;
-    if (lacks_implementation)
-      row.implementation = variant->is_vendor ? Implementation::library : Implementation::kernel;
-    if (!lacks_changes) continue;
-    row.compare_to = variant->compare_to;
-    if (const auto problem = problem_of(*family, row.parameters))
-      row.expected_changes = expected_changes_at(variant->expected_changes, problem.get());
-  }
-}
-
 }  // namespace gpuexp

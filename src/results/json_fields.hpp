@@ -7,13 +7,13 @@
 
 namespace gpuexp {
 
-/// 2: columns and counters under the names that base/old_names.hpp has as current.
-inline constexpr int kReportSchemaVersion = 2;
+/// Results of other versions are refused.
+inline constexpr int kReportSchemaVersion = 3;
 
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Member of a provenance; reports of older versions lack it.
+/// Member of a provenance; absent where predictions rest on none.
 inline constexpr const char* kCeilingsMember = "ceilings";
 /// Likewise, of merged results alone.
 inline constexpr const char* kPartsMember = "parts";
@@ -34,10 +34,8 @@ inline constexpr std::string_view kFiguresMember = "figures";
 template <class Device, class Visit>
 void visit_device(Device& device, Visit&& visit) {
   visit("name", device.name, "as the driver reports it");
-  visit(
-      "executed_on", device.executed_on,
-      "gpu, or simulated: by the CPU, which measures no times; empty in reports of older versions, "
-      "which are of GPUs");
+  visit("executed_on", device.executed_on,
+        "gpu, or simulated: by the CPU, which measures no times");
   visit("uuid", device.uuid, "of the GPU, or of its MIG instance");
   visit("pci_bus_id", device.pci_bus_id, "its place in the machine");
   visit("compute_capability", device.compute_capability, "such as 9.0");

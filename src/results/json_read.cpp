@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/old_names.hpp"
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_figures.hpp"
@@ -42,7 +41,7 @@ class Reader {
   Report read() {
     const Place root{nullptr, {}};
     note_members(root);
-    check_schema_version(member(root, "schema_version"));
+    check_schema_version(root);
     read_provenance(member(root, "provenance"));
     values_.read(member(root, "complete"), report_.complete);
     if (has_member(kFiguresMember))
@@ -90,18 +89,15 @@ class Reader {
     return root.at(name);
   }
 
-  void check_schema_version(const Place& place) {
+  void check_schema_version(const Place& root) {
     std::int64_t version = 0;
-    const std::size_t begin = scanner_.offset();
-    values_.read(place, version);
-    if (version < 1) {
-      scanner_.seek(begin, scanner_.depth());
-      values_.fail_expecting(place, "an integer from 1");
-    }
-    if (version > kReportSchemaVersion) {
-      values_.fail(place, fmt::format("{} is newer than {}, the newest that this gpuexp reads",
-                                      version, kReportSchemaVersion));
-    }
+    values_.read(member(root, "schema_version"), version);
+    if (version == kReportSchemaVersion) return;
+    values_.fail(root,
+                 fmt::format("has schema_version {}; this version of gpuexp reads {}: use the "
+                             "version that wrote the file (gpuexp_version in its provenance), "
+                             "or record the results again",
+                             version, kReportSchemaVersion));
   }
 
   void read_provenance(const Place& place) {
@@ -158,10 +154,8 @@ class Reader {
 
   enum class IsOf { rows, kernels };
 
-  // Under their names of today; rows have the file's, which may be older.
   std::vector<ColumnInfo> columns(const Place& place, IsOf of) {
     std::vector<ColumnInfo> columns;
-    names_.clear();
     std::unordered_set<std::string> taken;
     values_.array(place, "an array of columns", [&](const Place& item) {
       ColumnInfo column;
@@ -173,24 +167,15 @@ class Reader {
         scanner_.skip();
       });
       values_.require(names, item, {"name", "type", "unit", "doc"});
-      names_.push_back(column.name);
-      rename(column);
       if (column.name == kSamplesMember)
         values_.fail(item, fmt::format("no column can be called '{}'", column.name));
       if (!taken.insert(column.name).second)
         values_.fail(item,
-                     fmt::format("'{}' is the name of an earlier column", shown(names_.back())));
+                     fmt::format("'{}' is the name of an earlier column", shown(column.name)));
       if (of == IsOf::rows) check_type(item, column);
       columns.push_back(std::move(column));
     });
     return columns;
-  }
-
-  static void rename(ColumnInfo& column) {
-    const std::string current = current_column(column.name);
-    if (current == column.name) return;
-    column.name = current;
-    if (const FixedColumn* fixed = find_fixed_column(current)) column.doc = fixed->doc;
   }
 
   void check_type(const Place& item, const ColumnInfo& column) const {
@@ -238,7 +223,7 @@ class Reader {
     column_of_.clear();
     rows_read_ = 0;
     for (std::size_t c = 0; c < columns.size(); ++c)
-      column_of_.emplace(names_[c], c);
+      column_of_.emplace(columns[c].name, c);
     last_row_.assign(columns.size() + 1, 0);
     values_.array(place, "an array of rows", [&](const Place& row) {
       ++rows_read_;
@@ -247,10 +232,12 @@ class Reader {
   }
 
   // Columns mostly come in their order, so the one after the last is tried first.
-  std::size_t column_named(std::string_view name, std::size_t likely) const {
-    if (likely < names_.size() && names_[likely] == name) return likely;
+  template <class Column>
+  std::size_t column_named(std::string_view name, const std::vector<Column>& columns,
+                           std::size_t likely) const {
+    if (likely < columns.size() && columns[likely].name == name) return likely;
     const auto found = column_of_.find(name);
-    return found == column_of_.end() ? names_.size() : found->second;
+    return found == column_of_.end() ? columns.size() : found->second;
   }
 
   // read_value(place, column) for each column; `on_samples` is null where a row has none.
@@ -262,10 +249,11 @@ class Reader {
     std::size_t likely = 0;
     std::size_t found = 0;
     scanner_.object([&](std::string_view name) {
-      const std::size_t c = column_named(name, likely);
+      const std::size_t c = column_named(name, columns, likely);
       const bool is_samples = kHasSamples && name == kSamplesMember;
       if (c == columns.size() && !is_samples) return scanner_.skip();
-      const std::string_view known = is_samples ? kSamplesMember : std::string_view(names_[c]);
+      const std::string_view known =
+          is_samples ? kSamplesMember : std::string_view(columns[c].name);
       if (std::exchange(last_row_[c], rows_read_) == rows_read_)
         values_.fail_for_repetition(row, known);
       const Place at = row.at(known);
@@ -277,7 +265,7 @@ class Reader {
       ++found;
     });
     for (std::size_t c = 0; found < columns.size(); ++c) {
-      if (last_row_[c] != rows_read_) values_.fail_for_absence(row, names_[c]);
+      if (last_row_[c] != rows_read_) values_.fail_for_absence(row, columns[c].name);
     }
   }
 
@@ -292,7 +280,6 @@ class Reader {
   JsonScanner& scanner_;  // of the values
   Report report_;
   std::unordered_map<std::string, std::size_t> offsets_;
-  std::vector<std::string> names_;  ///< of the columns that are being read, as the file has them
   std::unordered_map<std::string_view, std::size_t> column_of_;
   std::size_t rows_read_ = 0;
   /// The last row, from 1, in which each column was found; that of the samples comes last.
@@ -320,7 +307,7 @@ Report parse_report(std::string_view text, const std::string& file) {
 }
 
 Report read_report(const std::string& path) {
-  return parse_report(read_file(path), path);
+  return parse_report(read_text(path), path);
 }
 
 }  // namespace gpuexp

@@ -10,10 +10,10 @@
 namespace gpuexp {
 
 /// `file` is for messages. Throws ReportError for everything that is no report: broken JSON,
-/// members missing, given twice or of the wrong type, a newer schema_version.
+/// members missing, given twice or of the wrong type, another schema_version.
 Report parse_report(std::string_view text, const std::string& file);
 
-/// The same from a file, which may also be a pipe.
+/// The same from a file, which may be compressed, or a pipe.
 Report read_report(const std::string& path);
 
 /// A rank of a provenance, which stands in logs, too.

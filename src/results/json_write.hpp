@@ -1,7 +1,7 @@
 // The full record of a run as JSON. report.hpp says what the provenance holds; the columns carry
 // their own documentation.
 //
-//   { "schema_version": 2, "provenance": {…}, "complete": true,
+//   { "schema_version": 3, "provenance": {…}, "complete": true,
 //     "columns": [ {"name", "unit", "type", "doc"}, … ],
 //     "rows": [ { <one member per column>, "samples_us": […] }, … ],
 //     "kernel_columns": […], "kernels": [ { <one member per kernel column> }, … ] }

@@ -19,7 +19,7 @@ namespace gpuexp {
 /// say.
 struct DeviceProvenance {
   std::optional<std::string> name;
-  std::optional<std::string> executed_on;  ///< as the rows'; reports of older versions are of GPUs
+  std::optional<std::string> executed_on;  ///< as the rows'; absent: a GPU
   std::optional<std::string> uuid;
   std::optional<std::string> pci_bus_id;
   std::optional<std::string> compute_capability;  ///< "9.0"

@@ -1,15 +1,12 @@
 // The log of a run: one line of JSON per event, appended as it happens, so that whatever ends the
 // run costs no more than the line in flight.
 //
-// First line: {"gpuexp_log": 1, "report": <a results.json without rows>, "cells": N, "origin":
+// First line: {"gpuexp_log": 2, "report": <a results.json without rows>, "cells": N, "origin":
 // {…}}. Then, by their first member:
 //   {"floor": "cold", "samples_us": […]}     times of an empty kernel
 //   {"cell": I, "fields": […]}               a cell's row before it ran; its group has started
 //   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
-//   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count;
-//                                            only older versions wrote it
-//   {"clock": I, "mhz": F, "rounds": [A, B]}  mean SM clock over these rounds of cell I's group;
-//                                            older versions have no rounds: those since the last
+//   {"clock": I, "mhz": F, "rounds": [A, B]}  mean SM clock over these rounds of cell I's group
 //   {"sustained": I, "samples_us": […]}      samples of cell I that show what a longer run would
 //                                            come to; they are not its row's
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
@@ -30,7 +27,7 @@
 
 namespace gpuexp {
 
-inline constexpr int kRunLogVersion = 1;
+inline constexpr int kRunLogVersion = 2;
 /// The log's name in a run's folder.
 inline constexpr const char* kRunLogName = "log.jsonl";
 /// That of its results, once it has ended.
@@ -44,8 +41,7 @@ struct RunOrigin {
   std::string filter;
   bool profile = false;
   std::optional<Shard> shard = {};  ///< the part of the run that the log is of; empty: all of it
-  /// The cells of the whole run; the log's are those of its shard, in the same order. Empty in logs
-  /// of older versions.
+  /// The cells of the whole run; the log's are those of its shard, in the same order.
   std::vector<ShardedCell> plan = {};
 };
 

@@ -20,12 +20,7 @@ struct CellLog {
   std::optional<ResultRecord> record;
   bool has_row = false;
   std::vector<std::vector<Field>> kernels;
-  struct Sample {
-    std::int64_t round;
-    double time_us;
-  };
-  std::vector<Sample> samples;
-  std::size_t resumed_at = 0;  ///< samples before its group last started
+  std::vector<double> samples_us;
 };
 
 class RunLogReader {
@@ -154,19 +149,20 @@ class RunLogReader {
 
   void read_sample(JsonValues& values) {
     std::size_t cell = 0;
-    CellLog::Sample sample{};
+    std::int64_t round = 0;
+    double time_us = 0;
     std::size_t count = 0;
     values.array(kLine, "an array", [&](const Place& at) {
       switch (count++) {
         case 0: cell = cell_at(values, at); break;
-        case 1: values.read(at, sample.round); break;
-        case 2: values.read(at, sample.time_us); break;
+        case 1: values.read(at, round); break;
+        case 2: values.read(at, time_us); break;
         default: values.scanner().skip();
       }
     });
     if (count < 3) values.fail(kLine, "a sample has a cell, a round and a time");
-    if (!(sample.time_us >= 0)) values.fail(kLine, "a time is below 0");
-    cells_[cell].samples.push_back(sample);
+    if (!(time_us >= 0)) values.fail(kLine, "a time is below 0");
+    cells_[cell].samples_us.push_back(time_us);
   }
 
   /// What a line's members say, as far as its kind has them.
@@ -175,7 +171,6 @@ class RunLogReader {
     std::vector<std::size_t> cells;
     std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;
-    std::vector<std::int64_t> rounds;
     std::optional<RankProvenance> rank;
     std::string what;
     std::string utc;
@@ -186,7 +181,6 @@ class RunLogReader {
     const auto names = values.object(kLine, [&](const std::string& name, const Place& at) {
       if (event.kind.empty()) event.kind = name;
       const bool is_of_row = event.kind == "cell" || event.kind == "row";
-      const bool is_discard = event.kind == "discard";
       if (is_of_row && name == event.kind) {
         event.cells = {cell_at(values, at)};
       } else if (is_of_row && name == "fields") {
@@ -196,12 +190,6 @@ class RunLogReader {
       } else if (event.kind == "kernels" && name == "rows") {
         values.array(at, "an array of rows",
                      [&](const Place& item) { event.kernels.push_back(kernel(values, item)); });
-      } else if (is_discard && name == event.kind) {
-        values.array(at, "an array of cells",
-                     [&](const Place& item) { event.cells.push_back(cell_at(values, item)); });
-      } else if (is_discard && name == "rounds") {
-        values.array(at, "an array of rounds",
-                     [&](const Place& item) { values.read(item, event.rounds.emplace_back()); });
       } else if (event.kind == "rank" && name == event.kind) {
         event.rank = read_rank(values, at);
       } else if (event.kind == "event" && name == event.kind) {
@@ -214,8 +202,6 @@ class RunLogReader {
     });
     if (event.kind == "cell" || event.kind == "row") values.require(names, kLine, {"fields"});
     if (event.kind == "kernels") values.require(names, kLine, {"rows"});
-    if (event.kind == "discard" && event.rounds.size() != 2)
-      values.fail(kLine, "samples are discarded from one round to another");
     return event;
   }
 
@@ -224,12 +210,8 @@ class RunLogReader {
       CellLog& cell = cells_[event.cells.front()];
       cell.record = std::move(event.record);
       cell.has_row = event.kind == "row";
-      if (!cell.has_row) cell.resumed_at = cell.samples.size();
     } else if (event.kind == "kernels") {
       cells_[event.cells.front()].kernels = std::move(event.kernels);
-    } else if (event.kind == "discard") {
-      for (const std::size_t cell : event.cells)
-        discard(cells_[cell], event.rounds[0], event.rounds[1]);
     } else if (event.kind == "rank") {
       keep_rank(log_.report.provenance.ranks, *event.rank);
     } else if (event.kind == "event") {
@@ -277,23 +259,12 @@ class RunLogReader {
     return fields;
   }
 
-  static void discard(CellLog& cell, std::int64_t first, std::int64_t last) {
-    const auto begin = cell.samples.begin() + static_cast<std::ptrdiff_t>(cell.resumed_at);
-    cell.samples.erase(std::remove_if(begin, cell.samples.end(),
-                                      [&](const CellLog::Sample& s) {
-                                        return s.round >= first && s.round <= last;
-                                      }),
-                       cell.samples.end());
-  }
-
   RunLog finish() {
     for (auto& [index, cell] : cells_) {
       if (!cell.record)
         throw ReportError(fmt::format("{}: cell {} has lines and no row", file_, index));
       ResultRecord& record = *cell.record;
-      std::vector<double> samples_us;
-      for (const CellLog::Sample& sample : cell.samples)
-        samples_us.push_back(sample.time_us);
+      std::vector<double>& samples_us = cell.samples_us;
       if (cell.has_row && !record.passed()) samples_us.clear();
       if (cell.has_row && record.passed()) {
         for (std::vector<Field>& kernel : cell.kernels)

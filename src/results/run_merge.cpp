@@ -362,8 +362,7 @@ class RowMerger {
 MergedRuns merge_runs(std::vector<RunPart> parts) {
   for (const RunPart& part : parts) {
     if (part.log.origin.plan.empty() && part.log.cells > 0)
-      throw ReportError(fmt::format(
-          "{}: the log of an older version, which does not say what was planned", part.name));
+      throw ReportError(fmt::format("{}: the log does not say what was planned", part.name));
     if (&part != &parts.front()) check_belongs(parts.front(), part);
   }
   MergedRuns merged;

@@ -27,7 +27,7 @@ struct LatencySpread {
 
 inline constexpr LatencySpread kNoSpread{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
 
-// Measured on an H200, and alike on an H100: docs/results/h200/studies/latency_spread.csv. Other
+// Measured on an H200, and alike on an H100: docs/studies/warp_scheduling/latency_spread.csv. Other
 // GPUs are taken to be alike. What makes a line slow is not documented.
 inline constexpr LatencySpread kL2Spread{
     {0.867, 0.891, 0.908, 0.922, 0.946, 0.993, 1.054, 1.085, 1.102, 1.119, 1.129, 1.150, 1.167}};

@@ -13,7 +13,7 @@ namespace gpuexp {
 
 /// Lines of four sectors in sets of sixteen, of which any makes way but those that were used just
 /// now. What an H100 and an H200 do is not documented; this comes to how often they lose lines that
-/// wait for their second use among so many others (docs/counters.md, What makes way in L1).
+/// wait for their second use among so many others (docs/studies/caches, L1 eviction policy).
 class SectorCache {
  public:
   explicit SectorCache(std::int64_t bytes)

@@ -28,7 +28,7 @@ struct BehindL1 {
 };
 
 /// What is carried out beside the warps, in clocks. Measured on an H200 and alike on an H100
-/// (docs/results/h200/studies/asynchronous.csv); other GPUs are taken to be alike.
+/// (docs/studies/asynchronous/asynchronous.csv); other GPUs are taken to be alike.
 struct AsyncFigures {
   double phase_check = 34;  ///< from SYNCS.PHASECHK, or the phase's end behind it, to its result
   double arrival = 23;      ///< from an arrival to the mbarrier

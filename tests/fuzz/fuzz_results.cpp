@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/compressed.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_scanner.hpp"
 #include "fuzz/promises.hpp"
@@ -12,6 +13,20 @@
 namespace gpuexp::fuzz {
 
 namespace {
+
+// What a file of these bytes says.
+std::optional<std::string> text_of(std::string_view bytes) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  if (!is_compressed(bytes)) return std::string(bytes);
+  try {
+    std::string text = decompressed(bytes, "fuzz.json", kMostBytes);
+    require(text.size() <= kMostBytes, "decompressed text is bounded");
+    return text;
+  } catch (const ReportError& e) {
+    check_message(e, "fuzz.json");
+  }
+  return std::nullopt;
+}
 
 std::optional<Report> report_of(std::string_view text) {
   try {
@@ -50,9 +65,11 @@ void check_syntax(std::string_view text) {
 
 }  // namespace
 
-void fuzz_results(std::string_view text) {
-  check_syntax(text);
-  const auto report = report_of(text);
+void fuzz_results(std::string_view bytes) {
+  const auto text = text_of(bytes);
+  if (!text) return;
+  check_syntax(*text);
+  const auto report = report_of(*text);
   if (report) check_sinks(*report);
 }
 

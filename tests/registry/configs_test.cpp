@@ -1,11 +1,12 @@
 // The configs of this repository, against the families that they name.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
+#include "base/output.hpp"
 #include "config/config_merge.hpp"
 #include "config/config_reader.hpp"
 #include "device/ceilings_file.hpp"
@@ -143,11 +144,6 @@ TEST_CASE("an H200 runs every row that published figures claim, libraries aside"
   }
 }
 
-nlohmann::json json_of(const fs::path& path) {
-  std::ifstream in(path);
-  return nlohmann::json::parse(in);
-}
-
 /// What it launches is not known.
 bool launches_from_kernels(const Variant& variant, const void* problem, const DeviceSpec& device) {
   const std::vector<Shape> shapes = variant.shapes(problem, device);
@@ -222,7 +218,7 @@ TEST_CASE("what predictions are judged by has enough cells, and none that was se
   }
 }
 
-TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_config.py)") {
+TEST_CASE("all.json holds the experiments of every lesson", "[all_config]") {
   const std::set<std::string> no_lessons{
       "all",          "ceilings",         "links",       "predicted",     "quickstart",
       "repeat",       "unmeasured",       "unseen",      "unseen_copies", "back_to_back",
@@ -234,16 +230,22 @@ TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_conf
     if (path.extension() == ".json" && !no_lessons.count(path.stem().string()))
       lessons.insert(path);
   }
-  nlohmann::json expected = nlohmann::json::array();
+  const fs::path file = kSource / "configs" / "all.json";
+  Json all = Json::parse(read_file(file.string()));
+  all["experiments"] = Json::array();
   for (const fs::path& lesson : lessons) {
-    nlohmann::json config = json_of(lesson);
-    for (nlohmann::json& experiment : config["experiments"]) {
-      const std::string name = experiment.value("name", experiment["family"].get<std::string>());
-      experiment["name"] = lesson.stem().string() + "." + name;
-      expected.push_back(std::move(experiment));
+    const Json config = Json::parse(read_file(lesson.string()));
+    for (Json experiment : config.at("experiments").items()) {
+      const Json& named = experiment.at(experiment.contains("name") ? "name" : "family");
+      const std::string name = lesson.stem().string() + "." + named.get<std::string>();
+      experiment["name"] = name;
+      all["experiments"].push_back(std::move(experiment));
     }
   }
-  CHECK(json_of(kSource / "configs" / "all.json")["experiments"] == expected);
+  const std::string expected = all.dump(2) + "\n";
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(file, std::ios::binary) << expected;
+  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[all_config]' writes it anew");
+  CHECK(read_file(file.string()) == expected);
 }
 
 }  // namespace

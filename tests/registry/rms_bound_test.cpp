@@ -2,12 +2,12 @@
 // host computes them: what each rounds, step by step, on a sample of elements.
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <random>
 
 #include <nlohmann/json.hpp>
 
+#include "base/output.hpp"
 #include "family/registry.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
@@ -373,8 +373,8 @@ Value recorded_value(const Parameter& parameter, const nlohmann::json& row) {
 
 // Where results are not compared with unrounded inputs, error_rms_rel is what the bound is about.
 TEST_CASE("what was recorded on a GPU stays within the RMS bounds") {
-  std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json");
-  const auto report = nlohmann::json::parse(in);
+  const auto report = nlohmann::json::parse(
+      read_text(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json.zst"));
   std::map<std::string, double> worst;
   for (const auto& row : report.at("rows")) {
     const Family& family = family_of(row.at("family").get<std::string>().c_str());

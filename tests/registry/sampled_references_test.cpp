@@ -1,11 +1,11 @@
 // Which references are computed for random elements alone, by what GPUs can afford.
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "base/output.hpp"
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "run/compared_elements.hpp"
@@ -22,8 +22,8 @@ double affordable_operations(const std::string& device) {
 
 TEST_CASE("no reference of a recorded cell is above the bound") {
   for (const auto& [results, device] : {std::pair{"h100", "h100_sxm"}, {"h200", "h200"}}) {
-    std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/" + results + "/all.json");
-    const auto report = nlohmann::json::parse(in);
+    const auto report = nlohmann::json::parse(
+        read_text(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/" + results + "/all.json.zst"));
     double most = 0;
     for (const auto& row : report.at("rows")) {
       if (!row.at("operations").is_null())

@@ -18,15 +18,19 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from pytorch_fixtures import RECORDED, ROOT, SCRIPT, FakeCuda, group_of, recorded
+from requirements import require
+
+require("zstandard")
+from pytorch_fixtures import RECORDED, ROOT, SCRIPT, FakeCuda, group_of, recorded  # noqa: E402
 
 import bench_pytorch  # noqa: E402
+from plotting.recorded import read_json  # noqa: E402
 from pytorch import operations, protocol, report, timing, tolerances  # noqa: E402
 
 GPUEXP = None
 LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward", "training_step",
            "training_block")
-RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json").exists())
+RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json.zst").exists())
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -64,7 +68,7 @@ class Cells(unittest.TestCase):
     def test_settings_and_seeds_are_the_programs(self):
         for name in RECORDED_LESSONS:
             config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
-            settings = recorded(f"{name}.json")["provenance"]["settings"]
+            settings = recorded(name)["provenance"]["settings"]
             self.assertEqual(str(config.seed), settings["seed"])
             for group in config.groups:
                 for key, value in vars(group.experiment.settings).items():
@@ -73,7 +77,7 @@ class Cells(unittest.TestCase):
     def test_bytes_and_operations_are_the_programs(self):
         for name in RECORDED_LESSONS:
             config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
-            rows = {re.sub(r"^(\w+/\w+)/\w+/", r"\1/*/", row["key"]): row for row in recorded(f"{name}.json")["rows"]
+            rows = {re.sub(r"^(\w+/\w+)/\w+/", r"\1/*/", row["key"]): row for row in recorded(name)["rows"]
                     if row["status"] in ("passed", "sampled")}  # fmt: skip
             for group in config.groups:
                 row = rows[group.key("*")]
@@ -83,7 +87,7 @@ class Cells(unittest.TestCase):
     def test_bounds_are_those_that_the_program_held_results_to(self):
         """A recorded error over its share of the bound is the bound."""
         u = 2.0**-24
-        for row in recorded("fusion.json")["rows"]:
+        for row in recorded("fusion")["rows"]:
             variants = {"ops": "pytorch_eager", "fused": "pytorch_eager", "fused_intrinsics": "triton"}
             if row["experiment"] != "expressions" or row["variant"] not in variants or not row["error_rms_over_allowed"]:
                 continue
@@ -101,7 +105,7 @@ class Cells(unittest.TestCase):
 
     def test_the_bound_of_a_softmax_is_the_programs(self):
         """What chance adds to the bound on the root-mean-square error is little with so many elements."""
-        rows = [row for row in recorded("softmax.json")["rows"]
+        rows = [row for row in recorded("softmax")["rows"]
                 if row["experiment"] == "headline" and row["variant"] == "registers" and row["error_rms_over_allowed"]]  # fmt: skip
         self.assertEqual(len(rows), 2)
         for row in rows:
@@ -325,13 +329,13 @@ class Files(unittest.TestCase):
             unit = f" ({column['unit']})" if column["unit"] else ""
             self.assertEqual(column["doc"] + unit, schema[column["name"]]["description"])
         for name, family in (("fusion", operations.FUSION), ("transpose", operations.TRANSPOSE), ("softmax", operations.SOFTMAX)):
-            theirs = {c["name"]: c for c in recorded(f"{name}.json")["columns"] if c["name"].startswith(("param.", "metric."))}
+            theirs = {c["name"]: c for c in recorded(name)["columns"] if c["name"].startswith(("param.", "metric."))}
             ours = [c for c in report.columns_of([family]) if c["name"].startswith(("param.", "metric."))]
             for column in ours:
                 self.assertEqual(column, theirs[column["name"]])
             self.assertEqual([c["name"] for c in ours], [n for n in theirs if n not in ("param.m", "param.k", "param.dropout")])
         for name, family in (("reduction", operations.REDUCTION), ("training_step", operations.TRAINING_STEP)):
-            theirs = {c["name"]: c for c in recorded(f"{name}.json")["columns"]}
+            theirs = {c["name"]: c for c in recorded(name)["columns"]}
             for column in report.columns_of([family])[len(fixed) :]:
                 self.assertEqual(column, theirs[column["name"]])
 
@@ -366,7 +370,7 @@ class Files(unittest.TestCase):
     def test_compare_sets_variants_of_two_files_side_by_side(self):
         rows = [finished(row.group, row.variant.id, 700.0) for row in self.rows if row.group.family is operations.FUSION]
         path = self.written(rows)
-        done = program("compare", RECORDED / "fusion.json", path / "results.json", "--variants", "fused=triton,ops=pytorch_eager",
+        done = program("compare", RECORDED / "fusion.json.zst", path / "results.json", "--variants", "fused=triton,ops=pytorch_eager",
                        "--csv", self.folder / "c.csv")  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         text = (self.folder / "c.csv").read_text(encoding="utf-8")
@@ -376,7 +380,7 @@ class Files(unittest.TestCase):
         self.assertEqual(compared[f"expressions/fusion/ops → pytorch_eager/{problem}"]["outcome"], "faster")
         ratio = float(compared[f"expressions/fusion/fused → triton/{problem}"]["ratio"])
         self.assertAlmostEqual(ratio, 700 / 507.92, delta=0.01)
-        refused = program("compare", RECORDED / "fusion.json", path / "results.json", "--variants", "fused=jax")
+        refused = program("compare", RECORDED / "fusion.json.zst", path / "results.json", "--variants", "fused=jax")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("no row of variant 'jax'; it has pytorch_eager, pytorch_compiled, triton", refused.stderr)
 
@@ -470,9 +474,9 @@ class KeptKernels(unittest.TestCase):
     """What --ptx wrote; tests/sim/triton_test.cpp assembles and executes it."""
 
     def test_launches_are_whole(self):
-        files = [ROOT / "tests/sim/data/triton_kernels.json", *(ROOT / "docs/results").glob("*/pytorch/kernels.json")]
+        files = [ROOT / "tests/sim/data/triton_kernels.json", *(ROOT / "docs/results").glob("*/pytorch/kernels.json.zst")]
         for file in files:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            kept = read_json(file)
             self.assertEqual({launch["module"] for launch in kept["launches"]}, set(kept["modules"]))
             for launch in kept["launches"]:
                 with self.subTest(f"{file} {launch['key']}"):

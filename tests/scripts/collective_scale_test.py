@@ -11,9 +11,9 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "collective_scale.py"
+SCRIPT = ROOT / "docs" / "studies" / "collective_scale" / "collective_scale.py"
 LINKS = ROOT / "configs" / "ceilings" / "h200.links.json"
-KEPT = ROOT / "docs" / "predictions" / "collective_scale.csv"
+KEPT = SCRIPT.with_suffix(".csv")
 
 
 def run(*arguments):

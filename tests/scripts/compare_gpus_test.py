@@ -97,7 +97,7 @@ class CompareGpus(unittest.TestCase):
         self.check_refused(self.call("explanations", "FOLDER/a", "FOLDER/b", a=a, b={"explanations": []}), "no comparison is in both")
 
     def test_what_cannot_be_read(self):
-        self.check_refused(self.call("ceilings", "FOLDER/a", "FOLDER/b"), "a: No such file")
+        self.check_refused(self.call("ceilings", "FOLDER/a", "FOLDER/b"), "a: no such file")
         self.check_refused(self.call("kernels", "FOLDER/a", "FOLDER/a", a="{"), "a: cannot read as JSON")
 
 

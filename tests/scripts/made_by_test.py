@@ -9,7 +9,9 @@ import sys
 import unittest
 from pathlib import Path
 
-from requirements import skip
+from requirements import require, skip
+
+require("zstandard")
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -22,8 +24,10 @@ def tables_in(text):
 
 
 def printed_by(command, program):
+    # Scripts start the python3 of the path, and recorded results take a package.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command.replace(PROGRAM, program)], cwd=ROOT, capture_output=True,
-                          text=True)
+                          text=True, env={**os.environ, "PATH": path})
     if done.returncode != 0:
         raise AssertionError(f"{command}: {done.stderr}")
     return tables_in(done.stdout)

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from contextlib import redirect_stdout
 
-SCRIPT = os.path.join(os.path.dirname(__file__), "..", "..", "scripts", "nccl_tests.py")
+SCRIPT = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "studies", "nccl_tests", "nccl_tests.py")
 spec = importlib.util.spec_from_file_location("nccl_tests", SCRIPT)
 nccl_tests = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(nccl_tests)

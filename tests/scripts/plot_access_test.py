@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_access.py from outside: the figures that are listed, what they say against what the program counts, and clear words for
+"""plot.py access from outside: the figures that are listed, what they say against what the program counts, and clear words for
 what cannot be drawn.
 
 Skipped where matplotlib is missing, and in part where the program keeps no machine code.
@@ -17,12 +17,12 @@ from requirements import require
 require("pandas", "matplotlib")
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "plot_access.py"
+PLOT = [sys.executable, ROOT / "scripts" / "plot.py", "access"]
 LISTED = ROOT / "docs" / "figures" / "accesses.json"
 PNG = b"\x89PNG"
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import plot_access  # noqa: E402
+from plotting import access as pictures  # noqa: E402
 
 
 def access_of(width, offsets, shared):
@@ -36,12 +36,12 @@ def annotation(access):
 
 
 def draw(*arguments):
-    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([*PLOT, *arguments], capture_output=True, text=True, check=False)
 
 
 class Wavefronts(unittest.TestCase):
     def of(self, width, stride):
-        return plot_access.wavefronts_of(access_of(width, [i * stride for i in range(32)], True))[1]
+        return pictures.wavefronts_of(access_of(width, [i * stride for i in range(32)], True))[1]
 
     def test_words_of_one_bank_take_turns(self):
         self.assertEqual([self.of(4, 4 * stride) for stride in (0, 1, 2, 3, 16, 32, 33)], [1, 1, 2, 1, 16, 32, 1])
@@ -94,7 +94,7 @@ class Listed(unittest.TestCase):
     def drawn(self, name):
         """Of each panel, the access, and what the program counts of its line per request."""
         for panel in json.loads(LISTED.read_text(encoding="utf-8"))[name]["panels"]:
-            drawn = plot_access.annotation_of(panel, self.program)
+            drawn = pictures.annotation_of(panel, self.program)
             warp = drawn["warp"]
             lines = drawn["kernels"][0]["lines"]
             line = next(x for x in lines if (x["file"], x["line"]) == (warp["file"], warp["line"]))
@@ -102,7 +102,7 @@ class Listed(unittest.TestCase):
             yield warp["accesses"][0], counts
 
     def test_wavefronts_are_those_that_the_program_counts(self):
-        found = [(plot_access.wavefronts_of(access)[1], counts["shared_wavefronts"] / counts["shared_requests"])
+        found = [(pictures.wavefronts_of(access)[1], counts["shared_wavefronts"] / counts["shared_requests"])
                  for access, counts in self.drawn("access_matmul_tensor")]  # fmt: skip
         self.assertEqual(found, [(8, 8)])  # as docs/lessons/matmul_tensor.md says: twice what is needed
 
@@ -110,7 +110,7 @@ class Listed(unittest.TestCase):
         # Half of them for 2 bytes per lane, four times as many for packs of 16 (docs/lessons/mixed_precision.md).
         for name, expected in (("access_mixed_precision", [4, 2, 16]), ("access_matmul", [32, 4]), ("access_coalescing", [4, 8, 32])):
             with self.subTest(name):
-                sectors = [len({word // plot_access.SECTOR_CELLS for word in plot_access.words_of(access)}) for access, _ in self.drawn(name)]
+                sectors = [len({word // pictures.SECTOR_CELLS for word in pictures.words_of(access)}) for access, _ in self.drawn(name)]
                 self.assertEqual(sectors, expected)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_drift.py from outside: a figure of a log, and clear words for what is none.
+"""plot.py drift from outside: a figure of a log, and clear words for what is none.
 
 Skipped where pandas or matplotlib is missing.
 """
@@ -24,7 +24,7 @@ COLUMNS = ["experiment", "status", "key"]
 
 def head(cells):
     report = {"columns": [{"name": name} for name in COLUMNS], "provenance": {"device": {"name": "GPU Ω"}}}
-    return {"gpuexp_log": 1, "report": report, "cells": cells}
+    return {"gpuexp_log": 2, "report": report, "cells": cells}
 
 
 def row(kind, index, variant, n, status):
@@ -32,17 +32,15 @@ def row(kind, index, variant, n, status):
 
 
 def small_log():
-    """Two groups of two variants; in the first a third that is incorrect, and rounds that were left out."""
+    """Two groups of two variants; in the first a third that is incorrect."""
     lines = [head(5)]
     lines += [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile", "wrong"))]
     for number, mhz in enumerate((1900.0, 1400.0, 1880.0, 1870.0)):
         lines += [[0, number, 9.0 + number], [1, number, 5.0, 1890.5], [2, number, 1.0]]
-        lines.append({"clock": 0, "mhz": mhz})
-        if number == 1:
-            lines.append({"discard": [0, 1, 2], "rounds": [1, 1]})
+        lines.append({"clock": 0, "mhz": mhz, "rounds": [number, number]})
     lines += [row("row", i, v, 64, s) for i, v, s in ((0, "naive", "passed"), (1, "tile", "sampled"), (2, "wrong", "incorrect"))]
     lines += [row("cell", i, v, 128, "not_run") for i, v in ((3, "naive"), (4, "tile"))]
-    lines += [[3, 0, 90.0], [4, 0, 50.0], [4, 1, 51.0], [3, 1, 90.0], {"clock": 3, "mhz": 1860.0}]
+    lines += [[3, 0, 90.0], [4, 0, 50.0], [4, 1, 51.0], [3, 1, 90.0], {"clock": 3, "mhz": 1860.0, "rounds": [0, 1]}]
     lines += [{"event": "complete", "utc": "2026-01-02T03:04:05Z"}]
     return lines
 
@@ -58,7 +56,7 @@ class PlotDriftTest(unittest.TestCase):
         (self.folder / "log.jsonl").write_text(text, encoding="utf-8")
 
     def plot(self, *arguments, out="drift.svg"):
-        command = [sys.executable, "-B", SCRIPTS / "plot_drift.py", self.folder, "--out", self.folder / out, *arguments]
+        command = [sys.executable, "-B", SCRIPTS / "plot.py", "drift", self.folder, "--out", self.folder / out, *arguments]
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
     def check_refused(self, result, *words):
@@ -72,7 +70,7 @@ class PlotDriftTest(unittest.TestCase):
         gpu, (large, small) = read_groups(self.folder, ["*n=128*", "ladder/*"])
         self.assertEqual(gpu, "GPU Ω")
         self.assertEqual((small.experiment, small.parameters, small.mode), ("ladder", "n=64,k=64", "cold"))
-        self.assertEqual(small.samples["naive"], [(0, 9.0), (2, 11.0), (3, 12.0)])
+        self.assertEqual(small.samples["naive"], [(0, 9.0), (1, 10.0), (2, 11.0), (3, 12.0)])
         self.assertEqual(set(small.samples), {"naive", "tile"})
         self.assertEqual(small.clocks[0], (0, 0, 1900.0))
         self.assertEqual(large.samples["tile"], [(0, 50.0), (1, 51.0)])
@@ -84,13 +82,16 @@ class PlotDriftTest(unittest.TestCase):
         _, (large,) = read_groups(self.folder, ["*n=128*"])
         self.assertEqual(large.clocks, [(1, 1, 1860.0)])
 
-    def test_what_was_left_out_before_a_resumption_stays_out(self):
-        lines = small_log()
+    def test_samples_before_a_resumption_are_kept(self):
         again = [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile"))]
-        again += [[0, 3, 20.0], [1, 3, 20.0], {"discard": [0, 1], "rounds": [3, 3]}]
-        self.write(lines + again)
+        self.write([*small_log(), *again, [0, 3, 20.0], [1, 3, 20.0]])
         _, groups = read_groups(self.folder, ["*n=64*"])
-        self.assertEqual(groups[0].samples["naive"], [(0, 9.0), (2, 11.0), (3, 12.0)])
+        self.assertEqual(groups[0].samples["naive"], [(0, 9.0), (1, 10.0), (2, 11.0), (3, 12.0), (3, 20.0)])
+
+    def test_a_log_of_another_version_is_refused(self):
+        first, *lines = small_log()
+        self.write([{**first, "gpuexp_log": 1}, *lines])
+        self.check_refused(self.plot(), "version 1 of the log; this version of gpuexp reads 2")
 
     def test_a_figure(self):
         self.write(small_log())
@@ -125,7 +126,7 @@ class PlotDriftTest(unittest.TestCase):
         self.write(small_log())
         self.check_refused(self.plot("--cells", "nonesuch*"), "no cell nonesuch*")
         self.check_refused(self.plot(out="drift.nonesuch"), "nonesuch")
-        many = [(row("cell", n, "naive", n, "passed"), [n, 0, 9.0], {"clock": n, "mhz": 1e3}) for n in range(5)]
+        many = [(row("cell", n, "naive", n, "passed"), [n, 0, 9.0], {"clock": n, "mhz": 1e3, "rounds": [0, 0]}) for n in range(5)]
         self.write([head(5), *(line for lines in many for line in lines)])
         self.check_refused(self.plot(), "5 groups match", "--cells")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_links.py and plot_ranks.py from outside: figures of what is recorded, and clear words for what cannot be drawn.
+"""plot.py links and plot.py ranks from outside: figures of what is recorded, and clear words for what cannot be drawn.
 
 Skipped where pandas or matplotlib is missing.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from requirements import require
 
-require("pandas", "matplotlib")
+require("pandas", "matplotlib", "zstandard")
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "docs" / "results" / "h200"
@@ -20,8 +20,8 @@ PNG = b"\x89PNG"
 FIGURES = [["peer_copy"], ["collectives"], ["tensor_parallel", "mlp_parallel"], ["data_parallel"]]
 
 
-def call(script, *arguments):
-    command = [sys.executable, ROOT / "scripts" / script, *arguments]
+def call(*arguments):
+    command = [sys.executable, ROOT / "scripts" / "plot.py", *arguments]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
@@ -35,18 +35,18 @@ class PlotLinks(unittest.TestCase):
         for names in FIGURES:
             with self.subTest(names[0]):
                 out = self.folder / f"{names[0]}.png"
-                done = call("plot_links.py", *(RECORDED / f"{name}.json" for name in names), "--out", out)
+                done = call("links", *(RECORDED / f"{name}.json.zst" for name in names), "--out", out)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(out.read_bytes()[:4], PNG)
 
     def test_results_of_other_families_are_refused(self):
-        done = call("plot_links.py", RECORDED / "host_transfer.json", "--out", self.folder / "none.png")
+        done = call("links", RECORDED / "host_transfer.json.zst", "--out", self.folder / "none.png")
         self.assertEqual(done.returncode, 2)
-        self.assertTrue(done.stderr.startswith("plot_links.py: "), done.stderr)
+        self.assertTrue(done.stderr.startswith("plot.py: "), done.stderr)
         self.assertFalse((self.folder / "none.png").exists())
 
     def test_pictures_of_ranks_are_drawn_without_data(self):
-        done = call("plot_ranks.py", "--out-dir", self.folder)
+        done = call("ranks", "--out-dir", self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         drawn = sorted(path.stem for path in self.folder.glob("*.png"))
         self.assertEqual(drawn, ["lanes_collectives", "lanes_tensor_parallel", "timeline_data_parallel", "timeline_peer_copy"])

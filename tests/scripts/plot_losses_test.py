@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_losses.py from outside: a figure of losses, and clear words for what is none.
+"""plot.py losses from outside: a figure of losses, and clear words for what is none.
 
 Skipped where pandas or matplotlib is missing.
 """
@@ -14,7 +14,7 @@ from requirements import require
 
 require("pandas", "matplotlib")
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "plot_losses.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
 HEAD = "run,dtype,variant,step,loss_least,loss_mean,loss_most\n"
 
 
@@ -27,7 +27,7 @@ class PlotLossesTest(unittest.TestCase):
     def plot(self, text):
         path = self.folder / "losses.csv"
         path.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-B", str(SCRIPT), str(path), "--out", str(self.folder / "losses.svg")]
+        command = [sys.executable, "-B", str(SCRIPT), "losses", str(path), "--out", str(self.folder / "losses.svg")]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_each_precision_has_a_line_and_the_first_a_band(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_roofline.py from outside: a figure of a ladder, and clear words for what cannot be drawn.
+"""plot.py roofline from outside: a figure of a ladder, and clear words for what cannot be drawn.
 
 Skipped where pandas or matplotlib is missing.
 """
@@ -16,7 +16,7 @@ from requirements import require
 
 require("pandas", "matplotlib")
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "plot_roofline.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
 PNG = b"\x89PNG"
 
 
@@ -38,7 +38,7 @@ class PlotRoofline(unittest.TestCase):
             report = {"provenance": {"device": {"name": gpu}}}
             (Path(folder) / "results.json").write_text(json.dumps(report), encoding="utf-8")
             out = Path(folder) / "roof.png"
-            done = subprocess.run([sys.executable, SCRIPT, folder, "--out", out, *arguments], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, SCRIPT, "roofline", folder, "--out", out, *arguments], capture_output=True, text=True)
             return done, out.read_bytes() if out.exists() else b""
 
     def test_a_ladder_is_drawn(self):

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from requirements import require
 
-require("pandas", "matplotlib")
+require("pandas", "matplotlib", "zstandard")
+import zstandard  # noqa: E402
 
 PLOT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
 
@@ -27,6 +28,7 @@ def row(family, variant, time_us=100.0, status="passed", **columns):
         "variant": variant,
         "mode": "cold",
         "status": status,
+        "implementation": "library" if variant == "cublas" else "kernel",
         "limit_by": "fp32",
         "baseline": "naive",
         "speedup": 100.0 / time_us,
@@ -113,7 +115,7 @@ class PlotTest(unittest.TestCase):
 
     def test_one_figure_per_family(self):
         path = self.write(small_results())
-        (self.folder / "results.json").write_text(json.dumps({"provenance": {"device": {"name": "GPU Ω"}}}))
+        self.write_json(self.report_of([]))
         result = self.plot(path, "--out", self.folder / "figures", "--format", "svg")
         self.assertEqual(result.returncode, 0, result.stderr)
         drawn = {p.stem for p in (self.folder / "figures").iterdir()}
@@ -193,22 +195,50 @@ class PlotTest(unittest.TestCase):
         import plot
         self.assertEqual({figure["kind"] for figure in plot.declared()}, set(plot.KINDS))
 
-    def test_libraries_are_told_by_what_rows_or_families_say(self):
+    def test_libraries_are_told_by_what_rows_say(self):
         sys.path.insert(0, str(PLOT.parent))
         from plotting.results import load, vendors
-        old = load(self.write([row("matmul", "naive"), row("matmul", "cublas"), row("of_tomorrow", "cublas")]))
-        self.assertEqual(set(old[old["implementation"] == "library"]["family"]), {"matmul"})
-        new = load(self.write([row("matmul", "naive", implementation="kernel"),
-                               row("of_tomorrow", "fastest", implementation="library")]))  # fmt: skip
-        self.assertEqual(vendors(new), {"fastest"})
+        frame = load(self.write([row("matmul", "naive"), row("of_tomorrow", "fastest", implementation="library")]))
+        self.assertEqual(vendors(frame), {"fastest"})
 
-    def test_old_names_of_columns_are_read(self):
+    def report_of(self, rows, **changes):
+        columns = [{"name": name, "unit": "", "type": "text", "doc": ""} for name in dict.fromkeys(n for r in rows for n in r)]
+        return {"schema_version": 3, "provenance": {"device": {"name": "GPU Ω"}}, "columns": columns,
+                "rows": [{**r, "samples_us": [1.0]} for r in rows], **changes}  # fmt: skip
+
+    def write_json(self, report, name="results.json"):
+        path = self.folder / name
+        data = json.dumps(report).encode()
+        path.write_bytes(zstandard.compress(data) if path.suffix == ".zst" else data)
+        return path
+
+    def test_json_is_drawn_as_csv_is(self):
         sys.path.insert(0, str(PLOT.parent))
-        from plotting.results import load
-        frame = load(self.write([row("matmul", "naive", **{"moves": "", "counter.l1_tag_turns": 3})]))
-        self.assertIn("expected_changes", frame)
-        self.assertEqual(list(frame["counter.l1_tag_wavefronts"]), [3])
-        self.assertNotIn("moves", frame)
+        import pandas
+        from plotting.results import gpu_name, load
+        of_csv = load(self.write(small_results()))
+        for path in (self.write_json(self.report_of(small_results())),
+                     self.write_json(self.report_of(small_results()), "results.json.zst")):  # fmt: skip
+            pandas.testing.assert_frame_equal(load(path), of_csv, check_dtype=False)
+            self.assertEqual(gpu_name(path), "GPU Ω")
+        (self.folder / "results.csv").rename(self.folder / "other.csv")
+        self.assertEqual(len(load(self.folder)), len(of_csv))
+        result = self.plot(path, "--out", self.folder / "figures", "--format", "svg", "--only", "matmul")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("GPU Ω", (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8"))
+
+    def test_what_is_no_results_json(self):
+        path = self.write_json(self.report_of(small_results(), schema_version=2))
+        self.check_refused(self.plot(path), "results.json: has schema_version 2; this version of gpuexp reads 3")
+        self.check_refused(self.plot(self.write_json({"rows": []})), "results.json: not the results.json of a gpuexp run")
+        path.write_text('{"rows": [')
+        self.check_refused(self.plot(path), "results.json: cannot read as JSON")
+        packed = self.write_json(self.report_of(small_results()), "results.json.zst")
+        data = packed.read_bytes()
+        packed.write_bytes(data[:-20])
+        self.check_refused(self.plot(packed), "results.json.zst: truncated Zstandard data")
+        packed.write_bytes(data[:8] + b"damaged" + data[15:])
+        self.check_refused(self.plot(packed), "results.json.zst: damaged Zstandard data")
 
     def test_only_one_figure(self):
         path = self.write(small_results())
@@ -226,7 +256,7 @@ class PlotTest(unittest.TestCase):
                         **(of_second if name == "theirs" else {})) for v, t in times.items()]  # fmt: skip
             written = self.write(rows)
             paths.append(written.rename(self.folder / f"{name}.csv"))
-            (self.folder / f"{name}.json").write_text(json.dumps({"provenance": {"device": {"name": gpu}}}))
+            self.write_json(self.report_of([], provenance={"device": {"name": gpu}}), f"{name}.json")
         return paths
 
     def test_two_runs_are_drawn_together_over_the_first_ones_baseline(self):
@@ -260,7 +290,7 @@ class PlotTest(unittest.TestCase):
         self.check_refused(self.plot(self.folder / "none.csv"), "none.csv: no such file")
         other = self.folder / "other.csv"
         other.write_text("a,b\n1,2\n")
-        self.check_refused(self.plot(other), "other.csv: not a gpuexp results CSV", "experiment")
+        self.check_refused(self.plot(other), "other.csv: not the results of a gpuexp run", "experiment")
         other.write_bytes(b"")
         self.check_refused(self.plot(other), "other.csv: cannot read as CSV")
         other.write_bytes(b"\xff\xfe\x00\x01" * 9)

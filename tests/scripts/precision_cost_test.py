@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "studies" / "precision_cost" / "precision_cost.py"
 NOISE = {"relative": 0.0098, "absolute_us": 0.0797}
 PASSED = {"status": "passed", "experiment": "e", "mode": "warm", "graph_launches": 1, "timer_resolution_us": 0.032, "samples": 20}
 
@@ -23,13 +23,13 @@ class PrecisionCost(unittest.TestCase):
     def table(self, results):
         noise = Path(results).with_name("noise.json")
         noise.write_text(json.dumps(NOISE), encoding="utf-8")
-        command = [sys.executable, ROOT / "scripts" / "precision_cost.py", results, "--noise", noise]
+        command = [sys.executable, SCRIPT, results, "--noise", noise]
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
 
     def numbers(self, rows):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "results.json"
-            path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+            path.write_text(json.dumps({"schema_version": 3, "provenance": {}, "rows": rows}), encoding="utf-8")
             lines = self.table(path).splitlines()[2:]
         return [[float(re.sub(r"[ s%]", "", cell)) for cell in line.split("|")[3:6]] for line in lines]
 

@@ -1,6 +1,5 @@
 """What the tests of bench_pytorch.py and of its protocol share: the recorded results, and CUDA's events on a made-up clock."""
 
-import json
 import sys
 import types
 from pathlib import Path
@@ -10,11 +9,12 @@ SCRIPT = ROOT / "scripts" / "bench_pytorch.py"
 RECORDED = ROOT / "docs" / "results" / "h200"
 sys.path.insert(0, str(SCRIPT.parent))
 
+from plotting.recorded import read_report  # noqa: E402
 from pytorch import operations, protocol  # noqa: E402
 
 
 def recorded(name):
-    return json.loads((RECORDED / name).read_text(encoding="utf-8"))
+    return read_report(RECORDED / f"{name}.json.zst")
 
 
 def group_of(family=operations.FUSION, settings=protocol.MeasureSettings(), **values):

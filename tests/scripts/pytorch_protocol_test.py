@@ -6,7 +6,10 @@ import itertools
 import math
 import unittest
 
-from pytorch_fixtures import FakeCuda, recorded
+from requirements import require
+
+require("zstandard")
+from pytorch_fixtures import FakeCuda, recorded  # noqa: E402
 from pytorch import protocol, timing  # isort: skip: found by way of the fixtures
 
 
@@ -15,7 +18,7 @@ class Protocol(unittest.TestCase):
 
     def test_statistics_are_those_that_the_program_recorded(self):
         rows = 0
-        for name in ("fusion.json", "transpose.json", "launch_overhead.json", "host_transfer.json"):
+        for name in ("fusion", "transpose", "launch_overhead", "host_transfer"):
             for row in recorded(name)["rows"]:
                 samples = row.get("samples_us")
                 if not samples or row["time_median_us"] is None:

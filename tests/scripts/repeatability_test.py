@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "repeatability.py"
+SCRIPT = ROOT / "docs" / "studies" / "repeatability" / "repeatability.py"
 DATA = ROOT / "tests" / "cli" / "data"
 GPUEXP = None
 

@@ -16,11 +16,13 @@ def skip(reason, tier=""):
 
 
 def require(*modules):
-    """Goes on under GPUEXP_TEST_PYTHON where that is set; skips the test where a module is missing, and fails there
-    under an interpreter that was set for having them."""
+    """If a module is missing, goes on under GPUEXP_TEST_PYTHON where that is set, and skips the test otherwise; fails
+    where that interpreter lacks one, too."""
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if not missing:
+        return
     if python := os.environ.pop("GPUEXP_TEST_PYTHON", None):
         os.environ["GPUEXP_REQUIRE_MODULES"] = "1"
         os.execvp(python, [python, *sys.argv])
-    missing = [module for module in modules if importlib.util.find_spec(module) is None]
-    if missing:
+    else:
         skip(f"no {', '.join(missing)}", "MODULES")

@@ -9,11 +9,11 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "docs" / "studies" / "explanations"))
 import sample_explanations as sample  # noqa: E402
 
-SCRIPT = ROOT / "scripts" / "sample_explanations.py"
-RESULTS = ROOT / "docs" / "results" / "h200" / "all.json"
+SCRIPT = ROOT / "docs" / "studies" / "explanations" / "sample_explanations.py"
+RESULTS = ROOT / "docs" / "results" / "h200" / "all.json.zst"
 GPUEXP = None
 
 
@@ -69,7 +69,7 @@ class RecordedTest(unittest.TestCase):
         explained = len(self.found) - len(unknown)
         share = lambda n: round(100 * n / len(self.found))
         for sentence in [
-            f"Of the {len(self.found)} differences above 5 % outside divergence in `docs/results/h200/all.json`, {explained} are "
+            f"Of the {len(self.found)} differences above 5 % outside divergence in `docs/results/h200/all.json.zst`, {explained} are "
             f"explained ({share(explained)} %): {by('amounts')} by amounts and {by('idle_sms')} by idle SMs, {amounts['high']} of "
             f"them with high confidence, {amounts['medium']} with medium, {amounts['low']} with low; {by('latency')} by latency, "
             f"{counts['latency', 'low']} of them with low confidence",

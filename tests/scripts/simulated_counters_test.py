@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/simulated_counters.py says by how much counters differ, and where most."""
+"""docs/studies/simulated_counters/simulated_counters.py says by how much counters differ, and where most."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "simulated_counters.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "studies" / "simulated_counters" / "simulated_counters.py"
 HEAD = "key,kernel,counter,simulated,recorded\n"
 
 

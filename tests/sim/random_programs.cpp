@@ -104,7 +104,7 @@ std::uint64_t memory_bits(Numbers& random) {
   }
 }
 
-// What the words of a thread hold, as scripts/random_programs/generator.py reads them.
+// What the words of a thread hold, as tests/scripts/random_programs/generator.py reads them.
 void fill_thread(Numbers& random, std::uint32_t* words) {
   const auto wide = [&](unsigned at, std::uint64_t bits) {
     words[at] = static_cast<std::uint32_t>(bits);

@@ -1,4 +1,4 @@
-// Random programs in PTX (scripts/random_kernels.py), compiled, and the inputs that they are given.
+// Random programs in PTX (tests/scripts/random_kernels.py), compiled, and the inputs that they are given.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 //   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the results per program: of the GPU's, or of the
 //                               simulator's, whichever executes them
 //   GPUEXP_RANDOM_RESULTS=FILE  the GPU test writes all of its results, the test of them reads them
-//   GPUEXP_RANDOM_DUMP=FILE     writes results for scripts/random_kernels.py check: the
+//   GPUEXP_RANDOM_DUMP=FILE     writes results for tests/scripts/random_kernels.py check: the
 //   simulator's,
 //                               or the GPU's of programs that differ
 #include <algorithm>
@@ -182,7 +182,7 @@ void for_each_part(const RandomProgram& program, RandomLaunch& launch, const Mov
   move(launch.memory.data(), launch.memory.size() * sizeof launch.memory[0]);
 }
 
-/// As scripts/random_programs/oracle.py reads it.
+/// As tests/scripts/random_programs/oracle.py reads it.
 void dump(std::ofstream& to, const RandomProgram& program, const RandomLaunch& launch) {
   const std::string results = program.results;
   to << program.name << " " << program.slots << " " << results.size() << "\n" << results;

@@ -1,4 +1,5 @@
-// Results recorded on an H200 (docs/results/h200/all.json), and their problems executed on the CPU.
+// Results recorded on an H200 (docs/results/h200/all.json.zst), and their problems executed on the
+// CPU.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +13,7 @@ namespace gpuexp::test {
 
 inline const Report& recording() {
   static const Report report =
-      read_report(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json");
+      read_report(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json.zst");
   return report;
 }
 

@@ -197,7 +197,7 @@ TEST_CASE("counts of another kernel are not those of the recording", "[counters]
   });
 }
 
-// Writes what scripts/simulated_counters.py makes a table of.
+// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of.
 TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_counters.csv"));
   const double most = std::stod(setting("GPUEXP_MOST_LANE_INSTRUCTIONS", "3e9"));

@@ -382,7 +382,7 @@ TEST_CASE("times of all recorded rows, in a file", "[.times]") {
   }
 }
 
-// Writes what scripts/simulated_counters.py makes a table of, beside what counters_test writes.
+// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of, beside what counters_test writes.
 TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_caches.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));

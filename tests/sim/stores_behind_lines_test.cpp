@@ -53,7 +53,7 @@ double repeats_per_store(int warps, int loads) {
 TEST_CASE("stores behind their own lines are repeated as often as an H200 counts") {
   if (!has_machine_code()) return;
   // Of warps that load and store at once: what ncu counted, in the mean over 132 SMs.
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/stores_behind_own_lines.csv");
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/shared_memory/stores_behind_own_lines.csv");
   std::string head;
   std::getline(file, head);
   int warps = 0;

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/json.hpp"
+#include "base/output.hpp"
 #include "base/random_bits.hpp"
 #include "sass/code_listing.hpp"
 #include "sim/foreign_kernels.hpp"
@@ -33,7 +34,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
 std::vector<fs::path> kept_files() {
   std::vector<fs::path> files{kSource / "tests/sim/data/triton_kernels.json"};
   for (const auto& gpu : fs::directory_iterator(kSource / "docs/results")) {
-    const fs::path recorded = gpu.path() / "pytorch/kernels.json";
+    const fs::path recorded = gpu.path() / "pytorch/kernels.json.zst";
     if (fs::exists(recorded)) files.push_back(recorded);
   }
   return files;
@@ -254,7 +255,7 @@ TEST_CASE("what Triton compiles is read, and executed with what is kept of its l
     return skip(Tier::machine_code, missing);
   for (const fs::path& file : kept_files()) {
     INFO(file);
-    const Json kept = Json::parse(text_of_file(file.string()));
+    const Json kept = Json::parse(read_text(file.string()));
     std::map<std::string, std::vector<Launch>> launches;
     for (const Json& launch : kept.at("launches")) {
       const Launch read(launch);
@@ -281,7 +282,7 @@ TEST_CASE("what Triton compiles is read, and executed with what is kept of its l
 TEST_CASE("what Triton compiles is held against its arguments", "[triton]") {
   if (const std::string missing = lacks_code_tools(); !missing.empty())
     return skip(Tier::machine_code, missing);
-  const Json kept = Json::parse(text_of_file(kept_files().front().string()));
+  const Json kept = Json::parse(read_text(kept_files().front().string()));
   const auto& all = kept.at("launches").items();
   const auto small = std::find_if(all.begin(), all.end(), [](const Json& launch) {
     return Launch(launch).kernel == "elu_kernel" && Launch(launch).blocks == 1;

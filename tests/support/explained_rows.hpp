@@ -75,7 +75,7 @@ inline Table table_of(const std::vector<Measured>& rows) {
     const FixedColumn* fixed = find_fixed_column(name);
     table.columns.push_back({name, "", fixed ? fixed->type : kReal, ""});
   }
-  std::vector<std::string> counters{"sm_active_pct"};  // of older results
+  std::vector<std::string> counters;
   for (const Counter& c : kCounters)
     counters.emplace_back(c.id);
   for (const std::string& id : counters)

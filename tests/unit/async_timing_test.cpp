@@ -336,7 +336,7 @@ TEST_CASE("what passes the data stage later holds up loads from then on", "[timi
 }
 
 TEST_CASE("figures of what runs beside warps are the recorded ones", "[timing]") {
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/asynchronous.csv");
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/asynchronous/asynchronous.csv");
   std::map<std::string, double> recorded;
   for (std::string row; std::getline(file, row);) {
     const std::size_t comma = row.find(',');

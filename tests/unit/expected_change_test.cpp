@@ -78,44 +78,22 @@ TEST_CASE("Expected changes are promised where their condition says", "[expected
         "dram_read_bytes decreases 2;warp_instructions unchanged 1.05");
 }
 
-TEST_CASE("Results that lack declarations are given them by their names", "[expected_changes]") {
-  Registry registry;
-  registry.add(toy_family());
-  Table table;
-  constexpr FieldType kText = FieldType::text;
-  table.columns = {{"family", "", kText, ""},
-                   {"variant", "", kText, ""},
-                   {"param.n", "", FieldType::integer, ""},
-                   {"param.share", "", FieldType::real, ""},
-                   {"param.width", "", kText, ""}};
-  const Field kNone;
+TEST_CASE("A problem is made of a row's parameters where the family allows them",
+          "[expected_changes]") {
+  const Family family = toy_family();
+  const auto is_made = [&](const Field& n, double share, const char* width) {
+    Table table;
+    table.columns = {{"param.n", "", FieldType::integer, ""},
+                     {"param.share", "", FieldType::real, ""},
+                     {"param.width", "", FieldType::text, ""}};
+    table.rows = {{n, share, width}};
+    return problem_of(family, record_table(table).rows.front().parameters) != nullptr;
+  };
   const std::int64_t n = 64;
-  table.rows = {{"toy", "second", n, 0.5, "wide"},        {"toy", "first", n, 0.5, "wide"},
-                {"toy", "of_tomorrow", n, 0.5, "wide"},   {"unknown", "second", n, 0.5, "wide"},
-                {"toy", "second", n, 0.5, "of_tomorrow"}, {"toy", "second", n, 2.0, "wide"},
-                {"toy", "second", kNone, 0.5, "wide"},    {kNone, kNone, kNone, kNone, kNone},
-                {"toy", "vendor", n, 0.5, "wide"}};
-  RecordTable records = record_table(table);
-  add_declarations(records, registry);
-  const auto& rows = records.rows;
-  CHECK(rows[0].compare_to == "first");
-  CHECK(text_of(rows[0].expected_changes) ==
-        "dram_read_bytes decreases 2;warp_instructions unchanged 1.05");
-  for (const std::size_t row : {1, 2, 3, 7}) {
-    CHECK(rows[row].compare_to.empty());
-    CHECK(rows[row].expected_changes.empty());
-  }
-  for (const std::size_t row : {4, 5, 6}) {
-    CHECK(rows[row].compare_to == "first");
-    CHECK(rows[row].expected_changes.empty());
-  }
-  CHECK(rows[0].implementation == Implementation::kernel);
-  CHECK(rows[2].implementation == std::nullopt);
-  CHECK(rows[8].implementation == Implementation::library);
-  CHECK(records.columns.size() == table.columns.size());
-  const RecordTable before = records;
-  add_declarations(records, registry);
-  CHECK(records == before);
+  CHECK(is_made(n, 0.5, "wide"));
+  CHECK_FALSE(is_made(n, 0.5, "of_tomorrow"));
+  CHECK_FALSE(is_made(n, 2.0, "wide"));
+  CHECK_FALSE(is_made(Field{}, 0.5, "wide"));
 }
 
 TEST_CASE("A family that declares expected changes amiss is a defect", "[expected_changes]") {

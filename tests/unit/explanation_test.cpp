@@ -428,23 +428,5 @@ TEST_CASE("A grid keeps SMs at work until its last round", "[explanation]") {
   CHECK(share(10050) == Approx(100.5 / 101));
 }
 
-TEST_CASE("Of older results, cycles without a block are no idle SMs in a short launch",
-          "[explanation]") {
-  const auto short_one = [](const char* name, double us, double pct, double launch_us) {
-    Measured m{name, us, with(issuing(4e5), "sm_active_pct", pct)};
-    m.counters.erase("sm_balance_pct");
-    m.counters["l1_data_wavefronts"] = 1.2e5;
-    m.numbers = {{"floor_us", launch_us}};
-    return m;
-  };
-  const auto r = read({short_one("first", 4.4, 12, 2.8), short_one("fast", 4, 19, 2.8)});
-  CHECK(*r->explanations.at(0).accounted == Approx(1));
-  CHECK_THAT(r->text(), !contains_text("idle"));
-  CHECK_THAT(r->text(), !contains_text("SMs have work"));
-  CHECK(*read({short_one("first", 44, 12, 2.8), short_one("fast", 40, 19, 2.8)})
-             ->explanations.at(0)
-             .accounted > 1.1);
-}
-
 }  // namespace
 }  // namespace gpuexp::test

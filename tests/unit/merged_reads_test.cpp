@@ -34,7 +34,7 @@ TEST_CASE("what comes from device memory can be joined for longer", "[merged_rea
 }
 
 TEST_CASE("joined reads are as many as an H200 counted", "[merged_reads]") {
-  // docs/results/h200/studies/l2_merge_spread.csv
+  // docs/studies/caches/l2_merge_spread.csv
   constexpr std::pair<double, double> kOfSixteen[] = {{100, 0.258}, {200, 0.273},  {400, 0.333},
                                                       {800, 0.451}, {1600, 0.612}, {3200, 0.762}};
   for (const auto& [clocks, share] : kOfSixteen) {

@@ -40,7 +40,7 @@ Report report_of(const Table& table) {
 // The message of a report of one row in which the column has the value.
 std::string error_of(const std::string& column, const std::string& type, const std::string& value) {
   const std::string text = fmt::format(
-      R"({{"schema_version": 1, "complete": true,
+      R"({{"schema_version": 3, "complete": true,
   "provenance": {{"argv": [], "config": {{}}, "settings": {{}}, "device": {{}}}},
   "columns": [{{"name": "{}", "unit": "", "type": "{}", "doc": ""}}], "rows": [{{"{}": {}}}]}})",
       column, type, column, value);

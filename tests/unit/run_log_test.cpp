@@ -192,24 +192,15 @@ TEST_CASE("a cell whose group was cut short has not passed, and says what it had
   CHECK(log.report.samples_us[1].empty());
 }
 
-TEST_CASE("discarded rounds are left out, those of an earlier attempt are not") {
+TEST_CASE("samples of an earlier attempt are kept") {
   const Folder folder;
-  // Older versions left rounds out; their logs say what they said.
-  const auto discard = [&](int first, int last) {
-    std::ofstream(folder.log(), std::ios::app)
-        << "{\"discard\":[0],\"rounds\":[" << first << "," << last << "]}\n";
-  };
   {
     RunLogWriter log(folder.log(), blank(), 1, {});
     log.cell_started(0, row(0));
-    for (int round = 0; round < 3; ++round)
-      log.sample(0, round, 10.0 + round);
-    discard(1, 2);
+    log.sample(0, 0, 10.0);
     log.event("resumed");
     log.cell_started(0, row(0));
-    for (int round = 0; round < 3; ++round)
-      log.sample(0, round, 20.0 + round);
-    discard(0, 1);
+    log.sample(0, 0, 22.0);
   }
   CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{10.0, 22.0});
 }
@@ -271,9 +262,12 @@ TEST_CASE("what is no log is refused with its line") {
   CHECK_THAT(error_of(head + "nonsense\n"), contains_text("x:2:1: not a line of a log"));
   CHECK_THAT(error_of(head + "{\"row\":0,\"fields\":[null]}\n"), contains_text("1 fields for"));
   CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("cell 0 has lines and no row"));
-  CHECK_THAT(error_of("{\"gpuexp_log\":99}\n"), contains_text("version 99"));
+  for (const int version : {1, 99}) {
+    CHECK_THAT(
+        error_of(fmt::format("{{\"gpuexp_log\":{}}}\n", version)),
+        contains_text(fmt::format("version {} of the log; this gpuexp reads version 2", version)));
+  }
   CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected an integer"));
-  CHECK_THAT(error_of(head + "{\"discard\":[0],\"rounds\":[1]}\n"), contains_text("x:2: "));
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
 }
 

@@ -269,9 +269,9 @@ TEST_CASE("what is not of one run is refused, with what differs", "[merge]") {
                log.report.table = record_table(table);
              }),
              contains_text("their columns differ"));
-  RunPart old = two;
-  old.log.origin.plan.clear();
-  CHECK_THAT(refusal(old, old), contains_text("the log of an older version"));
+  RunPart unplanned = two;
+  unplanned.log.origin.plan.clear();
+  CHECK_THAT(refusal(unplanned, unplanned), contains_text("the log does not say what was planned"));
 }
 
 }  // namespace

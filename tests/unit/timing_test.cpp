@@ -155,7 +155,7 @@ TEST_CASE("what a warp spills is in L1 as long as that has room for it", "[timin
 }
 
 TEST_CASE("the spread of latencies is the recorded one, around its mean", "[timing]") {
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/latency_spread.csv");
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/warp_scheduling/latency_spread.csv");
   std::string title;
   std::getline(file, title);
   REQUIRE(title == "share_pct,h200_l2_clocks,h200_dram_clocks,h100_l2_clocks,h100_dram_clocks\r");
@@ -347,7 +347,7 @@ double second_uses_that_hit(int warps) {
 }
 
 TEST_CASE("L1 loses as many lines that wait for a second use as an H200 does", "[timing]") {
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/l1_second_access.csv");
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/caches/l1_second_access.csv");
   std::string text;
   std::getline(file, text);
   REQUIRE(text ==

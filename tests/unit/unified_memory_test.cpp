@@ -22,7 +22,7 @@ SectorRepeats repeats_with(std::int64_t shared_kib, std::int64_t carveout_kib) {
 }
 
 TEST_CASE("carve-outs are those that an H200 was counted to have", "[unified_memory]") {
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/carveouts.csv");
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/caches/carveouts.csv");
   std::string line;
   std::getline(file, line);
   const DeviceSpec h200 = device("h200");

@@ -1,0 +1,46 @@
+"""The loss of a network in training, of several runs of each precision.
+
+The CSV is what `gpuexp_gpu_tests "losses of all runs, in a file"` writes: for each precision and variant, and each window of
+steps, the least, mean and most of the runs' losses. The band is what runs in fp32 with other seeds come to; lines are means.
+"""
+
+import pandas as pd
+
+from plotting.results import UsageError
+from plotting.style import GREY, colours, panels, save, titled
+
+COLUMNS = ["dtype", "variant", "step", "loss_least", "loss_mean", "loss_most"]
+
+
+def draw(path):
+    frame = pd.read_csv(path)
+    missing = [column for column in COLUMNS if column not in frame]
+    if missing or frame.empty:
+        raise UsageError(f"{path}: no losses; columns {', '.join(COLUMNS)} are needed")
+    names = list(dict.fromkeys(zip(frame["dtype"], frame["variant"])))
+    first = of(frame, names[0])
+    figure, grid = panels(1, 1, 9, 5)
+    ax = grid[0, 0]
+    ax.fill_between(first["step"], first["loss_least"], first["loss_most"], color=GREY, alpha=0.3, lw=0,
+                    label=f"{' '.join(names[0])}, least to most of its runs")  # fmt: skip
+    for (dtype, variant), (colour, dash) in zip(names, colours([" ".join(name) for name in names]).values()):
+        rows = of(frame, (dtype, variant))
+        ax.plot(rows["step"], rows["loss_mean"], dash, color=colour, label=f"{dtype} {variant}", lw=1.5)
+    ax.set_yscale("log")
+    ax.set_xlabel("step")
+    ax.set_ylabel("loss, mean of the steps before")
+    ax.legend(loc="upper right")
+    return titled(figure, "Loss in training, by precision and kernels")
+
+
+def of(frame, name):
+    return frame[(frame["dtype"] == name[0]) & (frame["variant"] == name[1])].sort_values("step")
+
+
+def add_arguments(parser):
+    parser.add_argument("losses", metavar="LOSSES.csv")
+    parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
+
+
+def run(options):
+    save(draw(options.losses), options.out)
