@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/compressed.hpp"
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
@@ -76,7 +77,8 @@ class RecordedFiles {
 
  private:
   static Table read_table(const fs::path& path) {
-    return path.extension() == ".csv" ? parse_recorded_csv(read_page(path.string()), path.string())
+    const fs::path name = has_compressed_name(path.string()) ? path.stem() : path;
+    return name.extension() == ".csv" ? parse_recorded_csv(read_page(path.string()), path.string())
                                       : table_of(read_results(path.string()).table);
   }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/compressed.hpp"
 #include "base/output.hpp"
 #include "cli/program.hpp"
 #include "support/scratch_folder.hpp"
@@ -56,6 +57,8 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_filter", "plan tests/cli/data/small.json --filter 'nothing/*'", 2},
       {"error_report", "report tests/cli/data/syntax.json", 2},
       {"error_report_missing", "report tests/cli/data/absent.json", 2},
+      {"error_report_version", "report tests/cli/data/older.json", 2},
+      {"error_report_cut", "report tests/cli/data/cut.json.zst", 2},
       {"error_explain_missing", "explain tests/cli/data/absent.json", 2},
       {"error_explain_family", "explain tests/cli/data/counted.json --family matmull", 2},
       {"error_explain_variant", "explain tests/cli/data/counted.json --variant coalesce", 2},
@@ -337,6 +340,29 @@ TEST_CASE("a report is written again as JSON, with or without its samples") {
   for (auto& row : expected["rows"])
     row.erase("samples_us");
   CHECK(nlohmann::json::parse(without.output, nullptr, false) == expected);
+}
+
+TEST_CASE("a file is compressed if its name ends in .zst, and commands read it by any name") {
+  const ScratchFolder folder;
+  const fs::path written = folder.path() / "report.json.zst";
+  const fs::path plain = folder.path() / "a.json";
+  const fs::path packed = folder.path() / "b.json";
+  fs::copy_file(fs::path(GPUEXP_SOURCE_DIR) / "tests/cli/data/compare_a.json", plain);
+  const std::string report = "report " + plain.string() + " --format json";
+  CHECK(gpuexp(report + " --out " + written.string()).exit_code == 0);
+  CHECK(is_compressed(read_file(written)));
+  CHECK(read_text(written) == gpuexp(report).output);
+  fs::rename(written, packed);
+  for (const std::string command : {"report ", "explain ", "compare tests/cli/data/compare_b.json ",
+                                    "lesson tests/cli/data/lesson.md --results "}) {
+    INFO(command);
+    const Outcome of_packed = gpuexp(command + packed.string());
+    CHECK(of_packed.exit_code == 0);
+    std::string expected = gpuexp(command + plain.string()).output;
+    for (auto at = expected.find("a.json"); at != std::string::npos; at = expected.find("a.json"))
+      expected.replace(at, 1, "b");
+    CHECK(of_packed.output == expected);
+  }
 }
 
 TEST_CASE("a report is a page of HTML, on standard output or in a file") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "results/json_read.hpp"
