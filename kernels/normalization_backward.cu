@@ -461,8 +461,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   constexpr int kStream = 3;  // behind those of x and the weights
   const auto mean = static_cast<float>(p.offset);
   return fill_norm(p, d, seed) + fill_scores(p, d.dy, 1.0, stream_seed(seed, kStream)) +
-         fill(d.mean, p.rows, Around<float>{stream_seed(seed, kStream + 1), mean, kSpread}) +
-         fill(d.rstd, p.rows, Around<float>{stream_seed(seed, kStream + 2), kRstd, kSpread});
+         fill_uniform(d.mean, p.rows, stream_seed(seed, kStream + 1), kSpread, mean) +
+         fill_uniform(d.rstd, p.rows, stream_seed(seed, kStream + 2), kSpread, kRstd);
 }
 
 // ---- the plain reference

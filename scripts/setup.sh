@@ -152,6 +152,8 @@ missing_libraries=''
 
 ensure_libraries() {
   is_debian || return 0
+  # CMake does not fetch OpenSSL.
+  package_installed libssl-dev || install_packages libssl-dev
   local package
   local -a missing=()
   for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev catch2 libjs-chart.js; do

@@ -13,6 +13,7 @@
 #include <malloc.h>
 #endif
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/names.hpp"
@@ -24,7 +25,7 @@ namespace {
 using gpuexp::cli::Context;
 using gpuexp::cli::ExitCode;
 
-void add_subcommands(gpuexp::cli::Command& app, Context& context) {
+void add_subcommands(CLI::App& app, Context& context) {
   using namespace gpuexp::cli;
   add_list(app, context);
   add_describe(app, context);
@@ -47,9 +48,12 @@ void add_subcommands(gpuexp::cli::Command& app, Context& context) {
       "help on a subcommand: gpuexp run --help");
 }
 
-void check_subcommand(const gpuexp::cli::Command& app, const std::string& given) {
-  if (app.has_subcommand(given)) return;
-  const std::vector<std::string> names = app.subcommand_names();
+void check_subcommand(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> names;  // without hidden ones
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == given) return;
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
   const auto near = gpuexp::nearest_name(given, names);
   throw gpuexp::ConfigError(fmt::format("'{}' is no subcommand; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",
@@ -68,12 +72,15 @@ ExitCode run(int argc, char** argv) {
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
-  gpuexp::cli::CommandLine line(
-      "Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp",
-      std::string(gpuexp::build_info::version));
-  add_subcommands(line.root(), context);
-  if (argc > 1 && argv[1][0] != '-') check_subcommand(line.root(), argv[1]);
-  if (const auto ended = line.parse(argc, argv)) return *ended ? ExitCode::ok : ExitCode::usage;
+  CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
+  app.set_version_flag("--version", std::string(gpuexp::build_info::version));
+  add_subcommands(app, context);
+  if (argc > 1 && argv[1][0] != '-') check_subcommand(app, argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? ExitCode::ok : ExitCode::usage;
+  }
   return context.action();
 }
 

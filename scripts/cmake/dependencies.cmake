@@ -2,6 +2,7 @@
 # pinned commit:
 #
 #   CLI11::CLI11, fmt::fmt, nlohmann_json::nlohmann_json
+#   OpenSSL::Crypto  from the system only
 #   gpuexp_catch2  Catch2 of either major version, told apart by GPUEXP_CATCH2_VERSION_MAJOR; the tests bring
 #                  their own main
 #   gpuexp_zstd    libzstd, linked statically: compressed recordings and listings
@@ -73,6 +74,8 @@ else()
   target_link_libraries(gpuexp_zstd INTERFACE libzstd_static)
   target_include_directories(gpuexp_zstd SYSTEM INTERFACE "${zstd_SOURCE_DIR}/lib")
 endif()
+
+find_package(OpenSSL 1.1.1 REQUIRED COMPONENTS Crypto)
 
 if(GPUEXP_TESTS)
   _gpuexp_make_available(Catch2 Catch2::Catch2)

@@ -1,15 +1,20 @@
-// What a launch executed, instruction by instruction and source line by source line.
+// What a launch executed, by instruction and by source line, and where it was executed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/mode.hpp"
 #include "base/types.hpp"
+#include "device/device_spec.hpp"
+#include "family/family.hpp"
 #include "family/source_counts.hpp"
 #include "model/code_time.hpp"
+#include "model/prediction.hpp"
 #include "sim/simulator.hpp"
 #include "timing/warp_state.hpp"
 
@@ -100,5 +105,22 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
 
 /// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);
+
+struct AnnotatedLaunch {
+  const Family* family = nullptr;
+  const Variant* variant = nullptr;
+  Values values;
+  DeviceSpec device;
+  Mode mode = Mode::cold;
+  CodeTime code_time;
+  Annotation annotation;
+  std::int64_t blocks = 0;           ///< of all kernels
+  std::int64_t blocks_executed = 0;  ///< those that the counts are of
+  std::string counted_on;            ///< the GPU that counted all blocks; empty: none
+  std::string why_not_counted;       ///< where one was asked to
+};
+
+/// "m=64,n=64,k=64"
+std::string problem_text(const AnnotatedLaunch& launch);
 
 }  // namespace gpuexp

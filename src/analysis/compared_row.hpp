@@ -1,4 +1,4 @@
-// A row of one run held against the same row of another.
+// A row of one run compared with the same row of another, and what a report says of a row.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "record/result_record.hpp"
+#include "results/report.hpp"
 #include "stats/ratio.hpp"
 #include "stats/statistics.hpp"
 
@@ -54,5 +56,17 @@ struct ComparedRow {
   /// of the floors is taken off.
   Verdict verdict() const;
 };
+
+struct RowStatistics {
+  std::optional<Statistics> statistics;
+  std::string problem;  ///< why they cannot be compared, such as too few samples; "" where they can
+};
+
+/// Of a row of the report. `which` names the report in what is said of it.
+RowStatistics statistics_of(const Report& report, std::size_t row, const std::string& which);
+
+/// One line for each difference between the circumstances of two runs: GPU, driver, toolkit,
+/// commit, seed, settings.
+std::vector<std::string> differences(const Provenance& a, const Provenance& b);
 
 }  // namespace gpuexp

@@ -1,11 +1,10 @@
-#include "analysis/comparison_headline.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "analysis/headline.hpp"
 #include "analysis/sentence_fragments.hpp"
 
 namespace gpuexp {

@@ -1,13 +1,17 @@
 // Whether a GPU reaches what it should: its ceilings against the bands in which those of healthy
-// ones fall (docs/health.md), and which part of the state likely explains those that miss them.
+// ones fall (docs/health.md), whether its links are those of its kind, and which part of the state
+// likely explains those that miss them.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/health.hpp"
 #include "device/ceilings.hpp"
+#include "device/device_spec.hpp"
 #include "device/expected_band.hpp"
+#include "device/topology.hpp"
 
 namespace gpuexp {
 
@@ -28,5 +32,19 @@ inline constexpr double kAboveDatasheet = 1.01;
 std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
+
+/// The links between a GPU and another of its machine.
+struct LinkHealth {
+  int peer = 0;  ///< ordinal of the other
+  std::string peer_uuid;
+  std::string way;             ///< "NV18"
+  std::vector<Finding> state;  ///< empty where only a file was looked at
+  std::vector<FigureFinding> figures;
+};
+
+/// Whether they reach each other's memory, and over as many NVLinks as the datasheet's rate takes.
+/// `listed` is what configs/devices has of their kind; without links where nobody has listed any.
+std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
+                                   const Machine& listed);
 
 }  // namespace gpuexp

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/row_statistics.hpp"
+#include "analysis/compared_row.hpp"
 #include "stats/calibration.hpp"
 
 namespace gpuexp {

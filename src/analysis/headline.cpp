@@ -4,10 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/comparison_headline.hpp"
-#include "analysis/latency_headline.hpp"
-#include "analysis/sweep_headline.hpp"
-
 namespace gpuexp {
 
 namespace {

@@ -1,12 +1,10 @@
-#include "analysis/latency_headline.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/headline.hpp"
 #include "analysis/sentence_fragments.hpp"
-#include "analysis/sweep_headline.hpp"
 #include "family/family.hpp"
 
 namespace gpuexp {

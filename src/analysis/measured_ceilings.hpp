@@ -1,5 +1,5 @@
 // From the rows of a run of configs/ceilings.json to the ceilings that they show, and what the
-// vendor's own calls reached beside them.
+// vendor's own calls reached beside them; and the GPU's state under that load.
 #pragma once
 
 #include <map>
@@ -9,6 +9,7 @@
 #include "base/mode.hpp"
 #include "device/ceilings.hpp"
 #include "device/device_spec.hpp"
+#include "device/device_state.hpp"
 #include "family/registry.hpp"
 #include "record/record_table.hpp"
 
@@ -39,5 +40,8 @@ std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& 
 
 /// What is below this share of what a vendor's call reached is too low to be a ceiling.
 inline constexpr double kLeastShareOfVendor = 0.95;
+
+/// Of the rows that passed and that the driver said something of.
+LoadReadings load_readings(const RecordTable& rows);
 
 }  // namespace gpuexp

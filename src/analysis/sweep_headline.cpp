@@ -1,5 +1,3 @@
-#include "analysis/sweep_headline.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/headline.hpp"
 #include "analysis/sentence_fragments.hpp"
 
 namespace gpuexp {

@@ -32,27 +32,6 @@ Library to_library(const Json& json) {
   return nullptr;
 }
 
-Json from_library(const Library& json) {
-  if (json.is_object()) {
-    Json out = Json::object();
-    for (const auto& [key, value] : json.get_ref<const Library::object_t&>())
-      out.members().emplace_back(key, from_library(value));
-    return out;
-  }
-  if (json.is_array()) {
-    Json out = Json::array();
-    for (const Library& item : json)
-      out.push_back(from_library(item));
-    return out;
-  }
-  if (json.is_string()) return json.get<std::string>();
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_unsigned()) return json.get<std::uint64_t>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number_float()) return json.get<double>();
-  return nullptr;
-}
-
 }  // namespace
 
 Json::Json(std::initializer_list<Json> items) {
@@ -72,14 +51,6 @@ Json Json::object() {
   Json json;
   json.value_.emplace<Object>();
   return json;
-}
-
-Json Json::parse(std::string_view text) {
-  try {
-    return from_library(Library::parse(text));
-  } catch (const Library::exception& e) {
-    throw JsonError(e.what());
-  }
 }
 
 void Json::mismatch(const char* wanted) const {

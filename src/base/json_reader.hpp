@@ -14,7 +14,6 @@
 namespace gpuexp {
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{16} << 20;
-inline constexpr std::size_t kMaxJsonDepth = 64;
 
 /// Throws ConfigError "<source>:<line>:<column>: <what was found and expected>"; lines and columns
 /// start at 1, columns count bytes. Integers that fit neither int64 nor uint64, and reals beyond

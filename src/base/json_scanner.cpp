@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json_reader.hpp"
 #include "base/names.hpp"
 #include "base/utf8.hpp"
 

@@ -12,6 +12,8 @@
 
 namespace gpuexp {
 
+inline constexpr std::size_t kMaxJsonDepth = 64;
+
 /// What breaks JSON's grammar, and where.
 class JsonSyntaxError : public std::runtime_error {
  public:

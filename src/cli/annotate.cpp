@@ -4,17 +4,16 @@
 #include <new>
 #include <stdexcept>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/annotated_launch.hpp"
+#include "analysis/annotation.hpp"
 #include "analysis/warp_picture.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/interrupts.hpp"
-#include "cli/registry_lookup.hpp"
 #include "cli/simulation.hpp"
 #include "cli/source_counting.hpp"
 #include "plan/plan.hpp"
@@ -360,7 +359,7 @@ void add_annotate(Command& app, Context& context) {
       ->add_option("--mode", options->mode,
                    "what caches hold when the predicted launch begins: cold (the default), warm or "
                    "graph")
-      ->one_of({"cold", "warm", "graph"});
+      ->check(CLI::IsMember({"cold", "warm", "graph"}));
   command
       ->add_option("--warp", options->warp,
                    "instead, draw what warp W of block B (counted x first, or X,Y,Z) accesses at a "
@@ -381,9 +380,7 @@ void add_annotate(Command& app, Context& context) {
       "them, as Nsight\nCompute calls it.\n"
       "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
       "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -10,14 +10,21 @@
 #include <vector>
 
 #include "base/config_error.hpp"
-#include "cli/command_line.hpp"
 #include "config/config.hpp"
 #include "config/config_overrides.hpp"
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "sass/kernel_resource.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace gpuexp::cli {
+
+using Command = CLI::App;  ///< the program or a subcommand
+using Option = CLI::Option;
 
 /// The process's exit codes; part of the interface.
 enum class ExitCode {
@@ -43,6 +50,9 @@ struct Context {
   /// Set by the subcommand that was chosen; main runs it after parsing.
   std::function<ExitCode()> action;
 };
+
+/// Has main call `action` where the command line chooses this command.
+void on_chosen(Command& command, Context& context, std::function<ExitCode()> action);
 
 void add_list(Command& app, Context& context);
 void add_list_metrics(Command& list, Context& context);
@@ -94,5 +104,30 @@ struct ConfigOptions {
   /// All of them as one.
   Config read_as_one(const Registry& registry) const;
 };
+
+/// Throws ConfigError with the nearest name.
+const Family& find_family(const Registry& registry, const std::string& id);
+
+/// Of "family/variant". Throws ConfigError.
+struct NamedVariant {
+  const Family& family;
+  const Variant& variant;
+};
+NamedVariant find_variant(const Registry& registry, const std::string& name);
+
+/// Throws ConfigError where "--set NAME=…" names no parameter of the family.
+void check_is_parameter(const std::string& set, const Family& family);
+
+/// From here on the first signal asks for an end after the launch in flight. A second one, at least
+/// two seconds later, ends the process, in case that launch never returns; not at once, because
+/// tools such as timeout(1) signal the process and its group.
+void catch_interrupts();
+
+/// From here on, the end of the process that started this one counts as a signal: a launcher that
+/// is killed sends none.
+void end_with_parent();
+
+/// A signal has come.
+bool interrupted();
 
 }  // namespace gpuexp::cli

@@ -1,15 +1,27 @@
 #include "cli/ceilings_lookup.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "build_info.hpp"
 #include "cli/app.hpp"
-#include "cli/own_folder.hpp"
 
 namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty where the variable is not set, or to nothing.
+fs::path folder_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+}  // namespace
 
 namespace fs = std::filesystem;
 
@@ -56,6 +68,13 @@ std::optional<fs::path> kept_ceilings(const std::string& uuid) {
 
 std::optional<fs::path> kept_link_ceilings(const std::string& uuid, const std::string& other) {
   return kept_ceilings(fmt::format("{}+{}", std::min(uuid, other), std::max(uuid, other)));
+}
+
+std::optional<fs::path> own_folder(const char* own, const char* shared, const char* in_home) {
+  if (const fs::path folder = folder_in(own); !folder.empty()) return folder;
+  if (const fs::path folder = folder_in(shared); folder.is_absolute()) return folder / "gpuexp";
+  if (const fs::path home = folder_in("HOME"); !home.empty()) return home / in_home / "gpuexp";
+  return std::nullopt;
 }
 
 }  // namespace gpuexp::cli

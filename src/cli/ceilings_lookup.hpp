@@ -1,5 +1,5 @@
 // Which ceilings predictions are made from (model/ceiling_source.hpp), and where those of a device
-// are kept.
+// are kept, in the user's folders.
 #pragma once
 
 #include <filesystem>
@@ -27,5 +27,11 @@ std::optional<std::filesystem::path> kept_ceilings(const std::string& uuid);
 /// <data>/ceilings/<uuid>+<uuid>.json, of the links between two GPUs; the UUIDs are in order.
 std::optional<std::filesystem::path> kept_link_ceilings(const std::string& uuid,
                                                         const std::string& other);
+
+/// What the variable `own` names; else "gpuexp" in the folder that `shared` names, a variable of
+/// the XDG Base Directory Specification, which has relative paths ignored; else in `in_home` of the
+/// home. Empty where the environment names none of the three.
+std::optional<std::filesystem::path> own_folder(const char* own, const char* shared,
+                                                const char* in_home);
 
 }  // namespace gpuexp::cli

@@ -1,4 +1,5 @@
-// Measuring a device's ceilings: what `info --measure` keeps and `info --check` judges.
+// Measuring a device's ceilings, and those of its links to other GPUs: what `info --measure` keeps
+// and `info --check` judges.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "cli/worker.hpp"
 #include "device/ceilings_file.hpp"
 #include "device/device_state.hpp"
+#include "device/topology.hpp"
 
 namespace gpuexp::cli {
 
@@ -40,5 +42,24 @@ void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 
 /// On standard error: rows that are missing, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
+
+/// How this machine's GPUs are connected.
+Topology topology_here();
+
+struct LinkRun {
+  DeviceInfo peer;
+  GpuLink link;     ///< to it, as the driver tells
+  std::string way;  ///< "NV18"
+  CeilingsRun run;  ///< of configs/links.json; empty where the two do not reach each other's memory
+};
+
+/// The links from `device` to each other GPU of this machine whose ordinal is at least
+/// `first_peer`, until a signal comes. Throws ConfigError.
+std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& device,
+                                   int first_peer = 0);
+
+/// Writes what was measured where ceiling_source_of looks for it, and says so on standard error.
+/// Throws ReportError.
+void keep_links(const std::vector<LinkRun>& links, const std::string& uuid);
 
 }  // namespace gpuexp::cli

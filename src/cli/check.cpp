@@ -8,9 +8,8 @@
 
 #include "analysis/figure_health.hpp"
 #include "base/text.hpp"
+#include "cli/app.hpp"
 #include "cli/ceilings_run.hpp"
-#include "cli/interrupts.hpp"
-#include "cli/links.hpp"
 #include "gpu/nvml_state.hpp"
 #include "render/health_json.hpp"
 #include "render/health_text.hpp"

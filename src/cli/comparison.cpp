@@ -4,11 +4,12 @@
 #include <array>
 #include <filesystem>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/compared_row.hpp"
 #include "analysis/run_comparison.hpp"
-#include "analysis/run_differences.hpp"
 #include "base/csv.hpp"
 #include "base/output.hpp"
 #include "render/comparison_json.hpp"
@@ -18,7 +19,7 @@
 #include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "render/viewer.hpp"
-#include "stats/noise_file.hpp"
+#include "stats/calibration.hpp"
 
 namespace gpuexp::cli {
 
@@ -144,13 +145,13 @@ void ComparisonOptions::add_to(Command& command, Option* only_with) {
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("OUTCOME[,...]")
-          ->one_of(gate_names());
+          ->check(CLI::IsMember(gate_names()));
   Option* file = command.add_option(
       "--noise", noise,
       "minimum effect from this file; default: the one of the GPU in configs/noise, else 2 %");
   file->type_name("FILE");
   Option* effect = command.add_option("--min-effect", min_effect_pct, "minimum effect in percent");
-  effect->type_name("PCT")->in_range(0.0, 1000.0)->excludes(file);
+  effect->type_name("PCT")->check(CLI::Range(0.0, 1000.0))->excludes(file);
   if (!only_with) return;
   for (Option* option : {gates, file, effect})
     option->needs(only_with);

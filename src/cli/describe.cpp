@@ -1,3 +1,9 @@
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -5,14 +11,225 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
-#include "cli/code_report.hpp"
-#include "cli/registry_lookup.hpp"
 #include "config/config_overrides.hpp"
+#include "family/function_text.hpp"
 #include "plan/plan.hpp"
+#include "sass/instruction_class.hpp"
+#include "sass/kernel_resource.hpp"
 
 namespace gpuexp::cli {
 
 namespace {
+
+constexpr std::size_t kIndent = 6;
+
+/// One kernel of a variant on one problem.
+struct KernelCode {
+  std::string name;
+  KernelResource resource;
+  bool exact_architecture;
+  std::int64_t dynamic_shared_bytes;
+  InstructionCounts instructions;
+
+  std::int64_t shared_bytes() const { return resource.static_shared_bytes + dynamic_shared_bytes; }
+  int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
+};
+
+// Each kernel that the cell launches, once. Without those that are not in the table: a library's.
+std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
+                                   const KernelResources& resources) {
+  std::vector<KernelCode> kernels;
+  if (!cell.skip_reason.empty()) return kernels;
+  std::set<const void*> seen;
+  for (const Shape& shape : cell.variant->shapes(group.problem.get(), plan.device)) {
+    if (!seen.insert(shape.kernel).second) continue;
+    const auto found = resources.find(shape.kernel, plan.device.compute_capability());
+    if (!found) continue;
+    kernels.push_back({kernel_name(found->resource.lowered_name), found->resource, found->exact,
+                       shape.dynamic_shared_bytes, read_counts(found->resource.instructions)});
+  }
+  return kernels;
+}
+
+std::string bytes_of(std::int64_t bytes, const char* kind) {
+  return bytes == 0 ? fmt::format("no {} memory", kind)
+                    : fmt::format("{} B of {} memory", bytes, kind);
+}
+
+// Items in lines of kTextWidth, none of them broken.
+std::string filled(const std::vector<std::string>& items) {
+  const std::string indent(kIndent, ' ');
+  std::string text;
+  std::string line;
+  for (const std::string& item : items) {
+    if (!line.empty() && kIndent + line.size() + 2 + item.size() > kTextWidth) {
+      text += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : "  ") + item;
+  }
+  return line.empty() ? text : text + indent + line + "\n";
+}
+
+std::string capability_text(int compute_capability) {
+  return fmt::format("{}.{}", compute_capability / 10, compute_capability % 10);
+}
+
+/// Writes the text of one group after the other.
+class CodeText {
+ public:
+  CodeText(const Plan& plan, const KernelResources& resources)
+      : plan_(plan), resources_(resources) {}
+
+  void add(const Group& group) {
+    const Family& family = *plan_.experiment(group).family;
+    text_ += fmt::format("machine code for {} (compute capability {}), {}\n", plan_.device.name,
+                         capability_text(plan_.device.compute_capability()),
+                         values_text(family, group.values));
+    if (resources_.empty()) {
+      text_ += "  not known: this build had no cuobjdump\n";
+      return;
+    }
+    first_with_.clear();
+    for (const Cell& cell : group.cells)
+      add(group, cell);
+    for (const Variant& variant : family.variants) {
+      if (variant.is_vendor) add_library(variant);
+    }
+  }
+
+  std::string text() const {
+    if (classes_.empty()) return text_;
+    std::string legend = "\ninstructions, each counted once, however often it runs\n";
+    for (const InstructionClass& c : instruction_classes()) {
+      if (!classes_.count(&c)) continue;
+      constexpr std::size_t kNameWidth = 14;
+      std::string name = "  " + std::string(c.name);
+      for (const std::string& line : wrap(std::string(c.doc), kTextWidth - kNameWidth)) {
+        legend += pad_right(name, kNameWidth) + line + "\n";
+        name.clear();
+      }
+    }
+    return text_ + legend;
+  }
+
+ private:
+  void add(const Group& group, const Cell& cell) {
+    const std::string& id = cell.variant->id;
+    if (!cell.skip_reason.empty()) {
+      text_ += fmt::format("  {}: skipped: {}\n", id, cell.skip_reason);
+      return;
+    }
+    const auto kernels = kernels_of(plan_, group, cell, resources_);
+    if (kernels.empty()) add_library(*cell.variant);
+    for (const KernelCode& kernel : kernels)
+      add(id, kernel);
+  }
+
+  void add_library(const Variant& variant) {
+    text_ +=
+        fmt::format("  {}: kernels of a library, which this binary does not hold\n", variant.id);
+  }
+
+  void add(const std::string& variant, const KernelCode& kernel) {
+    const std::string figures = figures_text(kernel);
+    const auto [first, is_new] = first_with_.insert({kernel.name + "\n" + figures, variant});
+    text_ += fmt::format("  {}: {}", variant, kernel.name);
+    text_ += is_new ? "\n" + figures : fmt::format(", as in {}\n", first->second);
+    for (const ClassCount& c : count_classes(kernel.instructions))
+      classes_.insert(c.of);
+  }
+
+  std::string figures_text(const KernelCode& kernel) const {
+    std::vector<std::string> counts;
+    for (const ClassCount& c : count_classes(kernel.instructions))
+      counts.push_back(fmt::format("{} {}", c.name, c.count));
+    const std::string indent(kIndent, ' ');
+    std::string text;
+    if (!kernel.exact_architecture) {
+      text =
+          fmt::format("{}code for compute capability {} stands in: this binary holds none for {}\n",
+                      indent, capability_text(kernel.resource.architecture),
+                      capability_text(plan_.device.compute_capability()));
+    }
+    text += fmt::format("{}{} registers, {}, {}", indent, kernel.resource.registers,
+                        bytes_of(kernel.shared_bytes(), "shared"),
+                        bytes_of(kernel.local_bytes(), "local"));
+    text +=
+        kernel.instructions.empty()
+            ? fmt::format("\n{}instructions not known: the build had no nvdisasm that reads them\n",
+                          indent)
+            : fmt::format(", {} instructions, among them\n", total(kernel.instructions));
+    return text + filled(counts);
+  }
+
+  const Plan& plan_;
+  const KernelResources& resources_;
+  std::string text_;
+  std::map<std::string, std::string> first_with_;  // variant of the group, by kernel and figures
+  std::set<const InstructionClass*> classes_;
+};
+
+Json to_json(const KernelCode& kernel) {
+  Json json{{"kernel", kernel.name},
+            {"module", kernel.resource.module},
+            {"mangled_name", kernel.resource.lowered_name},
+            {"compute_capability", kernel.resource.architecture / 10.0},
+            {"exact_architecture", kernel.exact_architecture},
+            {"registers", kernel.resource.registers},
+            {"static_shared_bytes", kernel.resource.static_shared_bytes},
+            {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+            {"local_bytes", kernel.local_bytes()},
+            {"instructions", nullptr},
+            {"classes", nullptr},
+            {"opcodes", nullptr}};
+  if (kernel.instructions.empty()) return json;
+  json["instructions"] = total(kernel.instructions);
+  json["classes"] = Json::object();
+  for (const ClassCount& c : count_classes(kernel.instructions))
+    json["classes"][c.name] = c.count;
+  for (const auto& [instruction, count] : kernel.instructions)
+    json["opcodes"][to_string(instruction)] = count;
+  return json;
+}
+
+Json parameters_json(const Family& family, const Values& values) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::visit([&](const auto& v) { json[family.parameters[i].name] = v; }, values[i]);
+  return json;
+}
+
+// Of each group of a plan, the kernels that the variants launch: registers, memory, and how many
+// instructions of which class. Ends with what the classes mean that occur.
+std::string code_text(const Plan& plan, const KernelResources& resources) {
+  CodeText text(plan, resources);
+  for (const Group& group : plan.groups)
+    text.add(group);
+  return text.text();
+}
+
+// The same, and every opcode, one entry per group; null where the build had no cuobjdump.
+Json code_json(const Plan& plan, const KernelResources& resources) {
+  if (resources.empty()) return nullptr;
+  Json groups = Json::array();
+  for (const Group& group : plan.groups) {
+    Json variants = Json::array();
+    for (const Cell& cell : group.cells) {
+      Json variant{{"id", cell.variant->id}, {"skip_reason", nullptr}};
+      if (!cell.skip_reason.empty()) variant["skip_reason"] = cell.skip_reason;
+      variant["kernels"] = Json::array();
+      for (const KernelCode& kernel : kernels_of(plan, group, cell, resources))
+        variant["kernels"].push_back(to_json(kernel));
+      variants.push_back(std::move(variant));
+    }
+    groups.push_back({{"gpu", plan.device.name},
+                      {"compute_capability", plan.device.compute_capability() / 10.0},
+                      {"parameters", parameters_json(*plan.experiment(group).family, group.values)},
+                      {"variants", std::move(variants)}});
+  }
+  return groups;
+}
 
 std::string allowed(const Parameter& p) {
   if (!p.choices.empty()) return fmt::format("{}", fmt::join(p.choices, ", "));
@@ -143,9 +360,7 @@ void add_describe(Command& app, Context& context) {
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "machine-readable");
   command->footer("example: gpuexp describe matmul_tensor --set dtype=tf32");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -173,9 +174,7 @@ void add_explain(Command& app, Context& context) {
   command->footer(
       "example: gpuexp run matmul --counters --out results/matmul\n"
       "         gpuexp explain results/matmul/results.json --variant coalesced");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

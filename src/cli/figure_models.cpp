@@ -8,9 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/code_predictions.hpp"
 #include "cli/progress.hpp"
+#include "cli/provenance.hpp"
 #include "family/counters.hpp"
 #include "results/claim_outcomes.hpp"
 #include "run/record_of.hpp"
@@ -151,6 +152,20 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
         claim.model.why_not = fmt::format("on {}, {}", figure.published_on, there.why_not);
     }
   }
+}
+
+std::filesystem::path kept_predictions() {
+  const auto cache = own_folder("GPUEXP_CACHE_DIR", "XDG_CACHE_HOME", ".cache");
+  return cache ? *cache / "predictions" : std::filesystem::path();
+}
+
+CodePredictorOptions code_predictor_options(unsigned threads) {
+  CodePredictorOptions options;
+  options.threads = threads;
+  options.kept_in = kept_predictions();
+  options.build_id = build_id();
+  options.interrupted = interrupted;
+  return options;
 }
 
 }  // namespace gpuexp::cli

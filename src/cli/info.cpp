@@ -1,6 +1,9 @@
 #include <charconv>
+#include <cstdio>
 #include <ctime>
+#include <string>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/json.hpp"
@@ -8,17 +11,78 @@
 #include "build_info.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
+#include "cli/ceilings_run.hpp"
 #include "cli/check.hpp"
-#include "cli/links.hpp"
-#include "cli/measure.hpp"
 #include "device/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/nvml_state.hpp"
+#include "render/ceilings_text.hpp"
+#include "render/terminal.hpp"
 #include "render/topology_text.hpp"
 
 namespace gpuexp::cli {
 
 namespace {
+
+struct MeasureOptions {
+  int device = 0;
+  bool json = false;  ///< print what is written
+  std::string out;    ///< empty: where ceiling_source_of looks for it
+};
+
+std::string text_of(const CeilingsRun& run, const DeviceInfo& device) {
+  return fmt::format("device {}: {}  ({}), measured in {:.1f} s\n\n{}", device.index,
+                     device.spec.name, device.uuid, run.took_s,
+                     ceilings_text(run.file.measured, run.vendor, device.spec));
+}
+
+std::string text_of(const LinkRun& link, const DeviceInfo& device) {
+  const std::string title = fmt::format("\nlinks to device {}: {}  ({}), {}", link.peer.index,
+                                        link.peer.spec.name, link.peer.uuid, link.way);
+  if (link.run.file.measured.empty())
+    return fmt::format("{}: neither reaches the other's memory\n", title);
+  return fmt::format("{}, measured in {:.1f} s\n\n{}", title, link.run.took_s,
+                     link_ceilings_text(link.run.file.measured, device.spec));
+}
+
+ExitCode worst_of(ExitCode code, const std::vector<LinkRun>& links) {
+  for (const LinkRun& link : links) {
+    if (code == ExitCode::ok) code = link.run.code;
+  }
+  return code;
+}
+
+// Runs configs/ceilings.json, shows what it found (beside the datasheet and the vendor's calls,
+// unless as JSON), and writes it. Throws ConfigError, and ReportError when the file cannot be
+// written.
+ExitCode measure(const Context& context, const MeasureOptions& options) {
+  auto device = open_to_measure(options.device);
+  if (!device) return ExitCode::no_device;
+  const std::filesystem::path path = ceilings_output(options.out, device->info);
+  catch_interrupts();
+  const CeilingsRun run = run_ceilings(context, *device);
+  report_missing(run);
+  if (run.code == ExitCode::interrupted) return run.code;
+  const auto show = [](const std::string& text) {
+    fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+    std::fflush(stdout);
+  };
+  if (options.json) {
+    fmt::print("{}", to_json(run.file));
+    fmt::print(stderr, "{}", vendor_warnings(run.file.measured, run.vendor));
+  } else {
+    show(text_of(run, device->info));
+  }
+  keep_ceilings(run, path);
+  // A file that was named has the device's alone.
+  if (!options.out.empty() || options.json) return run.code;
+  device->executor.reset();  // its process owns a GPU that the pairs need
+  const std::vector<LinkRun> links = measure_links(context, device->info);
+  for (const LinkRun& link : links)
+    show(text_of(link, device->info));
+  keep_links(links, device->info.uuid);
+  return interrupted() ? ExitCode::interrupted : worst_of(run.code, links);
+}
 
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
@@ -281,7 +345,8 @@ void add_info(Command& app, Context& context) {
       "         gpuexp info --check --from ceilings/*.json");
   const auto check_device = [options, device] {
     const bool is_used = options->measure || options->check;
-    if (device->given() && !is_used) fail_requires("--device", "--measure or --check");
+    if (device->count() > 0 && !is_used)
+      throw CLI::RequiresError("--device", "--measure or --check");
   };
   command->callback([&context, options, check_device] {
     check_device();

@@ -2,10 +2,11 @@
 
 #include <cstdlib>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/interrupts.hpp"
+#include "cli/app.hpp"
 #include "worker/agent.hpp"
 #include "worker/job.hpp"
 
@@ -77,7 +78,7 @@ void LaunchOptions::add_to(Command& command) {
                   "srun has started one for each GPU, of which the first measures; here: this "
                   "process starts them; auto (the default): launcher where one has started "
                   "several and there is no --shard")
-      ->one_of({"auto", "launcher", "here"});
+      ->check(CLI::IsMember({"auto", "launcher", "here"}));
   command
       .add_option("--listen", listen,
                   "where the first process of a launcher listens for the others; default "
@@ -86,7 +87,7 @@ void LaunchOptions::add_to(Command& command) {
   command
       .add_option("--rank-timeout", timeout_s,
                   "seconds that the processes of a launcher wait for each other; default 60")
-      ->positive();
+      ->check(CLI::PositiveNumber);
 }
 
 ExitCode run_as_launched(const Context& context, const LaunchOptions& options, bool is_own,

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/compressed.hpp"
@@ -126,9 +127,7 @@ void add_lesson(Command& app, Context& context) {
   command->footer(
       "example: gpuexp run matmul --counters --out results/matmul\n"
       "         gpuexp lesson docs/lessons/matmul.md --results results/matmul --out matmul.md");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -103,7 +104,7 @@ void add_list(Command& app, Context& context) {
   add_list_metrics(*command, context);
   command->require_subcommand(0, 1);
   command->callback([&context, command, json] {
-    if (command->has_chosen_subcommand()) return;
+    if (command->get_subcommands().size() > 0) return;
     context.action = [&context, json] {
       if (*json) {
         print_json(context);

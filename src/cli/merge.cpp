@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <set>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/app.hpp"
 #include "cli/recorder.hpp"
-#include "cli/run_folder.hpp"
 #include "results/run_merge.hpp"
 
 namespace gpuexp::cli {
@@ -111,9 +111,7 @@ void add_merge(Command& app, Context& context) {
       "example: gpuexp merge shards/* --out merged\n"
       "exit codes: 0 all passed, 2 not parts of one run, or something is missing, 3 incorrect "
       "results, 4 failed or missing cells");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return merge(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return merge(context, *options); });
 }
 
 }  // namespace gpuexp::cli

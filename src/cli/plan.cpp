@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/json.hpp"
@@ -122,9 +123,7 @@ void add_plan(Command& app, Context& context) {
   command->add_option("--shard", options->shard, kShardDoc)->type_name("I/N");
   command->add_flag("--json", options->json, "machine-readable");
   command->footer("example: gpuexp plan wave_quantization --gpu a100_sxm4_80gb");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

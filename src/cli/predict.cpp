@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/csv.hpp"
@@ -11,9 +12,7 @@
 #include "base/text_table.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/code_predictions.hpp"
 #include "cli/figure_models.hpp"
-#include "cli/interrupts.hpp"
 #include "cli/progress.hpp"
 #include "model/prediction.hpp"
 #include "plan/plan.hpp"
@@ -232,9 +231,7 @@ void add_predict(Command& app, Context& context) {
       "predicted: the time of the kernels' machine code, executed on the CPU as this GPU would; it "
       "is kept, and\nnot made again for the same program, GPU and problem\n"
       "example: gpuexp predict wave_quantization --gpu h200");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -1,6 +1,7 @@
 // What a run leaves behind: its log as it goes, its table, and progress for who is watching.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "cli/app.hpp"
 #include "cli/progress.hpp"
 #include "record/record_table.hpp"
+#include "results/json_write.hpp"
+#include "results/report.hpp"
 #include "results/run_log.hpp"
 #include "results/run_log_write.hpp"
 #include "run/run_observer.hpp"
@@ -90,5 +93,17 @@ class Recorder final : public RunObserver {
 
 /// The worst that happened to a row; `interrupted` where the run was.
 ExitCode exit_code_of(const Report& report);
+
+/// What was given with --out, else results/NAME-UTC.
+std::filesystem::path results_folder(const std::string& out, const std::string& name,
+                                     std::time_t started);
+
+/// Makes the folder. Throws ConfigError where it holds results: a run never overwrites another.
+void claim_folder(const std::filesystem::path& folder);
+
+/// results.csv, results.json, and kernels.csv where hardware counters were read. Throws ReportError
+/// where one cannot be written.
+void write_results(const Report& report, const std::filesystem::path& folder,
+                   const JsonOptions& json);
 
 }  // namespace gpuexp::cli

@@ -1,9 +1,14 @@
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include "base/output.hpp"
+#include "build_info.hpp"
 #include "cli/app.hpp"
-#include "cli/html_page.hpp"
 #include "cli/results_file.hpp"
 #include "render/markdown.hpp"
 #include "render/page.hpp"
@@ -15,6 +20,60 @@
 namespace gpuexp::cli {
 
 namespace {
+
+std::optional<DeviceSpec> spec_of(const Report& report) {
+  const auto directory = find_config_dir();
+  const auto& name = report.provenance.device.name;
+  if (!directory || !name) return std::nullopt;
+  const auto specs = read_device_specs(*directory / "devices");
+  const DeviceSpecFile* found = match_device_name(specs, *name);
+  return found ? std::optional(found->spec) : std::nullopt;
+}
+
+double time_of(const ResultRecord& row) {
+  return row.time_us().value_or(row.predicted_time_us.value_or(0));
+}
+
+using VariantName = std::pair<std::string, std::string>;
+
+std::map<VariantName, const ResultRecord*> longest_rows(const RecordTable& table) {
+  std::map<VariantName, const ResultRecord*> longest;
+  for (const ResultRecord& row : table.rows) {
+    const auto [found, is_new] = longest.try_emplace({row.family, row.variant}, &row);
+    if (!is_new && time_of(row) > time_of(*found->second)) found->second = &row;
+  }
+  return longest;
+}
+
+// Where lines may have changed since what is shown was measured.
+std::string note_on_sources(const Provenance& p) {
+  const std::string own(build_info::git_commit);
+  if (!p.git_commit || own.empty() || own == *p.git_commit) return "";
+  constexpr std::size_t kShort = 12;
+  return fmt::format(
+      "Texts and sources are those of the program that made this page (commit {}); "
+      "the results are of commit {}.",
+      own.substr(0, kShort), p.git_commit->substr(0, kShort));
+}
+
+// Of the report, which outlives it. Machine code is that for the report's GPU, of each variant at
+// the problem that takes longest.
+ReportDocument html_page_of(const Context& context, const Report& report) {
+  ReportDocument page{report, context.registry, rates_of(report)};
+  page.sources_note = note_on_sources(report.provenance);
+  const auto spec = spec_of(report);
+  std::size_t count = 0;
+  const SourceText* const texts = kernel_source_table(count);
+  const VariantSources sources(texts, count, context.resources);
+  for (const auto& [name, row] : longest_rows(report.table)) {
+    const Family* family = context.registry.find(name.first);
+    const Variant* variant = family ? family->find(name.second) : nullptr;
+    if (!variant) continue;
+    const auto problem = problem_of(*family, row->parameters);
+    page.sources[name] = sources.of(*family, *variant, problem.get(), spec ? &*spec : nullptr);
+  }
+  return page;
+}
 
 struct ReportArguments {
   std::string file;
@@ -61,15 +120,14 @@ void add_report(Command& app, Context& context) {
   Command* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<ReportArguments>();
   command
-      ->add_option(
-          "results", options->file,
-          "a results.json, compressed or not, or the folder of a run, of which the log is read")
+      ->add_option("results", options->file,
+                   "a results.json, compressed or not, or the folder of a run, of which the log is read")
       ->required();
   command
       ->add_option("--format", options->format,
                    "default table; html: one page with figures, sources and explanations, that "
                    "needs nothing else")
-      ->one_of({"table", "csv", "markdown", "json", "html"});
+      ->check(CLI::IsMember({"table", "csv", "markdown", "json", "html"}));
   command
       ->add_option(
           "--out", options->out,
@@ -80,9 +138,7 @@ void add_report(Command& app, Context& context) {
   command->footer(
       "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown\n"
       "         gpuexp report results/matmul-20260101T120000Z --format html --out matmul.html");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

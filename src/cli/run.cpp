@@ -3,6 +3,7 @@
 #include <ctime>
 #include <set>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,16 +11,13 @@
 #include "base/parallel.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/code_predictions.hpp"
 #include "cli/comparison.hpp"
 #include "cli/figure_models.hpp"
-#include "cli/interrupts.hpp"
 #include "cli/launched_run.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
 #include "cli/results_file.hpp"
 #include "cli/resume.hpp"
-#include "cli/run_folder.hpp"
 #include "cli/simulation.hpp"
 #include "cli/worker.hpp"
 #include "gpu/nvml_sampler.hpp"
@@ -381,7 +379,7 @@ void add_device_options(Command& command, RunArguments& options) {
   command
       .add_option("--launch-timeout", options.device.launch_timeout_s,
                   "seconds that one launch may take before its cell becomes a timeout; default 30")
-      ->positive();
+      ->check(CLI::PositiveNumber);
   command.add_flag(
       "--no-isolate", options.no_isolate,
       "no second process: a fault ends the run, and the GPU does not wait for the host");
@@ -462,7 +460,7 @@ void add_run(Command& app, Context& context) {
       "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 7 a "
       "process of a launcher is gone, 130 interrupted");
   command->callback([&context, options, config, resume] {
-    if (!config->given() && !resume->given()) fail_required("config");
+    if (config->count() == 0 && resume->count() == 0) throw CLI::RequiredError("config");
     if (!options->counters.empty())
       options->config.overrides.sets.push_back("counters=" + options->counters);
     context.action = [&context, options] { return start_run(context, *options); };
@@ -481,9 +479,7 @@ void add_verify(Command& app, Context& context) {
                       "folder for the first 1000 wrong elements of each incorrect cell, as CSV");
   add_device_options(*command, *options);
   command->footer("example: gpuexp verify all --filter 'matmul*/*'");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return start_run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return start_run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/output.hpp"
@@ -34,12 +35,10 @@ void add_schema(Command& app, Context& context) {
   auto options = std::make_shared<SchemaArguments>();
   command->add_option("of", options->of, "config or results; default config")
       ->type_name("TEXT")
-      ->one_of({"config", "results"});
+      ->check(CLI::IsMember({"config", "results"}));
   command->add_option("--out", options->out, "write it there instead of to standard output");
   command->footer("example: gpuexp schema results --out results.schema.json");
-  command->callback([&context, options] {
-    context.action = [&context, options] { return run(context, *options); };
-  });
+  on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 
 }  // namespace gpuexp::cli

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/interrupts.hpp"
+#include "cli/app.hpp"
 
 namespace gpuexp::cli {
 

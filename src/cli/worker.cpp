@@ -4,16 +4,17 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/host_name.hpp"
 #include "base/json.hpp"
-#include "cli/interrupts.hpp"
+#include "cli/app.hpp"
 #include "device/numa.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/nvtx_tracer.hpp"
-#include "worker/gpu_owners.hpp"
+#include "worker/job_ranks.hpp"
 #include "worker/machine_executor.hpp"
 #include "worker/process.hpp"
 #include "worker/serve.hpp"
@@ -290,7 +291,7 @@ void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet) 
 
 void add_worker(Command& app, Context& context) {
   Command* command = app.add_subcommand("worker", "owns the GPU for run and verify");
-  command->hide();
+  command->group("");
   auto arguments = std::make_shared<WorkerArguments>();
   command->add_option("--device", arguments->device, "ordinal of the GPU");
   command->add_option("--further", arguments->further,
@@ -298,9 +299,7 @@ void add_worker(Command& app, Context& context) {
   command->add_flag("--no-gate", arguments->no_gate, "as run's");
   command->add_option("--environment", arguments->environment,
                       "a variable to be set before libraries are loaded, as NAME=VALUE");
-  command->callback([&context, arguments] {
-    context.action = [&context, arguments] { return work(context, *arguments); };
-  });
+  on_chosen(*command, context, [&context, arguments] { return work(context, *arguments); });
 }
 
 }  // namespace gpuexp::cli

@@ -1,10 +1,15 @@
 #include "config/config_reader.hpp"
 
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json.hpp"
+#include "base/json_reader.hpp"
 #include "base/sha256.hpp"
 #include "config/config_axes.hpp"
 #include "config/config_experiment.hpp"
@@ -30,6 +35,83 @@ std::vector<Experiment> read_experiments(const Node& node, const Registry& regis
     check_cells(cells, item);
   }
   return experiments;
+}
+
+namespace fs = std::filesystem;
+
+void check_names(const std::vector<Config>& configs) {
+  std::map<std::string, std::string> path_of;
+  for (const Config& config : configs) {
+    const auto [first, is_new] = path_of.try_emplace(config.name, config.path);
+    if (is_new) continue;
+    throw ConfigError(
+        fmt::format("{}: $.name: '{}' is the name of {} too; give each config of a run its own",
+                    config.path, config.name, first->second));
+  }
+}
+
+void check_seeds(const std::vector<Config>& configs) {
+  for (const Config& config : configs) {
+    if (config.seed == configs.front().seed) continue;
+    throw ConfigError(fmt::format(
+        "{}: $.seed: {} has {} and {} has {}; one run has one: --seed N gives it to all",
+        config.path, configs.front().path, configs.front().seed, config.path, config.seed));
+  }
+}
+
+/// The folder that holds them all; empty where they are in several.
+std::optional<fs::path> folder_of_all(const std::vector<fs::path>& paths) {
+  std::set<fs::path> folders;
+  for (const fs::path& path : paths)
+    folders.insert(fs::absolute(path).lexically_normal().parent_path());
+  return folders.size() == 1 ? std::optional(*folders.begin()) : std::nullopt;
+}
+
+std::string name_of_all(const std::vector<fs::path>& paths) {
+  const auto folder = folder_of_all(paths);
+  return folder && is_plain_name(folder->filename().string()) ? folder->filename().string()
+                                                              : "configs";
+}
+
+// What messages and reports call them.
+std::string path_of_all(const std::vector<fs::path>& paths, const std::vector<std::string>& names) {
+  if (!folder_of_all(paths)) return fmt::format("{}", fmt::join(names, " "));
+  const fs::path folder = paths.front().parent_path();
+  return fmt::format("{} ({} configs)", folder.empty() ? "." : folder.string(), paths.size());
+}
+
+// What the experiment is called where its config stands alone.
+std::string name_in(const Json& experiment) {
+  const Json* name = experiment.find("name");
+  return name ? name->get<std::string>() : experiment.at("family").get<std::string>();
+}
+
+void prefix_rows(Json& claim, const char* key, const std::string& prefix) {
+  if (!claim.contains(key)) return;
+  Json& rows = claim[key];
+  const auto prefix_row = [&](Json& row) {
+    row["experiment"] = prefix + row.at("experiment").get<std::string>();
+  };
+  if (rows.is_object()) return prefix_row(rows);
+  for (Json& row : rows.items())
+    prefix_row(row);
+}
+
+void add_prefixed(const Config& config, Json& experiments, Json& figures) {
+  const std::string prefix = config.name + ".";
+  Json json = read_json(config.text, config.path);
+  for (Json& experiment : json["experiments"].items()) {
+    experiment["name"] = prefix + name_in(experiment);
+    experiments.push_back(std::move(experiment));
+  }
+  if (!json.contains("figures")) return;
+  for (Json& figure : json["figures"].items()) {
+    for (Json& claim : figure["claims"].items()) {
+      prefix_rows(claim, "rows", prefix);
+      prefix_rows(claim, "over", prefix);
+    }
+    figures.push_back(std::move(figure));
+  }
 }
 
 }  // namespace
@@ -58,6 +140,30 @@ Config parse_config(std::string text, const std::string& path, const Registry& r
   config.hash = sha256(text);
   config.text = std::move(text);
   return config;
+}
+
+Config read_as_one(const std::vector<fs::path>& paths, const Registry& registry,
+                   const ConfigOverrides& overrides) {
+  if (paths.size() == 1) return read_config(paths.front(), registry, overrides);
+  std::vector<Config> configs;
+  for (const fs::path& path : paths)
+    configs.push_back(read_config(path, registry));
+  check_names(configs);
+  if (!overrides.seed) check_seeds(configs);
+  std::vector<std::string> names;
+  Json experiments = Json::array();
+  Json figures = Json::array();
+  for (const Config& config : configs) {
+    names.push_back(config.path);
+    add_prefixed(config, experiments, figures);
+  }
+  Json merged = Json::object();
+  merged["name"] = name_of_all(paths);
+  merged["description"] = fmt::format("Experiments of {}.", fmt::join(names, ", "));
+  merged["seed"] = configs.front().seed;
+  merged["experiments"] = std::move(experiments);
+  if (!figures.empty()) merged["figures"] = std::move(figures);
+  return parse_config(merged.dump(2) + "\n", path_of_all(paths, names), registry, overrides);
 }
 
 }  // namespace gpuexp

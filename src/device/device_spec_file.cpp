@@ -10,7 +10,7 @@
 #include "base/json_node.hpp"
 #include "base/names.hpp"
 #include "device/ceilings.hpp"
-#include "device/pcie.hpp"
+#include "device/topology.hpp"
 
 namespace gpuexp {
 

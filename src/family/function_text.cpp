@@ -4,6 +4,8 @@
 #include <cctype>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace gpuexp {
 
 namespace {
@@ -79,6 +81,13 @@ std::string function_text(std::string_view source, std::string_view name) {
     first = std::max(first, found.last);
   }
   return "";
+}
+
+std::string values_text(const Family& family, const Values& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{}={}", i ? "," : "", family.parameters[i].name, to_string(values[i]));
+  return text;
 }
 
 }  // namespace gpuexp

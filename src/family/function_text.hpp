@@ -1,8 +1,10 @@
-// A function as its family's source has it, for pages that show code.
+// A family's functions and a problem's values as text.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "family/family.hpp"
 
 namespace gpuexp {
 
@@ -10,5 +12,8 @@ namespace gpuexp {
 /// that ends it, without the comment above; "" where the source defines none. The source is
 /// formatted as this project's is: what stands in a namespace is not indented.
 std::string function_text(std::string_view source, std::string_view name);
+
+/// "n=1024,share=0.5": in the order of the family's parameters.
+std::string values_text(const Family& family, const Values& values);
 
 }  // namespace gpuexp

@@ -3,8 +3,6 @@
 #if __has_include(<cublas_v2.h>)
 #include <cstdlib>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 #include <string_view>
 
@@ -26,43 +24,23 @@ using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation
                               void* c, cudaDataType c_type, int ldc, cublasComputeType_t,
                               cublasGemmAlgo_t);
 
-struct Api {
-  decltype(&cublasCreate_v2) create = nullptr;
-  decltype(&cublasSetStream_v2) set_stream = nullptr;
-  decltype(&cublasSetMathMode) set_math_mode = nullptr;
-  decltype(&cublasSetSmCountTarget) set_sm_count = nullptr;
-  decltype(&cublasGetStatusName) status_name = nullptr;
-  decltype(&cublasGetStatusString) status_string = nullptr;
-  GemmEx* gemm_ex = nullptr;
-  decltype(&cublasSgeam) sgeam = nullptr;
-  decltype(&cublasSgemv_v2) sgemv = nullptr;
-};
+// The entry points used here have had one signature since cuBLAS 11.4.
+struct Library : LoadedLibrary {
+  Library() : LoadedLibrary("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {}
 
-struct Library {
-  // The entry points used here have had one signature since cuBLAS 11.4.
-  LoadedLibrary loaded{"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}};
-  Api api;
-
-  Library() {
-    loaded.resolve(api.create, "cublasCreate_v2");
-    loaded.resolve(api.set_stream, "cublasSetStream_v2");
-    loaded.resolve(api.set_math_mode, "cublasSetMathMode");
-    loaded.resolve(api.set_sm_count, "cublasSetSmCountTarget");
-    loaded.resolve(api.status_name, "cublasGetStatusName");
-    loaded.resolve(api.status_string, "cublasGetStatusString");
-    loaded.resolve(api.gemm_ex, "cublasGemmEx");
-    loaded.resolve(api.sgeam, "cublasSgeam");
-    loaded.resolve(api.sgemv, "cublasSgemv_v2");
-  }
+  LibraryFunction<decltype(&cublasCreate_v2)> create{*this, "cublasCreate_v2"};
+  LibraryFunction<decltype(&cublasSetStream_v2)> set_stream{*this, "cublasSetStream_v2"};
+  LibraryFunction<decltype(&cublasSetMathMode)> set_math_mode{*this, "cublasSetMathMode"};
+  LibraryFunction<decltype(&cublasSetSmCountTarget)> set_sm_count{*this, "cublasSetSmCountTarget"};
+  LibraryFunction<decltype(&cublasGetStatusName)> status_name{*this, "cublasGetStatusName"};
+  LibraryFunction<decltype(&cublasGetStatusString)> status_string{*this, "cublasGetStatusString"};
+  LibraryFunction<GemmEx*> gemm_ex{*this, "cublasGemmEx"};
+  LibraryFunction<decltype(&cublasSgeam)> sgeam{*this, "cublasSgeam"};
+  LibraryFunction<decltype(&cublasSgemv_v2)> sgemv{*this, "cublasSgemv_v2"};
 };
 
 const Library& library() {
-  static const Library kLoaded;
-  return kLoaded;
-}
-
-std::optional<std::string> missing() {
-  return library().loaded.missing();
+  return loaded<Library>();
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -71,26 +49,16 @@ std::optional<std::string> missing() {
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const Api& api = library().api;
-  refuse(std::string(call) + ": " + api.status_name(status) + " (" + api.status_string(status) +
-         ")");
+  refuse(std::string(call) + ": " + library().status_name(status) + " (" +
+         library().status_string(status) + ")");
 }
 
-/// The device's handle, created on first use on the current device. Never destroyed: at static
-/// destruction the driver may be gone already.
-cublasHandle_t handle_of(int device) {
-  static std::map<int, cublasHandle_t> handles;
-  const auto found = handles.find(device);
-  if (found != handles.end()) return found->second;
-  const Api& api = library().api;
-  cublasHandle_t handle = nullptr;
-  check(api.create(&handle), "cublasCreate");
+void create(cublasHandle_t* handle) {
+  check(library().create(handle), "cublasCreate");
   // Split products may otherwise be added up in the output's type, half or bfloat16, which would
   // belie the accumulation in fp32 that Compute::fp32 names.
   const int mode = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-  check(api.set_math_mode(handle, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
-  handles.emplace(device, handle);
-  return handle;
+  check(library().set_math_mode(*handle, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
 }
 
 cudaDataType cuda_type(DataType type) {
@@ -132,18 +100,16 @@ int to_int(std::int64_t value, const char* name) {
   return static_cast<int>(value);
 }
 
-// A handle carries its stream, so two threads must not share it at once.
-std::mutex handle_mutex;
+DeviceHandles<cublasHandle_t> handles;
 
 /// Calls `call` with the device's handle, which then enqueues to the stream.
 template <class Call>
 void with_handle(int device, Stream stream, Call call) {
-  if (missing()) refuse(*missing());
-  const std::lock_guard lock(handle_mutex);
-  const CurrentDevice current(device);  // handles are created and used on the current device only
-  const cublasHandle_t handle = handle_of(device);
-  check(library().api.set_stream(handle, stream), "cublasSetStream");
-  call(handle);
+  library().require();
+  handles.use(device, create, [&](cublasHandle_t handle) {
+    check(library().set_stream(handle, stream), "cublasSetStream");
+    call(handle);
+  });
 }
 
 void enqueue(const Gemm& g, int device, Stream stream) {
@@ -168,15 +134,14 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
 
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    check(library().api.set_sm_count(handle, g.sm_count), "cublasSetSmCountTarget");
+    check(library().set_sm_count(handle, g.sm_count), "cublasSetSmCountTarget");
     const auto of_b = g.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const auto of_a = g.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(
-        library().api.gemm_ex(handle, of_b, of_a, rows, columns, depth, alpha, g.b, input,
-                              pitch(g.b_pitch, g.b_transposed ? depth : rows), g.a, input,
-                              pitch(g.a_pitch, g.a_transposed ? columns : depth), beta, g.c, output,
-                              pitch(g.c_pitch, rows), compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    check(library().gemm_ex(handle, of_b, of_a, rows, columns, depth, alpha, g.b, input,
+                            pitch(g.b_pitch, g.b_transposed ? depth : rows), g.a, input,
+                            pitch(g.a_pitch, g.a_transposed ? columns : depth), beta, g.c, output,
+                            pitch(g.c_pitch, rows), compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
   });
 }
 
@@ -189,10 +154,9 @@ void enqueue(const Transpose& t, int device, Stream stream) {
   with_handle(device, stream, [&](cublasHandle_t handle) {
     // By columns, `in` is columns × rows and `out` rows × columns. The second operand has the
     // factor 0 and is not read; that it is the result itself is geam's in-place mode.
-    check(
-        library().api.sgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
-                            static_cast<const float*>(t.in), columns, &zero, out, rows, out, rows),
-        "cublasSgeam");
+    check(library().sgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
+                          static_cast<const float*>(t.in), columns, &zero, out, rows, out, rows),
+          "cublasSgeam");
   });
 }
 
@@ -203,8 +167,8 @@ void enqueue(const Gemv& g, int device, Stream stream) {
   const float zero = 0.0f;
   with_handle(device, stream, [&](cublasHandle_t handle) {
     // By columns, A is its transpose already.
-    check(library().api.sgemv(handle, CUBLAS_OP_N, columns, rows, &one, g.a, columns, g.x, 1, &zero,
-                              g.out, 1),
+    check(library().sgemv(handle, CUBLAS_OP_N, columns, rows, &one, g.a, columns, g.x, 1, &zero,
+                          g.out, 1),
           "cublasSgemv");
   });
 }
@@ -212,8 +176,7 @@ void enqueue(const Gemv& g, int device, Stream stream) {
 }  // namespace
 
 std::optional<std::string> unavailable() {
-  static const std::optional<std::string> kMissing = found_without_loading(&missing);
-  return kMissing;
+  return missing_without_loading<Library>();
 }
 
 Steps step_of(const Gemm& gemm) {

@@ -2,9 +2,7 @@
 
 #if __has_include(<cublasLt.h>)
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include <cublasLt.h>
 
@@ -15,55 +13,38 @@
 namespace gpuexp::cublas_lt {
 namespace {
 
-struct Api {
-  decltype(&cublasLtCreate) create = nullptr;
-  decltype(&cublasLtGetStatusName) status_name = nullptr;
-  decltype(&cublasLtGetStatusString) status_string = nullptr;
-  decltype(&cublasLtMatrixLayoutCreate) create_layout = nullptr;
-  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
-  decltype(&cublasLtMatmulDescCreate) create_operation = nullptr;
-  decltype(&cublasLtMatmulDescDestroy) destroy_operation = nullptr;
-  decltype(&cublasLtMatmulDescSetAttribute) set_operation = nullptr;
-  decltype(&cublasLtMatmulPreferenceCreate) create_preference = nullptr;
-  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
-  decltype(&cublasLtMatmul) matmul = nullptr;
+// The entry points used here have had one signature since cuBLAS 11.4.
+struct Library : LoadedLibrary {
+  Library()
+      : LoadedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {}
+
+  LibraryFunction<decltype(&cublasLtCreate)> create{*this, "cublasLtCreate"};
+  LibraryFunction<decltype(&cublasLtGetStatusName)> status_name{*this, "cublasLtGetStatusName"};
+  LibraryFunction<decltype(&cublasLtGetStatusString)> status_string{*this,
+                                                                    "cublasLtGetStatusString"};
+  LibraryFunction<decltype(&cublasLtMatrixLayoutCreate)> create_layout{
+      *this, "cublasLtMatrixLayoutCreate"};
+  LibraryFunction<decltype(&cublasLtMatrixLayoutDestroy)> destroy_layout{
+      *this, "cublasLtMatrixLayoutDestroy"};
+  LibraryFunction<decltype(&cublasLtMatmulDescCreate)> create_operation{*this,
+                                                                        "cublasLtMatmulDescCreate"};
+  LibraryFunction<decltype(&cublasLtMatmulDescDestroy)> destroy_operation{
+      *this, "cublasLtMatmulDescDestroy"};
+  LibraryFunction<decltype(&cublasLtMatmulDescSetAttribute)> set_operation{
+      *this, "cublasLtMatmulDescSetAttribute"};
+  LibraryFunction<decltype(&cublasLtMatmulPreferenceCreate)> create_preference{
+      *this, "cublasLtMatmulPreferenceCreate"};
+  LibraryFunction<decltype(&cublasLtMatmulPreferenceDestroy)> destroy_preference{
+      *this, "cublasLtMatmulPreferenceDestroy"};
+  LibraryFunction<decltype(&cublasLtMatmulPreferenceSetAttribute)> set_preference{
+      *this, "cublasLtMatmulPreferenceSetAttribute"};
+  LibraryFunction<decltype(&cublasLtMatmulAlgoGetHeuristic)> heuristic{
+      *this, "cublasLtMatmulAlgoGetHeuristic"};
+  LibraryFunction<decltype(&cublasLtMatmul)> matmul{*this, "cublasLtMatmul"};
 };
 
-struct Library {
-  // The entry points used here have had one signature since cuBLAS 11.4.
-  LoadedLibrary loaded{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}};
-  Api api;
-
-  Library() {
-    loaded.resolve(api.create, "cublasLtCreate");
-    loaded.resolve(api.status_name, "cublasLtGetStatusName");
-    loaded.resolve(api.status_string, "cublasLtGetStatusString");
-    loaded.resolve(api.create_layout, "cublasLtMatrixLayoutCreate");
-    loaded.resolve(api.destroy_layout, "cublasLtMatrixLayoutDestroy");
-    loaded.resolve(api.create_operation, "cublasLtMatmulDescCreate");
-    loaded.resolve(api.destroy_operation, "cublasLtMatmulDescDestroy");
-    loaded.resolve(api.set_operation, "cublasLtMatmulDescSetAttribute");
-    loaded.resolve(api.create_preference, "cublasLtMatmulPreferenceCreate");
-    loaded.resolve(api.destroy_preference, "cublasLtMatmulPreferenceDestroy");
-    loaded.resolve(api.set_preference, "cublasLtMatmulPreferenceSetAttribute");
-    loaded.resolve(api.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    loaded.resolve(api.matmul, "cublasLtMatmul");
-  }
-};
-
-const Library& library() {
-  static const Library kLoaded;
-  return kLoaded;
-}
-
-std::optional<std::string> missing() {
-  return library().loaded.missing();
-}
-
-const Api& api() {
-  return library().api;
+const Library& api() {
+  return loaded<Library>();
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -74,20 +55,6 @@ void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   refuse(std::string(call) + ": " + api().status_name(status) + " (" + api().status_string(status) +
          ")");
-}
-
-/// The device's handle, created on first use on the current device. It carries no stream. Never
-/// destroyed: at static destruction the driver may be gone already.
-cublasLtHandle_t handle_of(int device) {
-  static std::mutex mutex;
-  static std::map<int, cublasLtHandle_t> handles;
-  const std::lock_guard lock(mutex);
-  const auto found = handles.find(device);
-  if (found != handles.end()) return found->second;
-  cublasLtHandle_t handle = nullptr;
-  check(api().create(&handle), "cublasLtCreate");
-  handles.emplace(device, handle);
-  return handle;
 }
 
 cudaDataType cuda_type(DataType type) {
@@ -201,17 +168,21 @@ class Plan {
 }  // namespace
 
 std::optional<std::string> unavailable() {
-  static const std::optional<std::string> kMissing = found_without_loading(&missing);
-  return kMissing;
+  return missing_without_loading<Library>();
 }
 
 Steps step_of(const GemmBiasGelu& product) {
   return OpaqueStep{"cuBLASLt matmul", [product, plan = std::make_shared<std::optional<Plan>>()](
                                            Stream stream, int device) {
-                      if (missing()) refuse(*missing());
-                      const CurrentDevice current(device);
-                      if (!*plan) plan->emplace(product, handle_of(device));
-                      (*plan)->enqueue(stream);
+                      static DeviceHandles<cublasLtHandle_t> handles;
+                      api().require();
+                      const auto create = [](cublasLtHandle_t* handle) {
+                        check(api().create(handle), "cublasLtCreate");
+                      };
+                      handles.use(device, create, [&](cublasLtHandle_t handle) {
+                        if (!*plan) plan->emplace(product, handle);
+                        (*plan)->enqueue(stream);
+                      });
                     }};
 }
 

@@ -17,7 +17,6 @@
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
 #include "gpu/hardware_counters.hpp"
-#include "gpu/l2_set_aside.hpp"
 #include "gpu/launcher.hpp"
 #include "gpu/problem_launches.hpp"
 #include "gpu/resources.hpp"

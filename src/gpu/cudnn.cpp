@@ -3,7 +3,6 @@
 #if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -131,13 +130,8 @@ std::shared_ptr<fe::graph::Graph> backward_graph(const Attention& a) {
   return in.graph;
 }
 
-/// The device's handle, created on first use on the current device. Never destroyed: at static
-/// destruction the driver may be gone already.
-cudnnHandle_t handle_of(int device) {
-  static std::map<int, cudnnHandle_t> handles;
-  cudnnHandle_t& handle = handles[device];
-  if (!handle) check(fe::detail::create_handle(&handle), "cudnnCreate");
-  return handle;
+void create(cudnnHandle_t* handle) {
+  check(fe::detail::create_handle(handle), "cudnnCreate");
 }
 
 /// Kept: choosing an engine takes a second. The memory that plans work in is never freed either.
@@ -168,14 +162,13 @@ Tensors tensors_of(const Attention& a) {
 }
 
 void enqueue(const Attention& a, bool is_backward, Tensors tensors, Stream stream, int device) {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static DeviceHandles<cudnnHandle_t> handles;
   if (missing()) refuse(*missing());
-  const CurrentDevice current(device);
-  const cudnnHandle_t handle = handle_of(device);
-  check(fe::detail::set_stream(handle, stream), "cudnnSetStream");
-  const Plan& plan = plan_of(a, is_backward, device, handle);
-  check(plan.graph->execute(handle, tensors, plan.workspace), "execute");
+  handles.use(device, create, [&](cudnnHandle_t handle) {
+    check(fe::detail::set_stream(handle, stream), "cudnnSetStream");
+    const Plan& plan = plan_of(a, is_backward, device, handle);
+    check(plan.graph->execute(handle, tensors, plan.workspace), "execute");
+  });
 }
 
 }  // namespace

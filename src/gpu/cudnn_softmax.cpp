@@ -1,9 +1,6 @@
 #include "gpu/cudnn_softmax.hpp"
 
 #include <limits>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <utility>
 
 #include "gpu/current_device.hpp"
@@ -22,61 +19,37 @@ enum class DnnFormat : int { nchw = 0 };
 enum class DnnSoftmaxAlgorithm : int { accurate = 1 };  // the maximum is subtracted
 enum class DnnSoftmaxMode : int { instance = 0 };       // over all of C, H and W for each N
 
-struct SoftmaxApi {
-  DnnStatus (*create)(DnnHandle*) = nullptr;
-  DnnStatus (*set_stream)(DnnHandle, Stream) = nullptr;
-  const char* (*error_string)(DnnStatus) = nullptr;
-  DnnStatus (*create_tensor)(DnnTensor*) = nullptr;
-  DnnStatus (*destroy_tensor)(DnnTensor) = nullptr;
-  DnnStatus (*set_tensor)(DnnTensor, DnnFormat, DnnType, int n, int c, int h, int w) = nullptr;
-  DnnStatus (*forward)(DnnHandle, DnnSoftmaxAlgorithm, DnnSoftmaxMode, const void* alpha, DnnTensor,
-                       const void* x, const void* beta, DnnTensor, void* y) = nullptr;
-  DnnStatus (*backward)(DnnHandle, DnnSoftmaxAlgorithm, DnnSoftmaxMode, const void* alpha,
-                        DnnTensor, const void* y, DnnTensor, const void* dy, const void* beta,
-                        DnnTensor, void* dx) = nullptr;
-};
+struct SoftmaxLibrary : LoadedLibrary {
+  SoftmaxLibrary() : LoadedLibrary("cuDNN", {"libcudnn.so.9"}) {}
 
-struct SoftmaxLibrary {
-  LoadedLibrary loaded{"cuDNN", {"libcudnn.so.9"}};
-  SoftmaxApi api;
-
-  SoftmaxLibrary() {
-    loaded.resolve(api.create, "cudnnCreate");
-    loaded.resolve(api.set_stream, "cudnnSetStream");
-    loaded.resolve(api.error_string, "cudnnGetErrorString");
-    loaded.resolve(api.create_tensor, "cudnnCreateTensorDescriptor");
-    loaded.resolve(api.destroy_tensor, "cudnnDestroyTensorDescriptor");
-    loaded.resolve(api.set_tensor, "cudnnSetTensor4dDescriptor");
-    loaded.resolve(api.forward, "cudnnSoftmaxForward");
-    loaded.resolve(api.backward, "cudnnSoftmaxBackward");
-  }
+  LibraryFunction<DnnStatus (*)(DnnHandle*)> create{*this, "cudnnCreate"};
+  LibraryFunction<DnnStatus (*)(DnnHandle, Stream)> set_stream{*this, "cudnnSetStream"};
+  LibraryFunction<const char* (*)(DnnStatus)> error_string{*this, "cudnnGetErrorString"};
+  LibraryFunction<DnnStatus (*)(DnnTensor*)> create_tensor{*this, "cudnnCreateTensorDescriptor"};
+  LibraryFunction<DnnStatus (*)(DnnTensor)> destroy_tensor{*this, "cudnnDestroyTensorDescriptor"};
+  LibraryFunction<DnnStatus (*)(DnnTensor, DnnFormat, DnnType, int n, int c, int h, int w)>
+      set_tensor{*this, "cudnnSetTensor4dDescriptor"};
+  LibraryFunction<DnnStatus (*)(DnnHandle, DnnSoftmaxAlgorithm, DnnSoftmaxMode, const void* alpha,
+                                DnnTensor, const void* x, const void* beta, DnnTensor, void* y)>
+      forward{*this, "cudnnSoftmaxForward"};
+  LibraryFunction<DnnStatus (*)(DnnHandle, DnnSoftmaxAlgorithm, DnnSoftmaxMode, const void* alpha,
+                                DnnTensor, const void* y, DnnTensor, const void* dy,
+                                const void* beta, DnnTensor, void* dx)>
+      backward{*this, "cudnnSoftmaxBackward"};
 };
 
 const SoftmaxLibrary& softmax_library() {
-  static const SoftmaxLibrary kLoaded;
-  return kLoaded;
-}
-
-std::optional<std::string> softmax_missing() {
-  return softmax_library().loaded.missing();
+  return loaded<SoftmaxLibrary>();
 }
 
 void check_softmax(DnnStatus status, const char* call) {
   if (status == DnnStatus::success) return;
-  throw DeviceError(std::string(call) + ": " + softmax_library().api.error_string(status),
+  throw DeviceError(std::string(call) + ": " + softmax_library().error_string(status),
                     DeviceFault::refused);
 }
 
-/// The device's handle, created on first use on the current device. Never destroyed: at static
-/// destruction the driver may be gone already.
-DnnHandle softmax_handle_of(int device) {
-  static std::map<int, DnnHandle> handles;
-  const auto found = handles.find(device);
-  if (found != handles.end()) return found->second;
-  DnnHandle handle = nullptr;
-  check_softmax(softmax_library().api.create(&handle), "cudnnCreate");
-  handles.emplace(device, handle);
-  return handle;
+void create_softmax(DnnHandle* handle) {
+  check_softmax(softmax_library().create(handle), "cudnnCreate");
 }
 
 DnnType softmax_type(DataType type) {
@@ -94,14 +67,14 @@ DnnType softmax_type(DataType type) {
 class RowTensor {
  public:
   RowTensor(DataType type, std::int64_t rows, std::int64_t columns) {
-    const SoftmaxApi& api = softmax_library().api;
+    const SoftmaxLibrary& api = softmax_library();
     check_softmax(api.create_tensor(&tensor_), "cudnnCreateTensorDescriptor");
     check_softmax(api.set_tensor(tensor_, DnnFormat::nchw, softmax_type(type),
                                  static_cast<int>(rows), static_cast<int>(columns), 1, 1),
                   "cudnnSetTensor4dDescriptor");
   }
   ~RowTensor() {
-    if (tensor_) softmax_library().api.destroy_tensor(tensor_);
+    if (tensor_) softmax_library().destroy_tensor(tensor_);
   }
   RowTensor(const RowTensor&) = delete;
   RowTensor& operator=(const RowTensor&) = delete;
@@ -114,25 +87,23 @@ class RowTensor {
 constexpr float kWhole = 1.0f;
 constexpr float kNothing = 0.0f;
 
+DeviceHandles<DnnHandle> softmax_handles;
+
 /// Calls cuDNN with a handle for the stream and the tensor that all arrays are.
 template <class Operation, class Call>
 void enqueue_softmax(const Operation& of, Stream stream, int device, const char* name, Call call) {
-  // A handle carries its stream, so two threads must not share it at once.
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (const auto missing = softmax_missing()) throw DeviceError(*missing, DeviceFault::refused);
-  const CurrentDevice current(device);
-  const DnnHandle handle = softmax_handle_of(device);
-  check_softmax(softmax_library().api.set_stream(handle, stream), "cudnnSetStream");
-  const RowTensor tensor(of.type, of.rows, of.columns);
-  check_softmax(call(handle, tensor.get()), name);
+  softmax_library().require();
+  softmax_handles.use(device, create_softmax, [&](DnnHandle handle) {
+    check_softmax(softmax_library().set_stream(handle, stream), "cudnnSetStream");
+    const RowTensor tensor(of.type, of.rows, of.columns);
+    check_softmax(call(handle, tensor.get()), name);
+  });
 }
 
 }  // namespace
 
 std::optional<std::string> softmax_unavailable() {
-  static const std::optional<std::string> kMissing = found_without_loading(&softmax_missing);
-  return kMissing;
+  return missing_without_loading<SoftmaxLibrary>();
 }
 
 std::optional<std::string> softmax_refuses(std::int64_t rows, std::int64_t columns) {
@@ -144,7 +115,7 @@ Steps step_of(const Softmax& softmax) {
   return OpaqueStep{"cuDNN softmax", [softmax](Stream stream, int device) {
                       enqueue_softmax(softmax, stream, device, "cudnnSoftmaxForward",
                                       [&](DnnHandle handle, DnnTensor tensor) {
-                                        return softmax_library().api.forward(
+                                        return softmax_library().forward(
                                             handle, DnnSoftmaxAlgorithm::accurate,
                                             DnnSoftmaxMode::instance, &kWhole, tensor, softmax.x,
                                             &kNothing, tensor, softmax.y);
@@ -156,7 +127,7 @@ Steps step_of(const SoftmaxBackward& backward) {
   return OpaqueStep{"cuDNN softmax backward", [backward](Stream stream, int device) {
                       enqueue_softmax(backward, stream, device, "cudnnSoftmaxBackward",
                                       [&](DnnHandle handle, DnnTensor tensor) {
-                                        return softmax_library().api.backward(
+                                        return softmax_library().backward(
                                             handle, DnnSoftmaxAlgorithm::accurate,
                                             DnnSoftmaxMode::instance, &kWhole, tensor, backward.y,
                                             tensor, backward.dy, &kNothing, tensor, backward.dx);

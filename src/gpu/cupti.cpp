@@ -9,7 +9,6 @@
 
 #include "device/device_error.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/driver_function.hpp"
 #include "gpu/shared_library.hpp"
 
 namespace gpuexp {

@@ -1,5 +1,8 @@
-// The device on which the runtime's calls of this thread work.
+// The device on which the runtime's calls of this thread work, and what libraries keep for each.
 #pragma once
+
+#include <map>
+#include <mutex>
 
 #include <cuda_runtime_api.h>
 
@@ -20,6 +23,27 @@ class CurrentDevice {
 
  private:
   int previous_ = 0;
+};
+
+/// A library's handle for each device. Handles are created on first use and never destroyed: at
+/// static destruction the driver may be gone already.
+template <class Handle>
+class DeviceHandles {
+ public:
+  /// Calls use(handle) with `device` as the current one, after create(&handle) if it has none. A
+  /// handle carries its stream, so that one thread at a time uses them.
+  template <class Create, class Use>
+  void use(int device, const Create& create, const Use& use) {
+    const std::lock_guard lock(mutex_);
+    const CurrentDevice current(device);
+    Handle& handle = handles_[device];
+    if (!handle) create(&handle);
+    use(handle);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, Handle> handles_;
 };
 
 }  // namespace gpuexp

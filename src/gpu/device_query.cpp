@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "device/pcie.hpp"
+#include "device/topology.hpp"
 #include "family/ranks.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/nvml_state.hpp"

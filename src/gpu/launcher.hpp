@@ -1,4 +1,5 @@
-// The one place that starts kernels: steps of launches, enqueued on CUDA streams.
+// Enqueues the steps of variants on CUDA streams. Kernels of the harness itself (flush, guards,
+// clock, barrier of ranks) are launched in device_ops.cu and peer_barrier.cu.
 #pragma once
 
 #include <functional>

@@ -25,66 +25,50 @@ struct UniqueId {
 constexpr int kSum = 0;
 constexpr int kCollectiveSymmetric = 1;
 
-struct Api {
-  Result (*unique_id)(UniqueId*) = nullptr;
-  Result (*init_rank)(Communicator*, int, UniqueId, int) = nullptr;
-  Result (*abort)(Communicator) = nullptr;
-  Result (*all_reduce)(const void*, void*, std::size_t, int, int, Communicator,
-                       cudaStream_t) = nullptr;
-  Result (*all_gather)(const void*, void*, std::size_t, int, Communicator, cudaStream_t) = nullptr;
-  Result (*reduce_scatter)(const void*, void*, std::size_t, int, int, Communicator,
-                           cudaStream_t) = nullptr;
-  Result (*broadcast)(const void*, void*, std::size_t, int, int, Communicator,
-                      cudaStream_t) = nullptr;
-  Result (*send)(const void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
-  Result (*receive)(void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
-  Result (*group_start)() = nullptr;
-  Result (*group_end)() = nullptr;
-  Result (*register_buffer)(Communicator, void*, std::size_t, void**) = nullptr;
-  Result (*deregister)(Communicator, void*) = nullptr;
-  const char* (*error_text)(Result) = nullptr;
+const std::vector<std::string> kFiles{"libnccl.so.2", "libnccl.so"};
+
+struct Nccl : LoadedLibrary {
+  Nccl() : LoadedLibrary("NCCL", kFiles) {}
 };
 
 // Of NCCL 2.27 and later.
-struct WindowApi {
-  Result (*register_window)(Communicator, void*, std::size_t, void**, int) = nullptr;
-  Result (*deregister)(Communicator, void*) = nullptr;
+struct WindowFunctions : Nccl {
+  LibraryFunction<Result (*)(Communicator, void*, std::size_t, void**, int)> register_window{
+      *this, "ncclCommWindowRegister"};
+  LibraryFunction<Result (*)(Communicator, void*)> deregister{*this, "ncclCommWindowDeregister"};
 };
 
 // Of NCCL 2.28 and later.
-struct AllToAllApi {
-  Result (*all_to_all)(const void*, void*, std::size_t, int, Communicator, cudaStream_t) = nullptr;
+struct AllToAllFunction : Nccl {
+  LibraryFunction<Result (*)(const void*, void*, std::size_t, int, Communicator, cudaStream_t)>
+      all_to_all{*this, "ncclAlltoAll"};
 };
 
-const std::vector<std::string> kFiles{"libnccl.so.2", "libnccl.so"};
-
-struct Library {
-  LoadedLibrary loaded{"NCCL", kFiles};
-  LoadedLibrary with_windows{"NCCL", kFiles};
-  LoadedLibrary with_all_to_all{"NCCL", kFiles};
-  Api api;
-  WindowApi windows;
-  AllToAllApi all_to_all;
-
-  Library() {
-    loaded.resolve(api.unique_id, "ncclGetUniqueId");
-    loaded.resolve(api.init_rank, "ncclCommInitRank");
-    loaded.resolve(api.abort, "ncclCommAbort");
-    loaded.resolve(api.all_reduce, "ncclAllReduce");
-    loaded.resolve(api.all_gather, "ncclAllGather");
-    loaded.resolve(api.reduce_scatter, "ncclReduceScatter");
-    loaded.resolve(api.broadcast, "ncclBroadcast");
-    loaded.resolve(api.send, "ncclSend");
-    loaded.resolve(api.receive, "ncclRecv");
-    loaded.resolve(api.group_start, "ncclGroupStart");
-    loaded.resolve(api.group_end, "ncclGroupEnd");
-    loaded.resolve(api.register_buffer, "ncclCommRegister");
-    loaded.resolve(api.deregister, "ncclCommDeregister");
-    loaded.resolve(api.error_text, "ncclGetErrorString");
-    with_windows.resolve(windows.register_window, "ncclCommWindowRegister");
-    with_windows.resolve(windows.deregister, "ncclCommWindowDeregister");
-    with_all_to_all.resolve(all_to_all.all_to_all, "ncclAlltoAll");
-  }
+struct Library : Nccl {
+  WindowFunctions windows;
+  AllToAllFunction all_to_all;
+  LibraryFunction<Result (*)(UniqueId*)> unique_id{*this, "ncclGetUniqueId"};
+  LibraryFunction<Result (*)(Communicator*, int, UniqueId, int)> init_rank{*this,
+                                                                           "ncclCommInitRank"};
+  LibraryFunction<Result (*)(Communicator)> abort{*this, "ncclCommAbort"};
+  LibraryFunction<Result (*)(const void*, void*, std::size_t, int, int, Communicator, cudaStream_t)>
+      all_reduce{*this, "ncclAllReduce"};
+  LibraryFunction<Result (*)(const void*, void*, std::size_t, int, Communicator, cudaStream_t)>
+      all_gather{*this, "ncclAllGather"};
+  LibraryFunction<Result (*)(const void*, void*, std::size_t, int, int, Communicator, cudaStream_t)>
+      reduce_scatter{*this, "ncclReduceScatter"};
+  LibraryFunction<Result (*)(const void*, void*, std::size_t, int, int, Communicator, cudaStream_t)>
+      broadcast{*this, "ncclBroadcast"};
+  LibraryFunction<Result (*)(const void*, std::size_t, int, int, Communicator, cudaStream_t)> send{
+      *this, "ncclSend"};
+  LibraryFunction<Result (*)(void*, std::size_t, int, int, Communicator, cudaStream_t)> receive{
+      *this, "ncclRecv"};
+  LibraryFunction<Result (*)()> group_start{*this, "ncclGroupStart"};
+  LibraryFunction<Result (*)()> group_end{*this, "ncclGroupEnd"};
+  LibraryFunction<Result (*)(Communicator, void*, std::size_t, void**)> register_buffer{
+      *this, "ncclCommRegister"};
+  LibraryFunction<Result (*)(Communicator, void*)> deregister{*this, "ncclCommDeregister"};
+  LibraryFunction<const char* (*)(Result)> error_text{*this, "ncclGetErrorString"};
 };
 
 const Library& library() {
@@ -98,13 +82,12 @@ const Library& library() {
 
 std::optional<std::string> missing() {
   if (const auto refused = prepare_environment()) return refused;
-  return library().loaded.missing();
+  return library().missing();
 }
 
 void check(Result result, const char* call) {
   if (result == 0) return;
-  throw DeviceError(std::string(call) + ": " + library().api.error_text(result),
-                    DeviceFault::refused);
+  throw DeviceError(std::string(call) + ": " + library().error_text(result), DeviceFault::refused);
 }
 
 int type_of(DataType type) {
@@ -120,15 +103,14 @@ class Group {
   Group(PeerGroup& peers, Buffers buffers)
       : meeting_(peers.exchange().place().meeting), buffers_(buffers) {
     UniqueId id{};
-    if (peers.rank() == 0) check(library().api.unique_id(&id), "ncclGetUniqueId");
+    if (peers.rank() == 0) check(library().unique_id(&id), "ncclGetUniqueId");
     const std::string of_first =
         peers.exchange().all_gather({id.internal, sizeof id.internal}).front().text;
     of_first.copy(id.internal, sizeof id.internal);
-    check(library().api.init_rank(&communicator_, peers.ranks(), id, peers.rank()),
-          "ncclCommInitRank");
+    check(library().init_rank(&communicator_, peers.ranks(), id, peers.rank()), "ncclCommInitRank");
   }
   ~Group() {
-    if (communicator_) library().api.abort(communicator_);
+    if (communicator_) library().abort(communicator_);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -143,7 +125,7 @@ class Group {
     if (!is_new) return;
     auto* const at = const_cast<void*>(buffer);
     if (buffers_ == Buffers::registered) {
-      check(library().api.register_buffer(communicator_, at, bytes, &known->second),
+      check(library().register_buffer(communicator_, at, bytes, &known->second),
             "ncclCommRegister");
     } else {
       check(library().windows.register_window(communicator_, at, bytes, &known->second,
@@ -154,7 +136,7 @@ class Group {
   void forget() {
     for (const auto& [of, handle] : known_) {
       if (buffers_ == Buffers::registered) {
-        library().api.deregister(communicator_, handle);
+        library().deregister(communicator_, handle);
       } else {
         library().windows.deregister(communicator_, handle);
       }
@@ -191,7 +173,7 @@ Group& group_of(PeerGroup& peers, Buffers buffers) {
 }
 
 void enqueue(const Call& call, Communicator communicator, cudaStream_t stream) {
-  const Api& api = library().api;
+  const Library& api = library();
   const int type = type_of(call.type);
   const auto n = static_cast<std::size_t>(call.n);
   const std::size_t part = n / static_cast<std::size_t>(call.ranks);
@@ -210,7 +192,7 @@ void enqueue(const Call& call, Communicator communicator, cudaStream_t stream) {
     case Operation::broadcast:
       return check(api.broadcast(x, y, n, type, 0, communicator, stream), "ncclBroadcast");
     case Operation::all_to_all:
-      if (!library().with_all_to_all.missing()) {
+      if (!library().all_to_all.missing()) {
         return check(library().all_to_all.all_to_all(x, y, part, type, communicator, stream),
                      "ncclAlltoAll");
       }
@@ -243,8 +225,7 @@ Steps step_of(const Call& call) {
         PeerGroup* const peers = PeerGroup::current();
         if (!peers)
           throw DeviceError("NCCL is called for a problem on one GPU", DeviceFault::refused);
-        if (call.buffers == Buffers::windows && library().with_windows.missing())
-          throw DeviceError(*library().with_windows.missing(), DeviceFault::refused);
+        if (call.buffers == Buffers::windows) library().windows.require();
         Group& group = group_of(*peers, call.buffers);
         const std::size_t bytes = static_cast<std::size_t>(call.n) * size_of(call.type);
         group.know(call.x, bytes);

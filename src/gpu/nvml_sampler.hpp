@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/telemetry.hpp"
+#include "device/device_state.hpp"
 
 namespace gpuexp {
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "device/device_state.hpp"
+#include "device/topology.hpp"
 
 namespace gpuexp {
 
@@ -15,5 +17,9 @@ DeviceState read_device_state(const std::string& uuid) noexcept;
 
 /// "580.159.04"; empty without NVML.
 std::optional<std::string> driver_version() noexcept;
+
+/// Fills in what connects the GPUs, whose names, UUIDs and bus ids are given. Never throws: what
+/// NVML does not say is empty. MIG instances have no links.
+Topology read_topology(std::vector<GpuPlace> gpus) noexcept;
 
 }  // namespace gpuexp

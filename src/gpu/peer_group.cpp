@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "base/types.hpp"
-#include "gpu/driver_function.hpp"
 #include "gpu/peer_barrier.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace gpuexp {
 

@@ -4,12 +4,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <glob.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "device/device_error.hpp"
 
 namespace gpuexp {
 
@@ -117,9 +120,24 @@ void* LoadedLibrary::address_of(const char* symbol) {
   return address;
 }
 
+void LoadedLibrary::require() const {
+  if (missing_) throw DeviceError(*missing_, DeviceFault::refused);
+}
+
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)()) {
   const bool with_cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   return with_cuda ? missing() : as_child_finds(missing);
+}
+
+void* driver_function(const char* name) {
+  constexpr unsigned kVersion = 12000;
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  const cudaError_t status =
+      cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &found);
+  if (status == cudaSuccess && found == cudaDriverEntryPointSuccess) return function;
+  static_cast<void>(cudaGetLastError());
+  return nullptr;
 }
 
 }  // namespace gpuexp

@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-#include "gpu/driver_function.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace gpuexp {
 

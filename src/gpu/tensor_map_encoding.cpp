@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "device/device_error.hpp"
-#include "gpu/driver_function.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace gpuexp {
 

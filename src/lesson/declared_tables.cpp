@@ -1,5 +1,3 @@
-#include "lesson/declared_tables.hpp"
-
 #include <array>
 #include <span>
 #include <string_view>
@@ -13,6 +11,7 @@
 #include "base/names.hpp"
 #include "config/config_keys.hpp"
 #include "family/counters.hpp"
+#include "lesson/lesson_tables.hpp"
 #include "lesson/recorded_table.hpp"
 #include "record/fixed_columns.hpp"
 #include "record/flags.hpp"

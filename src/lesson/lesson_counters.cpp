@@ -1,5 +1,3 @@
-#include "lesson/lesson_counters.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,5 +1,3 @@
-#include "lesson/lesson_sweep.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

@@ -1,5 +1,3 @@
-#include "lesson/lesson_values.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "family/values_text.hpp"
+#include "family/function_text.hpp"
 
 namespace gpuexp {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/annotated_launch.hpp"
+#include "analysis/annotation.hpp"
 #include "analysis/warp_picture.hpp"
 #include "sass/source_files.hpp"
 

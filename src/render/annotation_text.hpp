@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/annotated_launch.hpp"
+#include "analysis/annotation.hpp"
 #include "render/terminal_options.hpp"
 #include "sass/source_files.hpp"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/figure_health.hpp"
-#include "analysis/link_health.hpp"
 
 namespace gpuexp {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "device/telemetry.hpp"
+#include "device/device_state.hpp"
 #include "family/counters.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"

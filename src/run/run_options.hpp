@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/telemetry.hpp"
+#include "device/device_state.hpp"
 #include "family/counters.hpp"
 #include "plan/plan.hpp"
 

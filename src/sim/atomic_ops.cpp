@@ -1,7 +1,6 @@
-#include "sim/atomic_ops.hpp"
-
 #include "sim/addresses.hpp"
 #include "sim/atomic_update.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -15,17 +14,12 @@ AtomicChange change_of(const Op& op) {
 }
 
 LaneMask lanes_with_rank(const Lanes64& address, unsigned rank) {
-  LaneMask lanes = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    lanes |= LaneMask{static_cast<std::uint32_t>(address[l]) >> kRankShift == rank} << l;
-  return lanes;
+  return lanes_where(
+      [&](unsigned l) { return static_cast<std::uint32_t>(address[l]) >> kRankShift == rank; });
 }
 
 GPUEXP_INLINED LaneMask lanes_in_window(const Lanes64& address, std::uint64_t window) {
-  LaneMask inside = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    inside |= LaneMask{(address[l] & kWindowMask) == window} << l;
-  return inside;
+  return lanes_where([&](unsigned l) { return (address[l] & kWindowMask) == window; });
 }
 
 // Of addresses in the window of shared memory, those of the block's own.
@@ -84,9 +78,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
     result[l] = result[l] == (with[l] & mask);
   });
   if (is_shared && op.to[1].kind != Kind::none) {
-    LaneMask done = 0;
-    for (unsigned l = 0; l < kLanes; ++l)
-      done |= LaneMask{result[l] != 0} << l;
+    const LaneMask done = lanes_where([&](unsigned l) { return result[l] != 0; });
     write_predicate(warp, op.to[1], lanes, done);
   }
   if (op.width == 8) return write_pair(warp, op.to[0], lanes, result);

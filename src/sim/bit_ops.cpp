@@ -1,8 +1,7 @@
-#include "sim/bit_ops.hpp"
-
 #include <algorithm>
 #include <bit>
 
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -13,20 +12,11 @@ namespace {
 /// modifiers.
 using Function = std::uint32_t (*)(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
 
-// Not compiled for each function: they are rare.
-void run_each(Warp& warp, const Op& op, LaneMask lanes, Function function) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  const Lanes32& c = read_integer(warp, op.from[2], sc);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = function(op, a[l], b[l], c[l]);
-  write(warp, op.to[0], lanes, result);
-}
-
 template <Function function>
 void run_function(Warp& warp, const Op& op, LaneMask lanes) {
-  run_each(warp, op, lanes, function);
+  write_each(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return function(op, a, b, c);
+  });
 }
 
 void place(const Decoding& in, Op& op, std::size_t sources) {

@@ -1,8 +1,7 @@
-#include "sim/bulk_ops.hpp"
-
 #include <cstring>
 
 #include "sim/atomic_update.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/transfer.hpp"
 
 namespace gpuexp::sim {
@@ -116,19 +115,13 @@ void decode_bulk_reduction(const Decoding& in, Op& op) {
   op.run = run_bulk_reduction;
 }
 
-// UTMACMDFLUSH (cp.async.bulk.commit_group) and UBLKPF (a prefetch into L2): copies are complete
-// anyway, and there is no L2.
-void run_nothing(Warp&, const Op&, LaneMask) {}
-
-void decode_nothing(const Decoding&, Op& op) {
-  op.run = run_nothing;
-}
-
 constexpr OpcodeDecoder kOpcodes[] = {
     {"UBLKCP", decode_bulk_copy},
     {"UBLKRED", decode_bulk_reduction},
-    {"UBLKPF", decode_nothing},
-    {"UTMACMDFLUSH", decode_nothing},
+    // A prefetch into L2, which is not there; cp.async.bulk.commit_group: copies are complete
+    // anyway.
+    {"UBLKPF", decode_plain<run_nothing>},
+    {"UTMACMDFLUSH", decode_plain<run_nothing>},
 };
 
 }  // namespace

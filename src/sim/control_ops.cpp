@@ -1,8 +1,7 @@
-#include "sim/control_ops.hpp"
-
 #include <algorithm>
 
 #include "sim/cluster.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -13,20 +12,9 @@ using Kind = Operand::Kind;
 
 constexpr std::uint32_t kInstructionBytes = 16;
 
-// What waits for memory as well: an access is complete before the next instruction begins.
-void run_nothing(Warp&, const Op&, LaneMask) {}
-
-void decode_nothing(const Decoding&, Op& op) {
-  op.run = run_nothing;
-}
-
 // Of cp.async: the copies are executed at once, but checked as if they were not.
 void run_commit_copies(Warp& warp, const Op&, LaneMask lanes) {
   warp.block.commit_copies(lanes);
-}
-
-void decode_commit_copies(const Decoding&, Op& op) {
-  op.run = run_commit_copies;
 }
 
 void run_wait_for_copies(Warp& warp, const Op& op, LaneMask lanes) {
@@ -193,10 +181,6 @@ void run_end_collective(Warp& warp, const Op&, LaneMask) {
   warp.divergence.end_collective();
 }
 
-void decode_end_collective(const Decoding&, Op& op) {
-  op.run = run_end_collective;
-}
-
 // BMOV.32.CLEAR R18, B6 puts a barrier aside before a call, BMOV.32 B6, R18 takes it back.
 void run_bmov_out(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 value{};
@@ -219,8 +203,7 @@ void decode_bmov(const Decoding& in, Op& op) {
   if (!is_out && in.operands[0].kind != Kind::barrier) in.refuse("this form is not executed");
   op.value = in.operands[is_out].index;
   op.kind = in.has("CLEAR");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  place(in, op);
   op.run = is_out ? run_bmov_out : run_bmov_in;
 }
 
@@ -262,10 +245,6 @@ void decode_warpsync(const Decoding& in, Op& op) {
     in.refuse("this form is not executed");
   op.from[0] = source_of(in.operands[0], Reads::integer);
   op.run = run_warpsync_mask;
-}
-
-void decode_yield(const Decoding&, Op& op) {
-  op.run = run_yield;
 }
 
 // ---- barriers of the block
@@ -360,10 +339,6 @@ void run_sleep(Warp& warp, const Op&, LaneMask) {
   warp.wait();
 }
 
-void decode_sleep(const Decoding&, Op& op) {
-  op.run = run_sleep;
-}
-
 // setmaxnreg: a warp's registers are all there anyway; the number is held against the PTX ISA.
 void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, kAllLanes);
@@ -381,10 +356,6 @@ void run_trap(Warp&, const Op&, LaneMask) {
   throw Fault("the kernel traps");
 }
 
-void decode_trap(const Decoding&, Op& op) {
-  op.run = run_trap;
-}
-
 constexpr OpcodeDecoder kOpcodes[] = {
     {"BRA", decode_bra},
     {"BRX", decode_brx},
@@ -396,27 +367,28 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"BSYNC", decode_convergence<run_bsync>},
     {"BREAK", decode_break},
     {"WARPSYNC", decode_warpsync},
-    {"ENDCOLLECTIVE", decode_end_collective},
-    {"YIELD", decode_yield},
+    {"ENDCOLLECTIVE", decode_plain<run_end_collective>},
+    {"YIELD", decode_plain<run_yield>},
     {"BAR", decode_bar},
     {"B2R", decode_b2r},
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
-    {"NOP", decode_nothing},
-    {"LDGDEPBAR", decode_commit_copies},
+    // What waits for memory as well: an access is complete before the next instruction begins.
+    {"NOP", decode_plain<run_nothing>},
+    {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},
-    {"MEMBAR", decode_nothing},
-    {"FENCE", decode_nothing},
-    {"ERRBAR", decode_nothing},
-    {"CGAERRBAR", decode_nothing},
-    {"CCTL", decode_nothing},
-    {"NANOSLEEP", decode_sleep},
+    {"MEMBAR", decode_plain<run_nothing>},
+    {"FENCE", decode_plain<run_nothing>},
+    {"ERRBAR", decode_plain<run_nothing>},
+    {"CGAERRBAR", decode_plain<run_nothing>},
+    {"CCTL", decode_plain<run_nothing>},
+    {"NANOSLEEP", decode_plain<run_sleep>},
     {"USETMAXREG", decode_set_registers},
     {"BMOV", decode_bmov},
     // griddepcontrol: kernels of a stream run one after the other here.
-    {"ACQBULK", decode_nothing},
-    {"PREEXIT", decode_nothing},
-    {"BPT", decode_trap},
+    {"ACQBULK", decode_plain<run_nothing>},
+    {"PREEXIT", decode_plain<run_nothing>},
+    {"BPT", decode_plain<run_trap>},
 };
 
 }  // namespace

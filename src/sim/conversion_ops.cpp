@@ -1,6 +1,5 @@
-#include "sim/conversion_ops.hpp"
-
 #include "sim/float_values.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/small_floats.hpp"
 
 namespace gpuexp::sim {

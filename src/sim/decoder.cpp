@@ -2,24 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/atomic_ops.hpp"
-#include "sim/bit_ops.hpp"
-#include "sim/bulk_ops.hpp"
-#include "sim/control_ops.hpp"
-#include "sim/conversion_ops.hpp"
 #include "sim/fault.hpp"
-#include "sim/float_ops.hpp"
-#include "sim/half_ops.hpp"
-#include "sim/integer_ops.hpp"
-#include "sim/lane_ops.hpp"
-#include "sim/matrix_ops.hpp"
-#include "sim/mbarrier_ops.hpp"
-#include "sim/memory_ops.hpp"
-#include "sim/select_ops.hpp"
-#include "sim/special_ops.hpp"
-#include "sim/tensor_ops.hpp"
-#include "sim/warpgroup_ops.hpp"
-#include "sim/wide_ops.hpp"
+#include "sim/opcodes.hpp"
 
 namespace gpuexp::sim {
 

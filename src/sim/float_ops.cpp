@@ -1,5 +1,3 @@
-#include "sim/float_ops.hpp"
-
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -7,6 +5,7 @@
 
 #include "sim/float_values.hpp"
 #include "sim/fused_products.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -221,10 +220,9 @@ GPUEXP_INLINED LaneMask compared(const Warp& warp, const Op& op) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  LaneMask result = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind))} << l;
-  return result;
+  return lanes_where([&](unsigned l) {
+    return compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind));
+  });
 }
 
 GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
@@ -245,11 +243,7 @@ GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_comparison(const Decoding& in, Op& op, Reads reads) {
   if (in.operands.size() < 4 || in.operands.size() > 5 || in.modifiers.empty())
     in.refuse("its operands are not understood");
-  const std::size_t destinations = in.operands.size() - 3;
-  for (std::size_t i = 0; i < destinations; ++i)
-    op.to[i] = source_of(in.operands[i], reads);
-  for (std::size_t i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + destinations], reads);
+  place(in, op, reads, in.operands.size() - 3);
   op.kind = in.has("FTZ") ? kFtz : 0;
   const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
   if (how != kCompares.end()) {
@@ -294,10 +288,9 @@ void run_fchk(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  LaneMask result = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{needs_scaling(std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]))} << l;
-  write_predicate(warp, op.to[0], lanes, result);
+  write_predicate(warp, op.to[0], lanes, lanes_where([&](unsigned l) {
+                    return needs_scaling(std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]));
+                  }));
 }
 
 void decode_fchk(const Decoding& in, Op& op) {
@@ -386,10 +379,8 @@ GPUEXP_VECTORIZED void run_dsetp(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);
   read_doubles(warp, op.from[1], b);
-  LaneMask result = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{compare(op.kind2, a[l], b[l])} << l;
-  write_comparison(warp, op, lanes, result);
+  write_comparison(warp, op, lanes,
+                   lanes_where([&](unsigned l) { return compare(op.kind2, a[l], b[l]); }));
 }
 
 void decode_dsetp(const Decoding& in, Op& op) {

@@ -1,9 +1,8 @@
-#include "sim/half_ops.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "sim/opcodes.hpp"
 #include "sim/predicates.hpp"
 #include "sim/small_floats.hpp"
 
@@ -200,11 +199,9 @@ GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
 template <Op::Run run, std::size_t sources>
 void decode_pairs(const Decoding& in, Op& op) {
   op.kind = kind_of(in);
-  const std::vector<Operand> operands = joined(in, op.kind);
-  if (operands.size() != sources + 1) in.refuse("its operands are not understood");
-  op.to[0] = source_of(operands[0], Reads::integer);
-  for (std::size_t i = 0; i < sources; ++i)
-    op.from[i] = source_of(operands[i + 1], Reads::integer);
+  const Decoding all{in.listed, in.modifiers, joined(in, op.kind)};
+  if (all.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  place(all, op);
   op.run = run;
 }
 
@@ -255,14 +252,11 @@ GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low,
   read_halves(warp, op.from[0], op.kind, a);
   read_halves(warp, op.from[1], op.kind, b);
   const LaneMask with = read_predicate(warp, op.from[2]);
-  low = 0;
-  high = 0;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    low |= LaneMask{compare(op.kind2, a.low[l], b.low[l])} << l;
-    high |= LaneMask{compare(op.kind2, a.high[l], b.high[l])} << l;
-  }
-  low = combined(static_cast<Combine>(op.value), low, with);
-  high = combined(static_cast<Combine>(op.value), high, with);
+  const auto how = static_cast<Combine>(op.value);
+  low = combined(
+      how, lanes_where([&](unsigned l) { return compare(op.kind2, a.low[l], b.low[l]); }), with);
+  high = combined(
+      how, lanes_where([&](unsigned l) { return compare(op.kind2, a.high[l], b.high[l]); }), with);
 }
 
 // HSETP2: a predicate of the lower halves and one of the upper.
@@ -288,13 +282,10 @@ GPUEXP_VECTORIZED void run_hset2(Warp& warp, const Op& op, LaneMask lanes) {
 template <Op::Run run, std::size_t destinations>
 void decode_comparison(const Decoding& in, Op& op) {
   op.kind = kind_of(in);
-  const std::vector<Operand> operands = joined(in, op.kind);
-  if (operands.size() != destinations + 3 || in.has("H_AND"))
+  const Decoding all{in.listed, in.modifiers, joined(in, op.kind)};
+  if (all.operands.size() != destinations + 3 || in.has("H_AND"))
     in.refuse("its operands are not understood");
-  for (std::size_t i = 0; i < destinations; ++i)
-    op.to[i] = source_of(operands[i], Reads::integer);
-  for (std::size_t i = 0; i < 3; ++i)
-    op.from[i] = source_of(operands[destinations + i], Reads::integer);
+  place(all, op, Reads::integer, destinations);
   bool is_known = false;
   for (std::string_view modifier : in.modifiers) {
     if (modifier == "NUM" || modifier == "NAN") {

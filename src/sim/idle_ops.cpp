@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "sim/opcodes.hpp"
+
 namespace gpuexp::sim {
 
 namespace {
@@ -357,8 +359,6 @@ class Deciding {
   unsigned loaded_ = 0;
 };
 
-void do_nothing(Warp&, const Op&, LaneMask) {}
-
 }  // namespace
 
 IdleOps idle_ops(const Program& program, bool keeps_global) {
@@ -384,7 +384,7 @@ IdleOps idle_ops(const Program& program, bool keeps_global) {
 void leave_out(const IdleOps& idle, std::vector<Op>& ops) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     ops[i].is_idle = idle.of[i] == Idle::access;
-    if (idle.of[i] == Idle::arithmetic) ops[i].run = do_nothing;
+    if (idle.of[i] == Idle::arithmetic) ops[i].run = run_nothing;
   }
 }
 

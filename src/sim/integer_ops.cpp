@@ -1,8 +1,7 @@
-#include "sim/integer_ops.hpp"
-
 #include <algorithm>
 #include <array>
 
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -68,9 +67,7 @@ GPUEXP_INLINED void add_carry(const Warp& warp, const Source& source, CarrySum& 
 GPUEXP_INLINED void write_carry(Warp& warp, const Source& to, LaneMask lanes, const CarrySum& sum,
                                 std::uint32_t least) {
   if (to.kind == Kind::none) return;
-  LaneMask carry = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    carry |= LaneMask{sum.carries[l] >= least} << l;
+  const LaneMask carry = lanes_where([&](unsigned l) { return sum.carries[l] >= least; });
   write_predicate(warp, to, lanes, carry);
 }
 
@@ -92,15 +89,8 @@ GPUEXP_VECTORIZED void run_iadd3(Warp& warp, const Op& op, LaneMask lanes) {
 
 // As most: nothing asks for a carry, or has one.
 GPUEXP_VECTORIZED void run_iadd3_alone(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, scratch;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  const Lanes32& c = read_integer(warp, op.from[2], sc);
-  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
-  GPUEXP_LANE_BY_LANE
-  for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] = a[l] + b[l] + c[l];
-  write(warp, op.to[0], lanes, sum);
+  write_each(warp, op, lanes,
+             [](std::uint32_t a, std::uint32_t b, std::uint32_t c) { return a + b + c; });
 }
 
 // The low half of an address: of two addends, with a carry.
@@ -125,9 +115,7 @@ GPUEXP_VECTORIZED void run_iadd3_low(Warp& warp, const Op& op, LaneMask lanes) {
     sum[l] = all;
   }
   write(warp, op.to[0], lanes, sum);
-  LaneMask carry = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    carry |= LaneMask{carries[l]} << l;
+  const LaneMask carry = lanes_where([&](unsigned l) { return carries[l]; });
   write_predicate(warp, op.to[1], lanes, carry);
 }
 
@@ -180,24 +168,14 @@ void decode_iadd3(const Decoding& in, Op& op) {
 }
 
 GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, scratch;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
-  GPUEXP_LANE_BY_LANE
-  for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] = a[l] + b[l];
-  write(warp, op.to[0], lanes, sum);
+  write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) { return a + b; });
 }
 
 // VIADD.16x2: of two halves each.
 GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sum;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] = ((a[l] + b[l]) & 0xffff) | ((a[l] & 0xffff0000) + (b[l] & 0xffff0000));
-  write(warp, op.to[0], lanes, sum);
+  write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) {
+    return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000));
+  });
 }
 
 // VIADD.U8x4 R0, R1, -R2: of four bytes each.
@@ -259,18 +237,12 @@ std::uint64_t product(std::uint32_t a, std::uint32_t b) {
 }
 
 GPUEXP_VECTORIZED void run_imad(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc;
+  if (op.to[1].kind == Kind::none && op.from[3].kind == Kind::none)
+    return write_each(warp, op, lanes,
+                      [](std::uint32_t a, std::uint32_t b, std::uint32_t c) { return a * b + c; });
+  Lanes32 sa, sb;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
   const Lanes32& b = read_integer(warp, op.from[1], sb);
-  if (op.to[1].kind == Kind::none && op.from[3].kind == Kind::none) {
-    const Lanes32& c = read_integer(warp, op.from[2], sc);
-    Lanes32 scratch;
-    Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
-    GPUEXP_LANE_BY_LANE
-    for (unsigned l = 0; l < kLanes; ++l)
-      sum[l] = a[l] * b[l] + c[l];
-    return write(warp, op.to[0], lanes, sum);
-  }
   CarrySum sum;
   for (unsigned l = 0; l < kLanes; ++l)
     sum.low[l] = a[l] * b[l];
@@ -398,13 +370,9 @@ GPUEXP_INLINED std::uint32_t shifted(std::uint8_t kind, std::uint32_t low, std::
 }
 
 GPUEXP_VECTORIZED void run_shf(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  const Lanes32& c = read_integer(warp, op.from[2], sc);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = shifted(op.kind, a[l], b[l], c[l]);
-  write(warp, op.to[0], lanes, result);
+  write_each(warp, op, lanes, [&](std::uint32_t low, std::uint32_t amount, std::uint32_t high) {
+    return shifted(op.kind, low, amount, high);
+  });
 }
 
 void decode_shf(const Decoding& in, Op& op) {
@@ -451,9 +419,7 @@ GPUEXP_VECTORIZED void run_lop3(Warp& warp, const Op& op, LaneMask lanes) {
         result[l] = look_up(op.value, a[l], b[l], c[l]);
   }
   if (op.to[1].kind != Kind::none) {
-    LaneMask any = 0;
-    for (unsigned l = 0; l < kLanes; ++l)
-      any |= LaneMask{result[l] != 0} << l;
+    const LaneMask any = lanes_where([&](unsigned l) { return result[l] != 0; });
     const LaneMask with = read_predicate(warp, op.from[4]);
     write_predicate(warp, op.to[1], lanes, op.kind ? any & with : any | with);
   }
@@ -533,23 +499,18 @@ GPUEXP_INLINED std::uint32_t selector_of(Permutation mode, std::uint32_t by) {
 }
 
 GPUEXP_VECTORIZED void run_prmt(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& selector = read_integer(warp, op.from[1], sb);
-  const Lanes32& c = read_integer(warp, op.from[2], sc);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const std::uint64_t bytes = a[l] | static_cast<std::uint64_t>(c[l]) << 32;
+  write_each(warp, op, lanes, [&](std::uint32_t a, std::uint32_t selector, std::uint32_t c) {
+    const std::uint64_t bytes = a | static_cast<std::uint64_t>(c) << 32;
+    const std::uint32_t chosen = selector_of(static_cast<Permutation>(op.kind), selector);
     std::uint32_t value = 0;
-    const std::uint32_t chosen = selector_of(static_cast<Permutation>(op.kind), selector[l]);
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned which = chosen >> 4 * i & 0xf;
       auto byte = static_cast<std::uint32_t>(bytes >> 8 * (which & 7) & 0xff);
       if (which & 8) byte = byte & 0x80 ? 0xff : 0;
       value |= byte << 8 * i;
     }
-    result[l] = value;
-  }
-  write(warp, op.to[0], lanes, result);
+    return value;
+  });
 }
 
 void decode_prmt(const Decoding& in, Op& op) {

@@ -1,7 +1,6 @@
-#include "sim/lane_ops.hpp"
-
 #include <algorithm>
 
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {

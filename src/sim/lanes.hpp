@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sim/operand.hpp"
+#include "sim/vectorized.hpp"
 
 namespace gpuexp::sim {
 
@@ -17,6 +18,15 @@ template <class Function>
 void for_each_lane(LaneMask lanes, const Function& function) {
   for (; lanes != 0; lanes &= lanes - 1)
     function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+/// The lanes of which `holds(lane)` is true.
+template <class Holds>
+GPUEXP_INLINED LaneMask lanes_where(const Holds& holds) {
+  LaneMask lanes = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    lanes |= LaneMask{holds(l)} << l;
+  return lanes;
 }
 
 /// A value of each lane.

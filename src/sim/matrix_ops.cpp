@@ -1,10 +1,9 @@
-#include "sim/matrix_ops.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 #include "sim/tensor_sum.hpp"
@@ -262,9 +261,7 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_hmma(const Decoding& in, Op& op) {
   if (in.operands.size() != 4 || in.modifiers.size() < 2)
     in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  place(in, op);
   const std::string_view shape = in.modifiers.front();
   op.value = shape == "16816" ? 16 : shape == "1688" ? 8 : shape == "1684" ? 4 : 0;
   op.kind = static_cast<std::uint8_t>(in.has("TF32")   ? Element::tf32
@@ -315,9 +312,7 @@ void decode_imma(const Decoding& in, Op& op) {
   if (in.operands.size() != 4 || in.modifiers.size() != 3 || in.modifiers[0] != "16832" ||
       in.modifiers[1] != "S8" || in.modifiers[2] != "S8")
     in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  place(in, op);
   op.run = run_imma;
 }
 
@@ -360,9 +355,7 @@ void run_dmma(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_dmma(const Decoding& in, Op& op) {
   if (in.operands.size() != 4 || in.modifiers.size() != 1) in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  place(in, op);
   const std::string_view shape = in.modifiers.front();
   const bool has_8_rows = shape == "8x8x4" || shape == "884";  // the latter before Hopper
   op.kind = has_8_rows ? 8 : 16;

@@ -6,6 +6,7 @@
 
 #include "sim/atomic_update.hpp"
 #include "sim/mbarrier.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/transfer.hpp"
 
@@ -124,9 +125,7 @@ void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_arrive(const Decoding& in, Op& op) {
   // TMASK's lanes arrive together, and their code tells their states apart.
   if (in.operands.size() != 3 || in.has("TMASK")) in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
-  op.from[1] = source_of(in.operands[2], Reads::integer);
+  place(in, op);
   op.kind = static_cast<std::uint8_t>(in.has("A1T0")   ? Arrives::once
                                       : in.has("ART0") ? Arrives::by_register
                                       : in.has("A0TR") ? Arrives::bytes_announced
@@ -149,9 +148,7 @@ void decode_syncs(const Decoding& in, Op& op) {
     return;
   }
   if (in.operands.size() != 3) in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
-  op.from[1] = source_of(in.operands[2], Reads::integer);
+  place(in, op);
   if (in.has("EXCH") && in.has("64") && op.to[0].index == kZeroUniformRegister) {
     op.run = run_init;
   } else if (in.has("PHASECHK") && in.has("TRANS64")) {
@@ -214,8 +211,7 @@ void decode_async(const Decoding& in, Op& op) {
       !in.operands[0].wide || in.operands[0].value != 0 ||
       in.operands[0].uniform_index != kZeroUniformRegister)
     in.refuse("its operands are not understood");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
-  op.from[1] = source_of(in.operands[1], Reads::integer);
+  place(in, op, Reads::integer, 0);
 }
 
 void decode_async_store(const Decoding& in, Op& op) {

@@ -1,8 +1,7 @@
-// Barriers that count arrivals and bytes, and stores that arrive there.
+// What warps wait for at barriers that count arrivals and bytes.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "sim/program.hpp"
@@ -17,7 +16,5 @@ struct AwaitedPhases {
 
 /// Of an instruction that the lanes would execute next. Throws Fault where no mbarrier is.
 AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes);
-
-std::span<const OpcodeDecoder> mbarrier_opcodes();
 
 }  // namespace gpuexp::sim

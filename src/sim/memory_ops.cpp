@@ -1,5 +1,3 @@
-#include "sim/memory_ops.hpp"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/addresses.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -85,8 +84,7 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_ldc(const Decoding& in, Op& op) {
   if (in.operands.size() != 2 || in.operands[1].kind != Kind::constant)
     in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  place(in, op);
   op.bank = in.operands[1].bank;
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
@@ -322,8 +320,7 @@ template <Op::Run run>
 void decode_load(const Decoding& in, Op& op) {
   if (in.operands.size() != 2 || in.operands[1].kind != Kind::memory)
     in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  place(in, op);
   if (is_pair(in, in.operands[1])) op.from[0].wide = true;
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
@@ -339,8 +336,7 @@ template <Op::Run run>
 void decode_store(const Decoding& in, Op& op) {
   if (in.operands.size() != 2 || in.operands[0].kind != Kind::memory)
     in.refuse("its operands are not understood");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
-  op.from[1] = source_of(in.operands[1], Reads::integer);
+  place(in, op, Reads::integer, 0);
   if (is_pair(in, in.operands[0])) op.from[0].wide = true;
   op.width = width_of(in);
   op.run = run;
@@ -412,8 +408,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_ldgsts(const Decoding& in, Op& op) {
   if (in.operands.size() < 2 || in.operands.size() > 3)
     in.refuse("its operands are not understood");
-  for (std::size_t i = 0; i < in.operands.size(); ++i)
-    op.from[i] = source_of(in.operands[i], Reads::integer);
+  place(in, op, Reads::integer, 0);
   op.width = width_of(in);
   op.kind = (in.has("ZFILL") ? kFillsWithZero : 0) | (in.has("BYPASS") ? kPassesL1 : 0);
   op.run = run_ldgsts;

@@ -51,12 +51,12 @@ Source source_of(const Operand& operand, Reads reads) {
   return source;
 }
 
-void place(const Decoding& in, Op& op, Reads reads) {
-  if (in.operands.empty() || in.operands.size() > 1 + op.from.size())
+void place(const Decoding& in, Op& op, Reads reads, std::size_t destinations) {
+  const std::size_t count = in.operands.size();
+  if (count < destinations || count > destinations + op.from.size())
     in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], reads);
-  for (std::size_t i = 1; i < in.operands.size(); ++i)
-    op.from[i - 1] = source_of(in.operands[i], reads);
+  for (std::size_t i = 0; i < count; ++i)
+    (i < destinations ? op.to[i] : op.from[i - destinations]) = source_of(in.operands[i], reads);
 }
 
 std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank) {

@@ -31,9 +31,9 @@ struct Op {
   std::array<Source, 5> from;  ///< sources
   std::uint8_t kind = 0;  ///< what the instruction's modifiers choose, as its decoder numbers it
   std::uint8_t kind2 = 0;
-  std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
-  std::uint8_t bank = 0;    ///< of a constant that it loads
-  bool is_idle = false;     ///< of an access: its values decide nothing, and are left (idle_ops.hpp)
+  std::uint8_t width = 4;  ///< bytes per lane that a memory access moves
+  std::uint8_t bank = 0;   ///< of a constant that it loads
+  bool is_idle = false;    ///< of an access: its values decide nothing, and are left (idle_ops.hpp)
   std::uint32_t value = 0;  ///< a look-up table, a target, a count
 };
 
@@ -97,7 +97,8 @@ std::vector<Op> with_constants(const Program& program, std::span<const std::byte
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads);
 
-/// The first operand is the destination, all others are sources. Throws for more than there may be.
-void place(const Decoding& in, Op& op, Reads reads = Reads::integer);
+/// The first operands are the destinations, all others are sources. Throws for more than there may
+/// be.
+void place(const Decoding& in, Op& op, Reads reads = Reads::integer, std::size_t destinations = 1);
 
 }  // namespace gpuexp::sim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "sim/block.hpp"
 
@@ -98,6 +99,26 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
   }
   for (unsigned l = 0; l < kLanes; ++l)
     reg[l] = lanes >> l & 1 ? value[l] : reg[l];
+}
+
+/// Writes function(a, b) or function(a, b, c) of each lane's first sources, read as integers.
+template <class Function>
+GPUEXP_INLINED void write_each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
+  using Bits = std::uint32_t;
+  constexpr bool kTakesThree = std::is_invocable_v<Function, Bits, Bits, Bits>;
+  Lanes32 sa, sb, sc, scratch;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = kTakesThree ? read_integer(warp, op.from[2], sc) : b;
+  Lanes32& result = result_of(warp, op.to[0], lanes, scratch);
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l) {
+    if constexpr (kTakesThree)
+      result[l] = function(a[l], b[l], c[l]);
+    else
+      result[l] = function(a[l], b[l]);
+  }
+  write(warp, op.to[0], lanes, result);
 }
 
 GPUEXP_INLINED Source next_register(Source source, unsigned places = 1) {

@@ -1,10 +1,9 @@
-#include "sim/select_ops.hpp"
-
 #include <algorithm>
 #include <array>
 #include <type_traits>
 
 #include "sim/integer_compare.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -129,10 +128,8 @@ void decode_add_minmax(const Decoding& in, Op& op) {
 
 template <class T>
 GPUEXP_INLINED LaneMask compare_lanes(IntegerCompare how, const Lanes32& a, const Lanes32& b) {
-  LaneMask result = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{compare(how, static_cast<T>(a[l]), static_cast<T>(b[l]))} << l;
-  return result;
+  return lanes_where(
+      [&](unsigned l) { return compare(how, static_cast<T>(a[l]), static_cast<T>(b[l])); });
 }
 
 constexpr std::uint8_t kUnsigned = 8;
@@ -141,9 +138,7 @@ constexpr std::uint8_t kExtended = 16;
 // Of wider integers, the comparison of the lower halves decides where the upper ones are equal.
 GPUEXP_INLINED LaneMask extended(IntegerCompare how, LaneMask result, const Lanes32& a,
                                  const Lanes32& b, LaneMask lower) {
-  LaneMask equal = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    equal |= LaneMask{a[l] == b[l]} << l;
+  const LaneMask equal = lanes_where([&](unsigned l) { return a[l] == b[l]; });
   if (how == IntegerCompare::ne) return result | lower;
   return (result & ~equal) | (equal & lower);
 }
@@ -160,12 +155,8 @@ GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_isetp(const Decoding& in, Op& op) {
-  if (in.operands.size() < 5 || in.operands.size() > 2 + op.from.size() || in.modifiers.empty())
-    in.refuse("its operands are not understood");
-  for (unsigned i = 0; i < 2; ++i)
-    op.to[i] = source_of(in.operands[i], Reads::integer);
-  for (std::size_t i = 2; i < in.operands.size(); ++i)
-    op.from[i - 2] = source_of(in.operands[i], Reads::integer);
+  if (in.operands.size() < 5 || in.modifiers.empty()) in.refuse("its operands are not understood");
+  place(in, op, Reads::integer, 2);
   const auto how =
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
   const std::size_t known = 2 + std::size_t{in.has("U32")} + std::size_t{in.has("EX")};

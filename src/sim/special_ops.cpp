@@ -1,88 +1,65 @@
-#include "sim/special_ops.hpp"
-
 #include <algorithm>
+#include <iterator>
 
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
 
 namespace {
 
-enum class Special : std::uint8_t {
-  zero,
-  tid_x,
-  tid_y,
-  tid_z,
-  ctaid_x,
-  ctaid_y,
-  ctaid_z,
-  lane,
-  cluster_block,
-  shared_window,
-  warp,
-  lanes_below,
-  lanes_to,
-  lanes_above,
-  lanes_from,
-  lane_bit,
-  shared_size,
-  clock
-};
-constexpr std::array<std::pair<std::string_view, Special>, 21> kSpecials{
-    {{"SRZ", Special::zero},
-     {"SR_TID.X", Special::tid_x},
-     {"SR_TID.Y", Special::tid_y},
-     {"SR_TID.Z", Special::tid_z},
-     {"SR_CTAID.X", Special::ctaid_x},
-     {"SR_CTAID.Y", Special::ctaid_y},
-     {"SR_CTAID.Z", Special::ctaid_z},
-     {"SR_LANEID", Special::lane},
-     {"SR_CgaCtaId", Special::cluster_block},
-     {"SR_SWINHI", Special::shared_window},
-     {"SR_VIRTID", Special::warp},
-     {"SR_LTMASK", Special::lanes_below},
-     {"SR_LEMASK", Special::lanes_to},
-     {"SR_GTMASK", Special::lanes_above},
-     {"SR_GEMASK", Special::lanes_from},
-     {"SR_EQMASK", Special::lane_bit},
-     {"SR_SMEMSZ", Special::shared_size},
-     {"SR_VIRTUALSMID", Special::zero},
-     // Code only takes the place of the cluster's sizes in constant bank 0 from it.
-     {"SR_CgaSize", Special::zero},
-     {"SR_CLOCKLO", Special::clock},
-     {"SR_GLOBALTIMERLO", Special::clock}}};
-
-std::uint32_t special_value(const Warp& warp, Special which, unsigned lane) {
-  const Block& block = warp.block;
-  const std::int64_t thread = std::int64_t{warp.index} * kLanes + lane;
-  const Extent& size = block.launch.block;
-  switch (which) {
-    case Special::zero: return 0;
-    case Special::tid_x: return static_cast<std::uint32_t>(thread % size.x);
-    case Special::tid_y: return static_cast<std::uint32_t>(thread / size.x % size.y);
-    case Special::tid_z: return static_cast<std::uint32_t>(thread / (size.x * size.y));
-    case Special::ctaid_x: return static_cast<std::uint32_t>(block.place.x);
-    case Special::ctaid_y: return static_cast<std::uint32_t>(block.place.y);
-    case Special::ctaid_z: return static_cast<std::uint32_t>(block.place.z);
-    case Special::lane: return lane;
-    case Special::cluster_block: return block.member.rank;
-    case Special::shared_window: return static_cast<std::uint32_t>(kSharedWindow >> 32);
-    case Special::warp: return warp.index << 8;  // %warpid is cut out of it
-    case Special::lanes_below: return (1u << lane) - 1;
-    case Special::lanes_to: return (2u << lane) - 1;
-    case Special::lanes_above: return ~((2u << lane) - 1);
-    case Special::lanes_from: return ~((1u << lane) - 1);
-    case Special::lane_bit: return 1u << lane;
-    case Special::shared_size: return static_cast<std::uint32_t>(block.shared.size());
-    case Special::clock: return static_cast<std::uint32_t>(block.steps());
-  }
-  return 0;
+std::int64_t thread_of(const Warp& warp, unsigned lane) {
+  return std::int64_t{warp.index} * kLanes + lane;
 }
+
+/// A special register, and its value.
+struct Special {
+  std::string_view name;
+  std::int64_t (*value)(const Warp& warp, unsigned lane);
+};
+
+constexpr auto kZero = [](const Warp&, unsigned) { return std::int64_t{0}; };
+constexpr auto kClock = [](const Warp& warp, unsigned) {
+  return static_cast<std::int64_t>(warp.block.steps());
+};
+
+constexpr Special kSpecials[] = {
+    {"SRZ", kZero},
+    {"SR_TID.X",
+     [](const Warp& w, unsigned l) { return thread_of(w, l) % w.block.launch.block.x; }},
+    {"SR_TID.Y",
+     [](const Warp& w, unsigned l) {
+       return thread_of(w, l) / w.block.launch.block.x % w.block.launch.block.y;
+     }},
+    {"SR_TID.Z",
+     [](const Warp& w, unsigned l) {
+       return thread_of(w, l) / (w.block.launch.block.x * w.block.launch.block.y);
+     }},
+    {"SR_CTAID.X", [](const Warp& w, unsigned) { return w.block.place.x; }},
+    {"SR_CTAID.Y", [](const Warp& w, unsigned) { return w.block.place.y; }},
+    {"SR_CTAID.Z", [](const Warp& w, unsigned) { return w.block.place.z; }},
+    {"SR_LANEID", [](const Warp&, unsigned l) { return std::int64_t{l}; }},
+    {"SR_CgaCtaId", [](const Warp& w, unsigned) { return std::int64_t{w.block.member.rank}; }},
+    {"SR_SWINHI", [](const Warp&, unsigned) { return std::int64_t{kSharedWindow >> 32}; }},
+    // %warpid is cut out of it.
+    {"SR_VIRTID", [](const Warp& w, unsigned) { return std::int64_t{w.index} << 8; }},
+    {"SR_LTMASK", [](const Warp&, unsigned l) { return std::int64_t{(1u << l) - 1}; }},
+    {"SR_LEMASK", [](const Warp&, unsigned l) { return std::int64_t{(2u << l) - 1}; }},
+    {"SR_GTMASK", [](const Warp&, unsigned l) { return std::int64_t{~((2u << l) - 1)}; }},
+    {"SR_GEMASK", [](const Warp&, unsigned l) { return std::int64_t{~((1u << l) - 1)}; }},
+    {"SR_EQMASK", [](const Warp&, unsigned l) { return std::int64_t{1u << l}; }},
+    {"SR_SMEMSZ",
+     [](const Warp& w, unsigned) { return static_cast<std::int64_t>(w.block.shared.size()); }},
+    {"SR_VIRTUALSMID", kZero},
+    // Code only takes the place of the cluster's sizes in constant bank 0 from it.
+    {"SR_CgaSize", kZero},
+    {"SR_CLOCKLO", kClock},
+    {"SR_GLOBALTIMERLO", kClock}};
 
 void run_special(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 value;
   for (unsigned l = 0; l < kLanes; ++l)
-    value[l] = special_value(warp, static_cast<Special>(op.kind), l);
+    value[l] = static_cast<std::uint32_t>(kSpecials[op.kind].value(warp, l));
   write(warp, op.to[0], lanes, value);
   if (op.width == 8) {
     value.of.fill(0);
@@ -93,11 +70,11 @@ void run_special(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_special(const Decoding& in, Op& op) {
   if (in.operands.size() != 2) in.refuse("its operands are not understood");
   const std::string_view name = in.operands[1].text;
-  const auto found = std::find_if(kSpecials.begin(), kSpecials.end(),
-                                  [&](const auto& known) { return known.first == name; });
-  if (found == kSpecials.end()) in.refuse("this register is not known");
+  const auto* const found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
+                                         [&](const Special& known) { return known.name == name; });
+  if (found == std::end(kSpecials)) in.refuse("this register is not known");
   op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.kind = static_cast<std::uint8_t>(found->second);
+  op.kind = static_cast<std::uint8_t>(found - std::begin(kSpecials));
   op.width = in.listed.opcode.starts_with("CS2") && !in.has("32") ? 8 : 4;
   op.run = run_special;
 }

@@ -1,10 +1,9 @@
-#include "sim/tensor_ops.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "sim/opcodes.hpp"
 #include "sim/tensor_box.hpp"
 #include "sim/transfer.hpp"
 
@@ -126,9 +125,6 @@ void run_tensor_prefetch(Warp& warp, const Op& op, LaneMask) {
             TensorBox::For::reading);
 }
 
-// UTMACCTL.PF, a prefetch of the map.
-void run_nothing(Warp&, const Op&, LaneMask) {}
-
 // `before`: uniform registers of the first operand ahead of the place.
 void place_tensor(const Decoding& in, Op& op, unsigned before) {
   if (in.has("IM2COL")) in.refuse("tensor maps have no im2col mode");
@@ -188,7 +184,7 @@ void decode_tensor_prefetch(const Decoding& in, Op& op) {
   op.run = run_tensor_prefetch;
 }
 
-// UTMACCTL.IV follows what a kernel has written into a map.
+// UTMACCTL.PF is a prefetch of the map; UTMACCTL.IV follows what a kernel has written into a map.
 void decode_map_control(const Decoding& in, Op& op) {
   if (!in.has("PF")) in.refuse("only maps that are arguments of the launch are known");
   op.run = run_nothing;

@@ -1,5 +1,3 @@
-#include "sim/warpgroup_ops.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/matrix_descriptor.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 #include "sim/tensor_sum.hpp"
@@ -417,8 +416,6 @@ void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // WARPGROUP.ARRIVE (wgmma.fence) orders registers, which are in order here.
-void run_nothing(Warp&, const Op&, LaneMask) {}
-
 // WARPGROUP.DEPBAR.LE gsb0, 0x1
 void decode_warpgroup(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) {

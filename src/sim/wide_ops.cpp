@@ -1,9 +1,8 @@
-#include "sim/wide_ops.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "sim/integer_compare.hpp"
+#include "sim/opcodes.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -105,10 +104,9 @@ GPUEXP_VECTORIZED void run_isetp64(Warp& warp, const Op& op, LaneMask lanes) {
   read_wide(warp, op.from[0], a);
   read_wide(warp, op.from[1], b);
   const std::uint64_t flip = order_flip(op);
-  LaneMask result = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{compare(static_cast<IntegerCompare>(op.kind), a[l] ^ flip, b[l] ^ flip)}
-              << l;
+  const LaneMask result = lanes_where([&](unsigned l) {
+    return compare(static_cast<IntegerCompare>(op.kind), a[l] ^ flip, b[l] ^ flip);
+  });
   write_comparison(warp, op, lanes, result);
 }
 
@@ -118,10 +116,7 @@ void decode_isetp64(const Decoding& in, Op& op) {
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
   if (in.operands.size() != 5 || in.modifiers.size() != 3 || how == kIntegerCompares.end())
     in.refuse("this form is not executed");
-  for (unsigned i = 0; i < 2; ++i)
-    op.to[i] = source_of(in.operands[i], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], Reads::integer);
+  place(in, op, Reads::integer, 2);
   op.kind = static_cast<std::uint8_t>(how - kIntegerCompares.begin());
   op.kind2 = in.has("S64");
   op.value = static_cast<std::uint32_t>(combine_of(in));

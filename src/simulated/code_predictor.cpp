@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "family/values_text.hpp"
+#include "family/function_text.hpp"
 #include "model/phase_time.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/prediction_store.hpp"

@@ -16,7 +16,7 @@
 
 #include "base/json.hpp"
 #include "base/steady_clock.hpp"
-#include "worker/job_wire.hpp"
+#include "worker/job.hpp"
 #include "worker/rendezvous.hpp"
 
 namespace gpuexp {

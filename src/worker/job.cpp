@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/config_error.hpp"
+#include "base/host_name.hpp"
+#include "base/json.hpp"
 
 namespace gpuexp {
 
@@ -90,6 +93,13 @@ std::string id_of(const LauncherVariables& environment, const Launcher& launcher
   return id;
 }
 
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 }  // namespace
 
 std::optional<JobPlace> launched_place(const EnvironmentLookup& lookup) {
@@ -108,6 +118,26 @@ std::optional<JobPlace> launched_place(const EnvironmentLookup& lookup) {
       environment.has(launcher->local_rank) ? environment.number(launcher->local_rank) : place.rank;
   place.id = id_of(environment, *launcher);
   return place;
+}
+
+Hello hello_of(const JobOptions& options) {
+  return {options.place.rank, options.place.local_rank, host_name(), boot_id(), options.arguments};
+}
+
+std::string to_line(const Hello& hello) {
+  return Json{{"rank", hello.rank},
+              {"local_rank", hello.local_rank},
+              {"host", hello.host},
+              {"boot", hello.boot},
+              {"arguments", hello.arguments}}
+      .dump();
+}
+
+Hello hello_from(const std::string& line) {
+  const Json json = Json::parse(line);
+  return {json.at("rank").get<int>(), json.at("local_rank").get<int>(),
+          json.at("host").get<std::string>(), json.at("boot").get<std::string>(),
+          json.at("arguments").get<std::vector<std::string>>()};
 }
 
 }  // namespace gpuexp

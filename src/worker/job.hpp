@@ -1,5 +1,5 @@
 // The processes that a launcher (mpirun, srun) started together: one for each GPU that problems may
-// span.
+// span; and the line with which each greets rank 0.
 #pragma once
 
 #include <filesystem>
@@ -45,5 +45,21 @@ class JobLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+inline constexpr char kOfWorker = '=';
+
+/// How a process of a job presents itself.
+struct Hello {
+  int rank = 0;
+  int local_rank = 0;
+  std::string host;
+  std::string boot;                    ///< tells hosts apart, whatever they are called
+  std::vector<std::string> arguments;  ///< of its command line
+};
+
+Hello hello_of(const JobOptions& options);
+std::string to_line(const Hello& hello);
+/// Throws JsonError for another line.
+Hello hello_from(const std::string& line);
 
 }  // namespace gpuexp

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,6 @@
 
 #include "worker/channel.hpp"
 #include "worker/job.hpp"
-#include "worker/job_wire.hpp"
 #include "worker/worker_process.hpp"
 
 namespace gpuexp {
@@ -75,6 +75,16 @@ class JobRanks {
 
   std::vector<Member> members_;
   std::string disagrees_;  ///< the first that was started with other arguments, and these
+};
+
+/// GPUs are told apart by UUID: ordinals mean different GPUs to processes that see different ones.
+class GpuOwners {
+ public:
+  /// Throws DeviceError that names both ranks where another one has this GPU.
+  void take(int rank, const std::string& uuid);
+
+ private:
+  std::map<std::string, int> ranks_;
 };
 
 }  // namespace gpuexp

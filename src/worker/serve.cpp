@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "family/function_text.hpp"
 #include "family/registry.hpp"
-#include "family/values_text.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {

@@ -1,12 +1,11 @@
 // The part of L2 that is set aside for a launch with a window: there while it runs, gone
 // afterwards.
-#include "gpu/l2_set_aside.hpp"
-
 #include <stdexcept>
 #include <vector>
 
 #include "device/device_error.hpp"
 #include "family/registry.hpp"
+#include "gpu/cache_flush.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // How GPUs are connected, read without a GPU: a library of this project answers in NVML's place.
-#include "gpu/nvml_topology.hpp"
+#include "gpu/nvml_state.hpp"
 #include "nvml/loaded_fake.hpp"
 #include "support/catch.hpp"
 

@@ -5,9 +5,10 @@
 #include <fstream>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "base/json.hpp"
 #include "base/output.hpp"
-#include "config/config_merge.hpp"
 #include "config/config_reader.hpp"
 #include "device/ceilings_file.hpp"
 #include "device/device_spec_file.hpp"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rooms of src/ include only those before them, no two headers have one name, no units include each other in a loop, and
-every source has a header that declares what it defines."""
+every source includes a header that declares what it defines."""
 
 import re
 import sys
@@ -57,8 +57,9 @@ def loops(files):
 
 
 def without_header(files):
-    """Sources of rooms that have no header of their name, which declares what they define. A subcommand, cli/<name>.cpp,
-    needs none: it defines add_<name>, and cli/app.hpp declares those."""
+    """Sources of rooms that have no header of their name, and include no other one of their room that declares what they
+    define, as sources of one group do (sim/opcodes.hpp). A subcommand, cli/<name>.cpp, needs none: it defines add_<name>, and
+    cli/app.hpp declares those."""
     declared = set(re.findall(r"\badd_(\w+)\(", files.get("cli/app.hpp", "")))
     found = []
     for path in files:
@@ -66,7 +67,10 @@ def without_header(files):
         room, name = stem.split("/")
         if suffix != "cpp" or room not in ROOMS or stem + ".hpp" in files:
             continue
-        if room != "cli" or name not in declared:
+        included = [files.get(of + ".hpp", "") for of, in_room, _ in INCLUDE.findall(files[path]) if in_room == room]
+        shared = set(re.findall(r"\b(\w+)\([^{}]*?\);", "\n".join(included)))
+        defined = set(re.findall(r"^[\w:][^\n;=]*?\b(\w+)\([^;]*?\{$", files[path], re.MULTILINE))
+        if not shared & defined and (room != "cli" or name not in declared):
             found.append(path)
     return found
 
@@ -102,6 +106,9 @@ class RoomsTest(unittest.TestCase):
         self.assertEqual(loops({"base/a.cpp": '#include "base/a.hpp"\n', "base/a.hpp": '#include "base/b.hpp"\n'}), [])
         self.assertEqual(without_header({"base/a.cpp": "", "base/b.cpp": "", "base/b.hpp": ""}), ["base/a.cpp"])
         app = {"cli/app.hpp": "void add_list(int);\n"}
+        shared = {"base/all.hpp": "int b_of(\n    int x);\n", "base/a.cpp": '#include "base/all.hpp"\nint a_of(int x) {\n',
+                  "base/b.cpp": '#include "base/all.hpp"\nint b_of(int x) {\n', "base/c.cpp": "int b_of(int x) {\n"}
+        self.assertEqual(without_header(shared), ["base/a.cpp", "base/c.cpp"])
         self.assertEqual(without_header({**app, "cli/list.cpp": "", "cli/helper.cpp": ""}), ["cli/helper.cpp"])
 
 

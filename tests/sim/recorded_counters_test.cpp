@@ -13,7 +13,7 @@
 
 #include "family/counters.hpp"
 #include "family/registry.hpp"
-#include "run/kernel_rows.hpp"
+#include "run/record_of.hpp"
 #include "sim/execution.hpp"
 #include "sim/kernel_counters.hpp"
 #include "sim/recorded.hpp"

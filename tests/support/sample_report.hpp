@@ -11,7 +11,6 @@
 #include "config/config_reader.hpp"
 #include "render/ceilings_text.hpp"
 #include "results/report.hpp"
-#include "run/kernel_rows.hpp"
 #include "run/record_of.hpp"
 #include "support/fake_family.hpp"
 #include "support/toy_family.hpp"

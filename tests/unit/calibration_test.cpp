@@ -10,7 +10,6 @@
 
 #include "analysis/run_comparison.hpp"
 #include "base/config_error.hpp"
-#include "stats/noise_file.hpp"
 #include "support/catch.hpp"
 #include "support/run_report.hpp"
 #include "support/timing_models.hpp"

@@ -235,7 +235,7 @@ TEST_CASE("what is wrong in a file of ceilings is named with its place",
        "$.schema_version: 2 is out of range; allowed: 1 to 1"},
       {"\"ceilings\": {", "\"ceilings\": 3, \"of\": {",
        "$.ceilings: expected an object of ceilings, found 3"},
-      {"{", "[", "syntax error while parsing"},
+      {"{", "[", "expected ',' or ']'"},
   };
   for (const auto& c : cases) {
     CAPTURE(c[1]);

@@ -61,12 +61,9 @@ TEST_CASE("what is not strict JSON is an error with a line and a column", "[conf
   check({
       {"", "x.json: is empty; expected a JSON object"},
       {"{\"name\": \"t\",\n \"experiments\": [{\"family\": \"matmul\", \"axes\": {\"n\": NaN}}]}",
-       "x.json:2:53: syntax error while parsing value - invalid literal"},
-      {"{\"name\": \"t\" // no comments\n}",
-       "x.json:1:14: syntax error while parsing object - invalid literal; expected '}'"},
-      {"{\"name\": \"t\",}",
-       "x.json:1:14: syntax error while parsing object key - unexpected '}'; expected string "
-       "literal"},
+       "x.json:2:53: expected a value, found 'N'"},
+      {"{\"name\": \"t\" // no comments\n}", "x.json:1:14: expected ',' or '}', found '/'"},
+      {"{\"name\": \"t\",}", "x.json:1:14: expected a member's name, found '}'"},
       {R"({"name": "t", "name": "u"})", "x.json:1:20: $: key \"name\" is given twice"},
       {R"({"experiments": [{"axes": {"n": 1, "n": 2}}]})",
        "x.json:1:38: $.experiments[0].axes: key \"n\" is given twice"},
@@ -77,8 +74,7 @@ TEST_CASE("what is not strict JSON is an error with a line and a column", "[conf
       {deep, "x.json:1:93: nested more than 64 levels deep"},
       {std::string((16 << 20) + 1, ' '), "x.json: is larger than 16 MiB"},
       {"\xEF\xBB\xBF{}", "x.json: starts with a byte order mark; save it as UTF-8 without one"},
-      {"{\"name\": \"\xC3\"}",
-       "x.json:1:12: syntax error while parsing value - invalid string: ill-formed UTF-8 byte"},
+      {"{\"name\": \"\xC3\"}", "x.json:1:11: byte 0xC3 is not UTF-8"},
   });
 }
 
@@ -452,8 +448,7 @@ TEST_CASE("--set is checked", "[config][error]") {
        "--set n=1e3: tiling.n[0]: expected an integer without point or exponent (n: columns of B "
        "and "
        "C), found 1000.0"},
-      {"n=1x",
-       "--set n=1x:1:2: syntax error while parsing value - invalid literal; expected end of input"},
+      {"n=1x", "--set n=1x:1:2: expected nothing after the value, found 'x'"},
       {"n=1e999", "--set n=1e999:1:1: 1e999 is beyond the range of a double"},
       {"n=[1]",
        "--set n=[1]: tiling.n[0]: expected an integer (n: columns of B and C), found \"[1]\""},

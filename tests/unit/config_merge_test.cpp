@@ -1,5 +1,4 @@
 // Several configs as one: names, seeds, figures, and a text by which the run is resumed.
-#include "config/config_merge.hpp"
 
 #include <fstream>
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "record/flags.hpp"
-#include "run/kernel_rows.hpp"
 #include "run/record_of.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/figure_health.hpp"
-#include "analysis/load_readings.hpp"
+#include "analysis/measured_ceilings.hpp"
 #include "render/health_json.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"

@@ -6,7 +6,7 @@
 #include "base/config_error.hpp"
 #include "device/device_error.hpp"
 #include "support/catch.hpp"
-#include "worker/gpu_owners.hpp"
+#include "worker/job_ranks.hpp"
 
 namespace gpuexp::test {
 namespace {

@@ -58,42 +58,21 @@ TEST_CASE("read_json names the place of what is wrong", "[json]") {
            {"\xEF\xBB\xBF{}",
             "x.json: starts with a byte order mark; save it as UTF-8 without one"},
            {std::string("{}\0{", 4), "x.json:1:3: holds a NUL byte"},
-           {"{\n  \"a\": 1\n  \"b\": 2\n}",
-            "x.json:3:3: syntax error while parsing object - unexpected string literal; expected "
-            "'}'"},
-           {"{\"a\": 1,}",
-            "x.json:1:9: syntax error while parsing object key - unexpected '}'; expected string "
-            "literal"},
-           {"[1, 2",
-            "x.json:1:6: syntax error while parsing array - unexpected end of input; expected ']'"},
-           {"{\"a\" 1}",
-            "x.json:1:6: syntax error while parsing object separator - unexpected number literal; "
-            "expected ':'"},
-           {"{} {}",
-            "x.json:1:4: syntax error while parsing value - unexpected '{'; expected end of input"},
-           {"{\"a\": NaN}", "x.json:1:7: syntax error while parsing value - invalid literal"},
-           {"[Infinity]", "x.json:1:2: syntax error while parsing value - invalid literal"},
-           {"[01]",
-            "x.json:1:3: syntax error while parsing array - unexpected number literal; expected "
-            "']'"},
-           {"[1.]",
-            "x.json:1:4: syntax error while parsing value - invalid number; expected digit after "
-            "'.'"},
-           {"// no\n{}", "x.json:1:1: syntax error while parsing value - invalid literal"},
-           {"{\"a\": \"\xff\"}",
-            "x.json:1:8: syntax error while parsing value - invalid string: ill-formed UTF-8 byte"},
-           {"\xff\xfe{", "x.json:1:1: syntax error while parsing value - invalid literal"},
-           {"[\"\\ud800\"]",
-            "x.json:1:9: syntax error while parsing value - invalid string: surrogate "
-            "U+D800..U+DBFF "
-            "must be followed by U+DC00..U+DFFF"},
-           {"[\"a\nb\"]",
-            "x.json:1:4: syntax error while parsing value - invalid string: control character "
-            "U+000A (LF) "
-            "must be escaped to \\u000A or \\n"},
-           {"[\"unexpected string\x01",
-            "x.json:1:20: syntax error while parsing value - invalid string: control character "
-            "U+0001 (SOH) must be escaped to \\u0001"},
+           {"{\n  \"a\": 1\n  \"b\": 2\n}", "x.json:3:3: expected ',' or '}', found '\"'"},
+           {"{\"a\": 1,}", "x.json:1:9: expected a member's name, found '}'"},
+           {"[1, 2", "x.json:1:6: expected ',' or ']', found the end of the text"},
+           {"{\"a\" 1}", "x.json:1:6: expected ':', found '1'"},
+           {"{} {}", "x.json:1:4: expected nothing after the value, found '{'"},
+           {"{\"a\": NaN}", "x.json:1:7: expected a value, found 'N'"},
+           {"[Infinity]", "x.json:1:2: expected a value, found 'I'"},
+           {"[01]", "x.json:1:3: expected ',' or ']', found '1'"},
+           {"[1.]", "x.json:1:4: expected a digit, found ']'"},
+           {"// no\n{}", "x.json:1:1: expected a value, found '/'"},
+           {"{\"a\": \"\xff\"}", "x.json:1:8: byte 0xFF is not UTF-8"},
+           {"\xff\xfe{", "x.json:1:1: expected a value, found byte 0xFF"},
+           {"[\"\\ud800\"]", "x.json:1:3: half of a surrogate pair"},
+           {"[\"a\nb\"]", "x.json:1:4: byte 0x0A in a string has to be escaped"},
+           {"[\"unexpected string\x01", "x.json:1:20: byte 0x01 in a string has to be escaped"},
            {"[1e999]", "x.json:1:2: 1e999 is beyond the range of a double"},
            {"[\n-1e999]", "x.json:2:1: -1e999 is beyond the range of a double"},
            {"[1, 18446744073709551616]",

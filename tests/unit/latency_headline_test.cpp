@@ -1,6 +1,5 @@
 // Plateaus and knees of latencies.
-#include "analysis/latency_headline.hpp"
-
+#include "analysis/headline.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,8 +1,7 @@
 // What joins two GPUs, judged, and what checks say of it.
-#include "analysis/link_health.hpp"
-
 #include <nlohmann/json.hpp>
 
+#include "analysis/figure_health.hpp"
 #include "render/health_json.hpp"
 #include "render/health_text.hpp"
 #include "support/catch.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "device/pcie.hpp"
+#include "device/topology.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 

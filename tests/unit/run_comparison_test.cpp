@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "analysis/run_differences.hpp"
+#include "analysis/compared_row.hpp"
 #include "render/comparison_json.hpp"
 #include "render/comparison_page.hpp"
 #include "render/terminal.hpp"
