@@ -1,6 +1,6 @@
 // Hands the families' own files, kernels/<id>.cu and those of a folder kernels/<id>, to the
 // registry, which takes from them why each variant exists. Before main, like the families
-// themselves; the order does not matter.
+// themselves; the order does not matter. Also tells it which families the build has left out.
 #include <string_view>
 
 #include "family/registry.hpp"
@@ -29,6 +29,9 @@ bool add_sources() {
     const std::string_view family = family_of(table[i].file);
     if (!family.empty()) Registry::global().add_source(family, table[i].text);
   }
+#ifdef GPUEXP_LEFT_OUT
+  Registry::global().leave_out(GPUEXP_LEFT_OUT, GPUEXP_BUILT);
+#endif
   return true;
 }
 

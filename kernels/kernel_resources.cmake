@@ -8,44 +8,43 @@
 # alone. Rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA
 # 13's nvdisasm, for one, knows no compute capability below 7.5.
 #
-# Each object is read once it is compiled. Relocatable device code is final when it is linked for the device: each of
-# its libraries has one source, and the image that CMake has linked into the library is read. What the tools say stays
-# beside the table, the listing of its machine code as <source>.sass. Templates need nvcc's
+# Each object is read once it is compiled, into a part of the table, so that a change in one source reads one object.
+# Relocatable device code is final when it is linked for the device: each of its libraries has one source, and the image
+# that CMake has linked into the library is read. What the tools say stays beside the table, the listing of its machine
+# code as <source>.sass. Templates need nvcc's
 # -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
   set(sources "")
-  set(dumps "")
-  set(dumped_files "")
+  set(parts "")
   foreach(kernels IN LISTS ARGN)
     get_target_property(named ${kernels} SOURCES)
     foreach(source IN LISTS named)
       cmake_path(ABSOLUTE_PATH source)
       list(APPEND sources "${source}")
       if(GPUEXP_CUOBJDUMP)
-        _gpuexp_dump_kernels(dump ${target} ${kernels} "${source}")
-        list(APPEND dumps "${dump}")
-        list(APPEND dumped_files "${dump}.symbols" "${dump}.usage" "${dump}.sass" "${dump}.elf")
+        _gpuexp_add_kernel_part(part ${target} ${kernels} "${source}")
+        list(APPEND parts "${part}")
       endif()
     endforeach()
   endforeach()
   set(table "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   set(code "${CMAKE_CURRENT_BINARY_DIR}/${target}.code")
   add_custom_command(OUTPUT "${table}" "${code}"
-    COMMAND gpuexp_make_kernel_table "${table}" "${code}" "${PROJECT_SOURCE_DIR}" ${sources} ${dumps}
-    DEPENDS gpuexp_make_kernel_table ${sources} ${dumped_files}
+    COMMAND gpuexp_make_kernel_table table "${table}" "${code}" "${PROJECT_SOURCE_DIR}" ${sources} ${parts}
+    DEPENDS gpuexp_make_kernel_table ${sources} ${parts}
     COMMENT "Writing the table of the kernels' registers, memory and instructions"
     VERBATIM)
   add_library(${target} OBJECT "${table}")
-  if(dumps)
+  if(parts)
     add_dependencies(${target} ${ARGN})  # make knows no rule for another target's objects
   endif()
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
-# What the tools say of the code of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
-function(_gpuexp_dump_kernels out_dump target kernels source)
+# The table's part of one source of <kernels>, in the file <out_part>.
+function(_gpuexp_add_kernel_part out_part target kernels source)
   cmake_path(GET source FILENAME file)
   cmake_path(GET source STEM stem)
   string(REPLACE "." "[.]" file_regex "${file}")
@@ -83,5 +82,10 @@ function(_gpuexp_dump_kernels out_dump target kernels source)
     DEPENDS "${code}"
     COMMENT "Reading the machine code of ${file}"
     VERBATIM)
-  set(${out_dump} "${dump}" PARENT_SCOPE)
+  add_custom_command(OUTPUT "${dump}.part"
+    COMMAND gpuexp_make_kernel_table part "${dump}.part" "${PROJECT_SOURCE_DIR}" "${dump}"
+    DEPENDS gpuexp_make_kernel_table "${dump}.symbols" "${dump}.usage" "${dump}.sass" "${dump}.elf"
+    COMMENT "Compressing the machine code of ${file}"
+    VERBATIM)
+  set(${out_part} "${dump}.part" PARENT_SCOPE)
 endfunction()

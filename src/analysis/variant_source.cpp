@@ -136,7 +136,7 @@ void VariantSources::count_code(VariantSource& source, const Variant& variant, c
     if (!found || found->resource.code.empty()) continue;
     const int architecture = found->resource.architecture;
     source.architecture = fmt::format("{}.{}", architecture / 10, architecture % 10);
-    for (const ListedInstruction& listed : executed_code(found->resource.code)) {
+    for (const ListedInstruction& listed : executed_code(found->resource.code.text())) {
       ++source.instructions;
       if (const auto line = line_in_section(source.section, listed)) {
         ++in_section[*line][kind_of(listed)];

@@ -149,6 +149,7 @@ Config ConfigOptions::read_as_one(const Registry& registry) const {
 
 const Family& find_family(const Registry& registry, const std::string& id) {
   if (const Family* family = registry.find(id)) return *family;
+  if (const auto why = registry.left_out(id)) throw ConfigError(*why);
   std::vector<std::string> ids;
   for (const Family& f : registry.families())
     ids.push_back(f.id);

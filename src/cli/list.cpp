@@ -20,24 +20,39 @@ struct ListedConfig {
   std::string description;
 };
 
-std::string description_of(const fs::path& config) {
+// The first family of the config that this build has left out, if any.
+std::optional<std::string> left_out(const Json& config, const Registry& registry) {
+  const Json* const experiments = config.find("experiments");
+  if (!experiments || !experiments->is_array()) return std::nullopt;
+  for (const Json& experiment : *experiments) {
+    const Json* const family = experiment.is_object() ? experiment.find("family") : nullptr;
+    if (!family || !family->is_string()) continue;
+    if (auto why = registry.left_out(family->get<std::string>())) return why;
+  }
+  return std::nullopt;
+}
+
+std::string description_of(const fs::path& config, const Registry& registry) {
   try {
     const Json json = Json::parse(read_text_file(config));
     const Json* const description = json.find("description");
-    if (description && description->is_string()) return description->get<std::string>();
+    const auto why = left_out(json, registry);
+    if (description && description->is_string())
+      return description->get<std::string>() + (why ? " Cannot run: " + *why + "." : "");
   } catch (const std::runtime_error&) {
     // Listing must not fail because one config does.
   }
   return "not valid JSON";
 }
 
-std::vector<ListedConfig> listed_configs() {
+std::vector<ListedConfig> listed_configs(const Registry& registry) {
   std::vector<ListedConfig> configs;
   const auto add = [&](const fs::path& folder, const std::string& prefix) {
     if (!fs::is_directory(folder)) return;
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".json") continue;
-      configs.push_back({prefix + entry.path().stem().string(), description_of(entry.path())});
+      configs.push_back(
+          {prefix + entry.path().stem().string(), description_of(entry.path(), registry)});
     }
   };
   add(config_dir(), "");
@@ -58,7 +73,7 @@ void print_json(const Context& context) {
     out["families"].push_back(
         {{"id", f.id}, {"topic", topic->id}, {"question", f.question}, {"variants", variants}});
   }
-  for (const ListedConfig& c : listed_configs()) {
+  for (const ListedConfig& c : listed_configs(context.registry)) {
     out["configs"].push_back({{"name", c.name}, {"description", c.description}});
   }
   for (const DeviceSpecFile& d : device_specs()) {
@@ -85,7 +100,7 @@ void print_text(const Context& context) {
   for (const TopicName& topic : kTopics)
     print_topic(topic, context.registry);
   fmt::print("\nconfigs in {} (gpuexp run NAME)\n", config_dir().string());
-  for (const ListedConfig& c : listed_configs()) {
+  for (const ListedConfig& c : listed_configs(context.registry)) {
     fmt::print("  {}\n{}", c.name, paragraph(c.description, kTextWidth, 6));
   }
   fmt::print("\ndevice specs (--gpu ID)\n");

@@ -16,6 +16,9 @@ namespace gpuexp {
 namespace {
 
 const Family& read_family(const Node& node, const Registry& registry) {
+  if (node.json().is_string()) {
+    if (const auto why = registry.left_out(node.text())) node.fail(*why);
+  }
   return *registry.find(node.one_of(names_of(registry.families()), "family"));
 }
 

@@ -139,8 +139,9 @@ Json family_rules(const Family& family, Json& definitions) {
   Json variants = Json::array();
   for (const Variant& variant : family.variants)
     variants.push_back(constant(variant.id, variant.why));
-  Json patterns = variants;
-  patterns.push_back(described("A glob.", {{"type", "string"}, {"pattern", "[*?\\[]"}}));
+  const std::string variant = "variant." + family.id;
+  definitions[variant] = {{"anyOf", variants}};
+  const Json glob = described("A glob.", {{"type", "string"}, {"pattern", "[*?\\[]"}});
 
   Json axes = Json::object();
   for (const Parameter& parameter : family.parameters) {
@@ -152,8 +153,8 @@ Json family_rules(const Family& family, Json& definitions) {
   }
   const Json axis_name = {{"enum", names_of(family.parameters)}};
   return {{"properties",
-           {{"variants", {{"items", {{"anyOf", patterns}}}}},
-            {"baseline", {{"anyOf", variants}}},
+           {{"variants", {{"items", {{"anyOf", Json::array({reference(variant), glob})}}}}},
+            {"baseline", reference(variant)},
             {"axes", {{"additionalProperties", false}, {"properties", axes}}},
             {"zip", {{"items", {{"items", axis_name}}}}}}}};
 }

@@ -113,6 +113,17 @@ void Registry::add_source(std::string_view family_id, std::string_view text) noe
   }
 }
 
+void Registry::leave_out(std::string_view families, std::string_view built) noexcept {
+  left_out_ = "," + std::string(families) + ",";
+  built_ = built;
+  std::replace(built_.begin(), built_.end(), ',', ';');  // as CMake has it
+}
+
+std::optional<std::string> Registry::left_out(std::string_view id) const {
+  if (left_out_.find("," + std::string(id) + ",") == std::string::npos) return std::nullopt;
+  return "family '" + std::string(id) + "' is not in this build (GPUEXP_FAMILIES=" + built_ + ")";
+}
+
 // A text that is computed stands in the variant's `why`, any other over the variant.
 void Registry::explain(Family& family, std::string_view source) {
   const auto defect = [&](const std::string& variant, const std::string& what) {

@@ -4,6 +4,7 @@
 
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,15 @@ class Registry {
   /// the family: the comments over its variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
 
+  /// The build has only the families `built`, and has left out `families`: both separated by
+  /// commas.
+  void leave_out(std::string_view families, std::string_view built) noexcept;
+
   /// Sorted by id. A family stays where it is when others are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
+  /// What to say of a family that the build has left out; empty for any other.
+  std::optional<std::string> left_out(std::string_view id) const;
   /// The text of the family's files, one behind the other; "" where it is not known.
   std::string_view source_of(std::string_view family_id) const;
 
@@ -37,6 +44,8 @@ class Registry {
 
   std::list<Family> families_;
   std::map<std::string, std::string, std::less<>> sources_;  // by family
+  std::string left_out_;                                     // ",a,b,", or empty
+  std::string built_;
   std::vector<std::string> errors_;
 };
 

@@ -298,7 +298,7 @@ bool PreparedSteps::launches_kernels() const {
     const bool is_launched = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
       return shape.kernel == kernel.host_function;
     });
-    return is_launched && gpuexp::launches_kernels(kernel);
+    return is_launched && kernel.launches_kernels;
   });
 }
 

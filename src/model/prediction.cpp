@@ -93,7 +93,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode
   // What kernels launch is not among the shapes.
   const bool is_known = std::none_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
     const auto found = resources.find(shape.kernel, device.compute_capability());
-    return found && launches_kernels(found->resource);
+    return found && found->resource.launches_kernels;
   });
   if (largest != shapes.end() && is_known) {
     p.kernel_launches = static_cast<std::int64_t>(shapes.size());

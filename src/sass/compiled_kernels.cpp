@@ -88,6 +88,7 @@ std::vector<Usage> read_resource_usage(const std::string& text) {
 }
 
 struct Listing {
+  bool launches_kernels = false;
   std::string counts;
   std::string code;
   std::set<std::string> source_files;
@@ -116,6 +117,12 @@ void name_calls(KernelCode& kernel, const std::map<std::uint32_t, std::string>& 
     if (name != names.end() && instruction.opcode.starts_with("CALL"))
       instruction.operands = name->second;
   }
+}
+
+bool launches_kernels(const KernelCode& kernel) {
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(), [](const auto& i) {
+    return i.operands.starts_with("__cudaCDP2LaunchDevice");
+  });
 }
 
 bool reads_bank(const KernelCode& kernel, unsigned bank) {
@@ -150,6 +157,7 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
         if (!file.empty()) text.source_files.emplace(file);
       }
     }
+    text.launches_kernels = launches_kernels(kernel);
     text.code = to_text(kernel);
   }
   return texts;
@@ -174,6 +182,7 @@ std::vector<CompiledKernel> read_kernels(const ObjectDump& object, const std::st
     kernel.stack_bytes = usage.stack_bytes;
     const auto listing = listings.find({usage.kernel, usage.architecture});
     if (listing != listings.end()) {
+      kernel.launches_kernels = listing->second.launches_kernels;
       kernel.instructions = std::move(listing->second.counts);
       kernel.code = std::move(listing->second.code);
       kernel.source_files = std::move(listing->second.source_files);

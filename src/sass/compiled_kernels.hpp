@@ -24,8 +24,9 @@ struct CompiledKernel {
   int static_shared_bytes = 0;
   int local_bytes = 0;
   int stack_bytes = 0;
+  bool launches_kernels = false;
   std::string instructions;            ///< by kind, as KernelResource::instructions
-  std::string code;                    ///< as KernelResource::code
+  std::string code;                    ///< as read_code_text() reads it
   std::set<std::string> source_files;  ///< that its code's lines are in
 
   /// 90 of sm_90a.

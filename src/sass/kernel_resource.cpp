@@ -8,6 +8,8 @@
 
 #include <cxxabi.h>
 
+#include "base/compressed.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -42,8 +44,10 @@ std::string kernel_name(const std::string& lowered_name) {
   return text.substr(begin);
 }
 
-bool launches_kernels(const KernelResource& kernel) {
-  return kernel.code.find(" __cudaCDP2LaunchDevice") != std::string_view::npos;
+std::string_view CodeFrame::text() const {
+  std::call_once(decompressed_,
+                 [this] { text_ = decompressed(bytes_, "the program's machine code"); });
+  return text_;
 }
 
 KernelResources::KernelResources(const KernelResource* table, std::size_t count)

@@ -2,13 +2,47 @@
 // that occupancy and instructions are known where no GPU is.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gpuexp {
+
+/// The machine code of all kernels of one source file, as the binary keeps it: compressed.
+class CodeFrame {
+ public:
+  constexpr CodeFrame(const char* bytes, std::size_t size) : bytes_(bytes, size) {}
+  /// Decompressed by the first call, and kept. Threads may call it at the same time.
+  std::string_view text() const;
+
+ private:
+  std::string_view bytes_;
+  mutable std::once_flag decompressed_;
+  mutable std::string text_;
+};
+
+/// The machine code of one kernel: a part of a frame's text, or a text that outlives this.
+class CodeText {
+ public:
+  CodeText() = default;
+  template <std::convertible_to<std::string_view> Text>
+  CodeText(const Text& text) : text_(text), size_(text_.size()) {}
+  constexpr CodeText(const CodeFrame& frame, std::size_t begin, std::size_t size)
+      : frame_(&frame), begin_(begin), size_(size) {}
+
+  bool empty() const { return size_ == 0; }
+  std::string_view text() const { return frame_ ? frame_->text().substr(begin_, size_) : text_; }
+
+ private:
+  const CodeFrame* frame_ = nullptr;
+  std::string_view text_ = {};
+  std::size_t begin_ = 0;
+  std::size_t size_ = 0;
+};
 
 /// What the compiler made of one kernel on one architecture, read out of the compiled objects with
 /// cuobjdump: what a prediction of occupancy needs where there is no GPU to ask with
@@ -33,16 +67,15 @@ struct KernelResource {
   /// the stack, which holds local arrays, spilled registers and call frames.
   int local_bytes = 0;
   int stack_bytes = 0;
+  /// Whether the kernel launches kernels (CUDA dynamic parallelism): its code calls the device
+  /// runtime's function for it. False where the code is not known.
+  bool launches_kernels = false;
   /// Its instructions by kind, for read_counts() of sass/machine_code.hpp; empty where the build
   /// had no nvdisasm, which cuobjdump calls.
   const char* instructions = "";
   /// Its machine code, for read_code_text() of sass/code_listing.hpp; empty likewise.
-  std::string_view code = {};
+  CodeText code = {};
 };
-
-/// Whether the kernel launches kernels (CUDA dynamic parallelism): its code calls the device
-/// runtime's function for it. False where the code is not known.
-bool launches_kernels(const KernelResource& kernel);
 
 /// The kernel's name as its source has it, with template arguments and without the namespaces that
 /// it stands in: "step_kernel<master_weights::Stochastic, __half>".

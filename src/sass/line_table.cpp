@@ -19,14 +19,6 @@ std::string_view take_line(std::string_view& text) {
   return trimmed(take_until(text, "\n"));
 }
 
-std::string_view take_word(std::string_view& text) {
-  text = trimmed(text);
-  const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(end);
-  return word;
-}
-
 // "0x90" or "44" behind `key`, wherever it stands in the line.
 std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);

@@ -23,4 +23,13 @@ inline std::string_view take_until(std::string_view& text, std::string_view end)
   return taken;
 }
 
+/// Takes the first word off the front of `text`, and what is blank before it.
+inline std::string_view take_word(std::string_view& text) {
+  text = trimmed(text);
+  const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
 }  // namespace gpuexp

@@ -134,7 +134,7 @@ bool Simulator::fills_later(const KernelStep& kernel) {
 
 KernelResource Simulator::resource_of(const void* stub) const {
   const auto found = kernels_.find(stub, compute_capability_);
-  if (found && launches_kernels(found->resource))
+  if (found && found->resource.launches_kernels)
     throw std::runtime_error("kernels that launch kernels are not executed");
   if (found && found->exact && !found->resource.code.empty()) return found->resource;
   if (found && !found->exact && find_code) return find_code(found->resource, compute_capability_);
@@ -147,7 +147,7 @@ Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
   const KernelResource resource = resource_of(stub);
-  KernelCode code = read_code_text(resource.code);
+  KernelCode code = read_code_text(resource.code.text());
   code.lowered_name = resource.lowered_name;
   Program program = decode(code);
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())

@@ -26,6 +26,7 @@ CubinKernels::CubinKernels(const std::string& cubin, const std::string& architec
     row.static_shared_bytes = kernel.static_shared_bytes;
     row.local_bytes = kernel.local_bytes;
     row.stack_bytes = kernel.stack_bytes;
+    row.launches_kernels = kernel.launches_kernels;
     row.instructions = kernel.instructions.c_str();
     row.code = kernel.code;
   }

@@ -1,8 +1,7 @@
-// make_kernel_table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [DUMP...]: writes the kernel resource
-// table of the objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their
-// machine code with the text of its source files and of each SOURCE, which the table includes.
-// Source files are named from SOURCE_ROOT on.
-// kernels/kernel_resources.cmake runs it.
+// Writes the kernel resource table of a program, in two steps, so that a changed object costs its
+// own reading only. kernels/kernel_resources.cmake runs both. Source files are named from
+// SOURCE_ROOT on.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -10,12 +9,19 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "sass/kernel_table.hpp"
 
 namespace {
+
+constexpr const char* kUsage =
+    R"(expected: make_kernel_table part OUTPUT SOURCE_ROOT DUMP
+            reads what the tools printed of an object: DUMP.symbols, .usage, .sass and .elf
+      or: make_kernel_table table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [PART...]
+            writes the table as C++, which includes CODE: machine code and sources)";
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -32,30 +38,48 @@ void write_file(const std::string& output, const std::string& text) {
   if (!out) throw std::runtime_error(fmt::format("cannot write {}", output));
 }
 
+void write_part(const std::vector<std::string>& arguments) {
+  const std::string& dump = arguments.at(2);
+  write_file(arguments.at(0), to_text(gpuexp::make_part(
+                                  {dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
+                                   read_file(dump + ".sass"), read_file(dump + ".elf")},
+                                  arguments.at(1))));
+}
+
+void write_table(const std::vector<std::string>& arguments) {
+  const std::string& code = arguments.at(1);
+  const std::filesystem::path root = arguments.at(2);
+  gpuexp::KernelTable table;
+  for (std::size_t i = 3; i < arguments.size(); ++i) {
+    const std::filesystem::path path = arguments[i];
+    if (path.extension() == ".cu") {
+      table.add_source(path.lexically_relative(root).generic_string(), read_file(path));
+    } else {
+      table.add(gpuexp::read_part(read_file(path)));
+    }
+  }
+  for (const std::string& file : table.source_files()) {
+    // A file of no folder stands elsewhere: a header of the toolkit.
+    if (const auto path = root / file; std::filesystem::is_regular_file(path))
+      table.add_source(file, read_file(path));
+  }
+  write_file(code, table.code());
+  write_file(arguments.at(0), table.source(code));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 4)
-      throw std::runtime_error(
-          "expected: make_kernel_table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [DUMP...]");
-    gpuexp::KernelTable table(argv[3]);
-    for (int i = 4; i < argc; ++i) {
-      const std::string dump = argv[i];
-      if (const std::filesystem::path path(dump); path.extension() == ".cu") {
-        table.add_source(path.lexically_relative(argv[3]).generic_string(), read_file(dump));
-        continue;
-      }
-      table.add({dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
-                 read_file(dump + ".sass"), read_file(dump + ".elf")});
+    const std::vector<std::string> arguments(argv + std::min(argc, 2), argv + argc);
+    const std::string step = argc > 1 ? argv[1] : "";
+    if (step == "part" && arguments.size() == 3) {
+      write_part(arguments);
+    } else if (step == "table" && arguments.size() >= 3) {
+      write_table(arguments);
+    } else {
+      throw std::runtime_error(kUsage);
     }
-    for (const std::string& file : table.source_files()) {
-      const std::string path = fmt::format("{}/{}", argv[3], file);
-      // A file of no folder stands elsewhere: a header of the toolkit.
-      if (std::filesystem::is_regular_file(path)) table.add_source(file, read_file(path));
-    }
-    write_file(argv[2], table.code());
-    write_file(argv[1], table.source(argv[2]));
     return 0;
   } catch (const std::exception& e) {
     fmt::print(stderr, "make_kernel_table: {}\n", e.what());

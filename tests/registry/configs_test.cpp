@@ -150,7 +150,7 @@ bool launches_from_kernels(const Variant& variant, const void* problem, const De
   const std::vector<Shape> shapes = variant.shapes(problem, device);
   return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
     const auto found = resources().find(shape.kernel, device.compute_capability());
-    return found && launches_kernels(found->resource);
+    return found && found->resource.launches_kernels;
   });
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("when an instruction may be issued is in the same bits on all GPUs", "
   const KernelResource& known = kernel_named("copy_kernelIfLi8E");
   for (const int compute_capability : {86, 100, 120}) {
     INFO(compute_capability);
-    const KernelCode code = read_code_text(compiled_from_ptx(known, compute_capability).code);
+    const KernelCode code = read_code_text(compiled_from_ptx(known, compute_capability).code.text());
     int reused = 0;
     for (const ListedInstruction& listed : code.instructions) {
       constexpr std::string_view kReuse = ".reuse";

@@ -239,7 +239,7 @@ bool has(const KernelCode& code, const std::string& opcode) {
 
 /// What the kernel cannot do without: loads and stores, and whatever it is about.
 void check_code(const KernelResource& row, const std::string& kernel) {
-  const KernelCode code = read_code_text(row.code);
+  const KernelCode code = read_code_text(row.code.text());
   std::vector<std::string> opcodes{"LDG", "STG"};
   if (kernel == "transpose_kernel") opcodes.insert(opcodes.end(), {"LDS", "STS", "BAR"});
   if (kernel == "elu_kernel") opcodes.emplace_back("MUFU.EX2");

@@ -105,6 +105,18 @@ TEST_CASE("a config may leave out all but name, experiments and family", "[confi
   CHECK(config.experiments[0].variants.size() == 2);
 }
 
+TEST_CASE("a family that the build has left out is named as such", "[config]") {
+  Registry registry;
+  registry.leave_out("attention,scan", "matmul,softmax");
+  const auto read = [&](const std::string& family) {
+    return parse_config(R"({"name": "t", "experiments": [{"family": ")" + family + "\"}]}",
+                        "x.json", registry, {});
+  };
+  CHECK_THROWS_WITH(read("scan"), contains_text("family 'scan' is not in this build "
+                                                "(GPUEXP_FAMILIES=matmul;softmax)"));
+  CHECK_THROWS_WITH(read("can"), contains_text("unknown family"));
+}
+
 TEST_CASE("variants keep the family's order and are selected once", "[config]") {
   const Config config = parse_experiment(R"("variants": ["smem_*", "naive", "*_tile"])");
   CHECK(ids(config.experiments[0]) ==

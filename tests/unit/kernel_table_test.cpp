@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/compressed.hpp"
+#include "sass/code_listing.hpp"
 #include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
 
@@ -24,28 +26,37 @@ ObjectDump object(const std::string& file, const std::string& name, const std::s
           ""};
 }
 
+// A part of the table, as it is read back from its file.
+KernelPart part(const ObjectDump& dump) {
+  return read_part(to_text(make_part(dump, "")));
+}
+
 TEST_CASE("the table's source declares each kernel once and has a row per architecture") {
   KernelTable table;
-  table.add(object("b.o", "_Z1kv", "sm_90a", 12));
-  table.add(object("a.o", "_Z1kv", "sm_80", 10));
+  const KernelPart b = part(object("b.o", "_Z1kv", "sm_90a", 12));
+  const KernelPart a = part(object("a.o", "_Z1kv", "sm_80", 10));
+  table.add(b);
+  table.add(a);
+  CHECK(table.code() == b.frame + a.frame);
+  const std::string frames =
+      fmt::format("  {{kernel_code + 0, {}}},\n  {{kernel_code + {}, {}}},\n", b.frame.size(),
+                  b.frame.size(), a.frame.size());
   CHECK(table.source("k.code") == R"x(#include "sass/kernel_resource.hpp"
 
-extern "C" void kernel_0() __asm__("_Z1kv");
 extern "C" const char kernel_code[] __asm__("gpuexp_kernel_code");
 __asm__(".pushsection .rodata\n.global gpuexp_kernel_code\ngpuexp_kernel_code:\n"
         ".incbin \"k.code\"\n.byte 0\n.popsection\n");
+static const gpuexp::CodeFrame frames[] = {
+)x" + frames + R"x(};
+extern "C" void kernel_0() __asm__("_Z1kv");
 
 namespace gpuexp {
 
 const KernelResource* kernel_resource_table(std::size_t& count) {
   count = 2;
   static const KernelResource table[] = {
-    {reinterpret_cast<const void*>(&kernel_0), "a", "_Z1kv", 80, 10, 1536, 0, 8, R"(1 EXIT
-1 FADD
-)", {kernel_code + 0, 81}},
-    {reinterpret_cast<const void*>(&kernel_0), "b", "_Z1kv", 90, 12, 512, 0, 8, R"(1 EXIT
-1 FADD
-)", {kernel_code + 81, 81}},
+    {reinterpret_cast<const void*>(&kernel_0), "a", "_Z1kv", 80, 10, 1536, 0, 8, false, "1 EXIT\n1 FADD\n", {frames[1], 0, 81}},
+    {reinterpret_cast<const void*>(&kernel_0), "b", "_Z1kv", 90, 12, 512, 0, 8, false, "1 EXIT\n1 FADD\n", {frames[0], 0, 81}},
   };
   return table;
 }
@@ -65,7 +76,7 @@ TEST_CASE("a table of nothing is empty") {
 
 TEST_CASE("sources are kept behind the code") {
   KernelTable table;
-  table.add(object("a.o", "_Z1kv", "sm_80", 10));
+  table.add(part(object("a.o", "_Z1kv", "sm_80", 10)));
   const std::size_t code_bytes = table.code().size();
   table.add_source("kernels/a.cu", "1234");
   table.add_source("kernels/b.cuh", "56");
@@ -83,27 +94,27 @@ TEST_CASE("without a listing a kernel has a row without instructions") {
   ObjectDump dump = object("a.o", "_Z1kv", "sm_80", 10);
   dump.sass.clear();
   KernelTable table;
-  table.add(dump);
+  table.add(part(dump));
   CHECK_THAT(table.source("k.code"),
-             contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\", {kernel_code + 0, 0}}"));
+             contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, false, \"\", {frames[0], 0, 0}}"));
 }
 
 TEST_CASE("one template in two objects has one row, as long as both are the same") {
   KernelTable table;
-  table.add(object("a.o", "_Z1kv", "sm_80", 10));
-  table.add(object("b.o", "_Z1kv", "sm_80", 10));
+  table.add(part(object("a.o", "_Z1kv", "sm_80", 10)));
+  table.add(part(object("b.o", "_Z1kv", "sm_80", 10)));
   CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
-  CHECK_THROWS_WITH(table.add(object("c.o", "_Z1kv", "sm_80", 11)),
+  CHECK_THROWS_WITH(table.add(part(object("c.o", "_Z1kv", "sm_80", 11))),
                     contains_text("the kernel _Z1kv differs between a.o and c.o"));
 }
 
 TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
   for (const bool specific_first : {false, true}) {
     KernelTable table;
-    table.add(
-        object("a.o", "_Z1kv", specific_first ? "sm_90a" : "sm_90", specific_first ? 12 : 10));
-    table.add(
-        object("a.o", "_Z1kv", specific_first ? "sm_90" : "sm_90a", specific_first ? 10 : 12));
+    table.add(part(
+        object("a.o", "_Z1kv", specific_first ? "sm_90a" : "sm_90", specific_first ? 12 : 10)));
+    table.add(part(
+        object("a.o", "_Z1kv", specific_first ? "sm_90" : "sm_90a", specific_first ? 10 : 12)));
     CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
     CHECK_THAT(table.source("k.code"), contains_text("\"_Z1kv\", 90, 12,"));
   }
@@ -112,12 +123,12 @@ TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
 TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's") {
   ObjectDump dump = object("a.o", "_ZL1kv", "sm_80", 10);
   dump.symbols = "0000000000000000 V _ZL1kv\n";
-  CHECK_THROWS_WITH(KernelTable().add(dump),
+  CHECK_THROWS_WITH(part(dump),
                     contains_text("the kernel _ZL1kv in a.o has no host symbol of its name"));
   ObjectDump of_cub = object("a.o", "_ZN3cub6kernelEv", "sm_80", 10);
   of_cub.symbols.clear();
   KernelTable table;
-  table.add(of_cub);
+  table.add(part(of_cub));
   CHECK_THAT(table.source("k.code"), contains_text("  count = 0;\n"));
 }
 
@@ -152,27 +163,45 @@ TEST_CASE(
   const std::string section = GENERATE(as<std::string>(), ".rela", ".rel");
   for (const std::string& called : {launch, std::string("__cuda_sm20_rem_s64")}) {
     KernelTable table;
-    table.add(linked(called, section));
+    const KernelPart made = part(linked(called, section));
+    table.add(made);
     CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
     CHECK_THAT(table.source("k.code"), contains_text("\"d\", \"_Z1kv\", 90, 28,"));
-    const std::string code = table.code();
+    const std::string code(decompressed(made.frame, "frame"));
     CHECK_THAT(code, contains_text(fmt::format("CALL.ABS.NOINC {};", called)));
     CHECK_THAT(code, contains_text("MOV R4, 0x0;"));
-    KernelResource kernel;
-    kernel.code = code;
-    CHECK(launches_kernels(kernel) == (called == launch));
+    CHECK_THAT(table.source("k.code"),
+               contains_text(fmt::format("28, 512, 0, 8, {}, \"", called == launch)));
   }
+}
+
+TEST_CASE("a frame of machine code is decompressed when a kernel's is read") {
+  const KernelPart made = part(object("a.o", "_Z1kv", "sm_80", 10));
+  const CodeFrame frame(made.frame.data(), made.frame.size());
+  const CodeText code(frame, made.rows.at(0).code_begin, made.rows.at(0).code_size);
+  CHECK(!code.empty());
+  CHECK(read_code_text(code.text()).instructions.size() == 3);
+  CHECK(CodeText(frame, 0, 0).empty());
+  const CodeFrame damaged(made.frame.data(), made.frame.size() / 2);
+  CHECK_THROWS_WITH(CodeText(damaged, 0, 4).text(), contains_text("the program's machine code"));
+}
+
+TEST_CASE("a part that is not understood stops the build") {
+  const std::string text = to_text(part(object("a.o", "_Z1kv", "sm_80", 10)));
+  CHECK_THROWS_WITH(read_part("kernels\n" + text), contains_text("'kernels' is no line"));
+  CHECK_THROWS_WITH(read_part(text.substr(0, text.find("frame"))), contains_text("has no code"));
+  CHECK_THROWS_WITH(read_part("kernel _Z1kv x sm_80\n"), contains_text("'x' is no number"));
 }
 
 TEST_CASE("output that is not understood stops the build") {
   ObjectDump other_listing = object("a.o", "_Z1kv", "sm_80", 10);
   other_listing.sass = "\tcode for sm_90\n\t\tFunction : _Z1kv\n";
-  CHECK_THROWS_WITH(KernelTable().add(other_listing),
+  CHECK_THROWS_WITH(part(other_listing),
                     contains_text("cuobjdump -sass of a.o lists no kernel _Z1kv for sm_80"));
   ObjectDump no_registers = object("a.o", "_Z1kv", "sm_80", 10);
   no_registers.resource_usage = "arch = sm_80\n Function _Z1kv:\n  STACK:0 SHARED:0 LOCAL:0\n";
-  CHECK_THROWS_WITH(KernelTable().add(no_registers), contains_text("no number after REG:"));
-  CHECK_THROWS_WITH(KernelTable().add(object("a.o", "_Z1kv", "gfx90a", 10)),
+  CHECK_THROWS_WITH(part(no_registers), contains_text("no number after REG:"));
+  CHECK_THROWS_WITH(part(object("a.o", "_Z1kv", "gfx90a", 10)),
                     contains_text("'gfx90a' is no architecture"));
 }
 

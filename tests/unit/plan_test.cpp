@@ -277,10 +277,9 @@ TEST_CASE("a prediction knows no shape of kernels that launch kernels") {
   const auto predicted = [&] {
     return predict(Work{}, {shape}, Mode::cold, device, ceilings, KernelResources(&row, 1));
   };
-  row.code = "CALL.ABS.NOINC own_function;0\nEXIT;0\n";
   CHECK(predicted().shape);
   CHECK(predicted().waves);
-  row.code = "CALL.ABS.NOINC __cudaCDP2LaunchDeviceV2;0\nEXIT;0\n";
+  row.launches_kernels = true;
   CHECK(!predicted().shape);
   CHECK(!predicted().occupancy);
   CHECK(!predicted().waves);
