@@ -88,7 +88,7 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
        "compare --calibrate tests/cli/data/repeated_1.json tests/cli/data/repeated_1.json --out "
        "/dev/null",
        2},
-      {"error_report_samples", "report docs/results/h200/quickstart.json --no-samples", 2},
+      {"error_report_samples", "report docs/results/h200/quickstart.json.zst --no-samples", 2},
       {"error_schema", "schema result", 2},
       {"error_info_out", "info --out ceilings.json", 2},
       {"error_info_device", "info --measure --device first", 2},
@@ -192,7 +192,7 @@ TEST_CASE("differences are explained from recorded counters") {
   check_golden("explain", counted, 0);
   check_golden("explain_all", counted + "--family coalescing --variant read_strided --all", 0);
   check_golden("explain_json", counted + "--variant coalesced --json", 0);
-  check_golden("explain_uncounted", "explain docs/results/h200/quickstart.json --variant smem_tile",
+  check_golden("explain_uncounted", "explain docs/results/h200/quickstart.json.zst --variant smem_tile",
                0);
   check_golden("explain_nothing", "explain tests/cli/data/compare_a.json", 0);
 }
@@ -330,7 +330,7 @@ TEST_CASE("the schemas of the source tree are those that the program prints, and
 }
 
 TEST_CASE("a report is written again as JSON, with or without its samples") {
-  const std::string file = "docs/results/h200/quickstart.json";
+  const std::string file = "docs/results/h200/quickstart.json.zst";
   const auto recorded = nlohmann::json::parse(read_text(fs::path(GPUEXP_SOURCE_DIR) / file));
   const Outcome all = gpuexp("report " + file + " --format json");
   CHECK(all.exit_code == 0);
@@ -367,7 +367,7 @@ TEST_CASE("a file is compressed if its name ends in .zst, and commands read it b
 }
 
 TEST_CASE("a report is a page of HTML, on standard output or in a file") {
-  const std::string file = "docs/results/h200/quickstart.json";
+  const std::string file = "docs/results/h200/quickstart.json.zst";
   const Outcome page = gpuexp("report " + file + " --format html");
   CHECK(page.exit_code == 0);
   CHECK(page.output.rfind("<!DOCTYPE html>", 0) == 0);
@@ -390,7 +390,7 @@ TEST_CASE("a report is a page of HTML, on standard output or in a file") {
 
 TEST_CASE("a page of over a thousand rows is below 5 MB") {
   constexpr std::size_t kMostBytes = 5'000'000;
-  const Outcome page = gpuexp("report docs/results/h200/all.json --format html");
+  const Outcome page = gpuexp("report docs/results/h200/all.json.zst --format html");
   CHECK(page.exit_code == 0);
   CHECK(page.output.size() < kMostBytes);
   CHECK(data_of_page(page.output).at("rows").get<int>() > 1000);

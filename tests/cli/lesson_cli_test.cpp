@@ -63,7 +63,7 @@ TEST_CASE("README and docs are as the recorded files make them") {
 }
 
 TEST_CASE("the report in docs is what the program makes of the recorded results") {
-  const std::string arguments = "report docs/results/h200/all.json --format markdown";
+  const std::string arguments = "report docs/results/h200/all.json.zst --format markdown";
   const fs::path path = fs::path(GPUEXP_SOURCE_DIR) / "docs/results/h200/all.md";
   const Outcome outcome = gpuexp(arguments);
   if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(path) << outcome.output;
@@ -101,7 +101,7 @@ std::vector<std::string> words_of(const std::string& command) {
 // A results folder that a page leaves open is a recorded one; PyTorch's has other variants.
 std::string with_results(const std::string& word) {
   if (word.starts_with("results/pytorch/")) return "tests/cli/data/pytorch.json";
-  return word.starts_with("results/") ? "docs/results/h200/quickstart.json" : word;
+  return word.starts_with("results/") ? "docs/results/h200/quickstart.json.zst" : word;
 }
 
 // What a run is told, as `plan` takes it: without what only a run does.

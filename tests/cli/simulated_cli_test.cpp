@@ -86,7 +86,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   CHECK(report.exit_code == 0);
   CHECK_THAT(report.output, contains_text("simulated: no times"));
   for (const std::string& other :
-       {dir.string(), std::string("docs/results/h200/quickstart.json")}) {
+       {dir.string(), std::string("docs/results/h200/quickstart.json.zst")}) {
     const Outcome compared = gpuexp("compare " + dir.string() + " " + other);
     CHECK(compared.exit_code == 2);
     CHECK_THAT(compared.output, contains_text("it was simulated and has no times"));

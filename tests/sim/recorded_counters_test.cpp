@@ -1,5 +1,5 @@
 // What the simulator counts, held against what an H200 counted of the same kernels on the same
-// inputs (docs/results/h200/all.json).
+// inputs (docs/results/h200/all.json.zst).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -157,7 +157,7 @@ TEST_CASE("cp.async past L1 takes wavefronts by where its lines go, as an H200 c
 }
 
 TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts", "[sim]") {
-  // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
+  // docs/results/h200/all.json.zst, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
   // for B.
   const std::pair<int, double> recorded[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
                                              {1020, 9.19}, {1022, 9.17},  {1023, 9.01},

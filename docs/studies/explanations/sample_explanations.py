@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws explanations at random, with the counters that they are to be read against.
 
-    build/gpuexp explain docs/results/h200/all.json --all --json > explanations.json
+    build/gpuexp explain docs/results/h200/all.json.zst --all --json > explanations.json
     docs/studies/explanations/sample_explanations.py explanations.json [--table]
 
 Prints how many of the differences above 5 % are explained, and by what, then 40 of them with what they say and the

@@ -4,7 +4,7 @@
 usage: simulated_counters.py FILE…
 
 Each FILE is what `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'` wrote: it executes the cells of
-docs/results/h200/all.json whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
+docs/results/h200/all.json.zst whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
 kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). '[.caches]' writes the counters of caches and DRAM, of every mode.
 A cell may be in several files; the last counts. Of what caches have a part in, '[.caches]' writes that part, which is added.
 
