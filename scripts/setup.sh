@@ -278,7 +278,7 @@ configured() {
 # release_is_current: is build/ configured with CUDA, and with the tools found now? A compiler that somebody chose
 # by hand stays.
 release_is_current() {
-  configured "$build" && [[ $(cached GPUEXP_CUDA) == ON && -x $(cached GPUEXP_NVCC) ]] &&
+  configured "$build" && [[ $(cached GPUEXP_CUDA) == ON && $(cached GPUEXP_SANITIZED_TESTS) == ON && -x $(cached GPUEXP_NVCC) ]] &&
     { [[ -z $cuobjdump ]] || [[ -x $(cached GPUEXP_CUOBJDUMP) ]]; } &&
     { [[ -z $nvdisasm ]] || [[ -x $(cached GPUEXP_NVDISASM) ]]; }
 }

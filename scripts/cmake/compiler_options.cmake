@@ -22,13 +22,18 @@ if(GPUEXP_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# gpuexp_sanitizers: what is compiled or linked with the address and undefined-behaviour sanitizers.
+add_library(gpuexp_sanitizers INTERFACE)
+target_compile_options(gpuexp_sanitizers INTERFACE
+  -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+target_link_options(gpuexp_sanitizers INTERFACE -fsanitize=address,undefined)
+
 if(GPUEXP_SANITIZE)
   if(GPUEXP_CUDA)
     message(FATAL_ERROR "GPUEXP_SANITIZE is for the host code: configure with -DGPUEXP_CUDA=OFF, as the preset "
       "'host' does. Kernels are checked with compute-sanitizer, at run time.")
   endif()
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
+  link_libraries(gpuexp_sanitizers)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

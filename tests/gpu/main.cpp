@@ -4,7 +4,6 @@
 #include <cstring>
 #include <iostream>
 
-#define CATCH_CONFIG_RUNNER
 #include "gpu/broken_family.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
@@ -37,5 +36,5 @@ int main(int argc, char** argv) {
     std::cerr << (must_run ? "failed" : "skipped") << ": no GPU: " << *reason << "\n";
     return must_run ? 1 : gpuexp::test::kSkipped;
   }
-  return gpuexp::test::exit_code(Catch::Session().run(argc, argv));
+  return gpuexp::test::run_tests(argc, argv);
 }

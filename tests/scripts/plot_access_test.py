@@ -12,12 +12,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib")
 
 ROOT = Path(__file__).resolve().parents[2]
-PLOT = [sys.executable, ROOT / "scripts" / "plot.py", "access"]
+PLOT = [ROOT / "scripts" / "plot.py", "access"]
 LISTED = ROOT / "docs" / "figures" / "accesses.json"
 PNG = b"\x89PNG"
 
@@ -36,7 +36,7 @@ def annotation(access):
 
 
 def draw(*arguments):
-    return subprocess.run([*PLOT, *arguments], capture_output=True, text=True, check=False)
+    return run_drawing_script(*PLOT, *arguments)
 
 
 class Wavefronts(unittest.TestCase):

@@ -5,13 +5,12 @@ Skipped where pandas or matplotlib is missing.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib")
 
@@ -56,8 +55,7 @@ class PlotDriftTest(unittest.TestCase):
         (self.folder / "log.jsonl").write_text(text, encoding="utf-8")
 
     def plot(self, *arguments, out="drift.svg"):
-        command = [sys.executable, "-B", SCRIPTS / "plot.py", "drift", self.folder, "--out", self.folder / out, *arguments]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        return run_drawing_script(SCRIPTS / "plot.py", "drift", self.folder, "--out", self.folder / out, *arguments)
 
     def check_refused(self, result, *words):
         self.assertEqual(result.returncode, 2, result.stderr)

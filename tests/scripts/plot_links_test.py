@@ -4,13 +4,11 @@
 Skipped where pandas or matplotlib is missing.
 """
 
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib", "zstandard")
 
@@ -21,8 +19,7 @@ FIGURES = [["peer_copy"], ["collectives"], ["tensor_parallel", "mlp_parallel"], 
 
 
 def call(*arguments):
-    command = [sys.executable, ROOT / "scripts" / "plot.py", *arguments]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    return run_drawing_script(ROOT / "scripts" / "plot.py", *arguments)
 
 
 class PlotLinks(unittest.TestCase):

@@ -4,13 +4,11 @@
 Skipped where pandas or matplotlib is missing.
 """
 
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib")
 
@@ -27,8 +25,7 @@ class PlotLossesTest(unittest.TestCase):
     def plot(self, text):
         path = self.folder / "losses.csv"
         path.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-B", str(SCRIPT), "losses", str(path), "--out", str(self.folder / "losses.svg")]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_drawing_script(SCRIPT, "losses", path, "--out", self.folder / "losses.svg")
 
     def test_each_precision_has_a_line_and_the_first_a_band(self):
         rows = [f"{t}/{v}/{s},{t},{v},{s},{0.9 / s},{1 / s},{1.1 / s}" for t, v in (("fp32", "fused"), ("bf16", "separate"))

@@ -6,13 +6,11 @@ Skipped where pandas or matplotlib is missing.
 
 import csv
 import json
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib")
 
@@ -38,7 +36,7 @@ class PlotRoofline(unittest.TestCase):
             report = {"provenance": {"device": {"name": gpu}}}
             (Path(folder) / "results.json").write_text(json.dumps(report), encoding="utf-8")
             out = Path(folder) / "roof.png"
-            done = subprocess.run([sys.executable, SCRIPT, "roofline", folder, "--out", out, *arguments], capture_output=True, text=True)
+            done = run_drawing_script(SCRIPT, "roofline", folder, "--out", out, *arguments)
             return done, out.read_bytes() if out.exists() else b""
 
     def test_a_ladder_is_drawn(self):

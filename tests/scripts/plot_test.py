@@ -6,13 +6,12 @@ Skipped where pandas or matplotlib is missing.
 
 import csv
 import json
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from requirements import require
+from requirements import require, run_drawing_script
 
 require("pandas", "matplotlib", "zstandard")
 import zstandard  # noqa: E402
@@ -104,8 +103,7 @@ class PlotTest(unittest.TestCase):
         return path
 
     def plot(self, *arguments):
-        command = [sys.executable, "-B", str(PLOT), *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_drawing_script(PLOT, *arguments)
 
     def check_refused(self, result, *words):
         self.assertEqual(result.returncode, 2, result.stderr)

@@ -1,8 +1,13 @@
-"""What the tests written in Python share: where their modules come from."""
+"""What the tests written in Python share: where their modules come from, and how they call scripts that draw."""
 
 import importlib.util
+import multiprocessing
 import os
+import runpy
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 SKIPPED = 4  # SKIP_RETURN_CODE in tests/CMakeLists.txt
 
@@ -26,3 +31,29 @@ def require(*modules):
         os.execvp(python, [python, *sys.argv])
     else:
         skip(f"no {', '.join(missing)}", "MODULES")
+
+
+def run_drawing_script(script, *arguments):
+    """What subprocess.run returns for the script. The script runs in a fork of this process, which imports pandas and
+    matplotlib once: their import takes most of a script's time."""
+    import matplotlib.pyplot  # noqa: F401
+    import pandas  # noqa: F401
+
+    sys.stdout.flush()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+
+        def run():
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv = [str(script), *map(str, arguments)]
+            sys.path.insert(0, str(Path(script).parent))
+            runpy.run_path(str(script), run_name="__main__")
+
+        process = multiprocessing.get_context("fork").Process(target=run)
+        process.start()
+        process.join()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read())
+        return subprocess.CompletedProcess([script, *arguments], process.exitcode, *texts)

@@ -49,4 +49,7 @@ inline int exit_code(int failed) {
   return detail::skipped_tests > 0 ? kSkipped : 0;
 }
 
+/// Runs the tests that the arguments choose. Returns what main returns.
+int run_tests(int argc, char** argv);
+
 }  // namespace gpuexp::test

@@ -1,6 +1,5 @@
 // The whole path of a run with a worker process, without a GPU: the worker is this program again,
 // with an executor whose faults are scripted by a name on its command line.
-#define CATCH_CONFIG_RUNNER
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -14,6 +13,7 @@
 #include "run/runner.hpp"
 #include "support/catch.hpp"
 #include "support/fake_executor.hpp"
+#include "support/skip.hpp"
 #include "support/toy_family.hpp"
 #include "worker/process.hpp"
 #include "worker/remote_executor.hpp"
@@ -283,5 +283,5 @@ int main(int argc, char** argv) {
   if (argc == 6 && std::string(argv[1]) == "agent")
     return gpuexp::test::work_as_agent({argv + 2, argv + argc});
   if (argc > 3 && std::string(argv[1]) == "job") return gpuexp::test::work_in_job(argv[2], argv[3]);
-  return Catch::Session().run(argc, argv);
+  return gpuexp::test::run_tests(argc, argv);
 }
