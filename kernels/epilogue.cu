@@ -249,7 +249,9 @@ __global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, kUnitBytes == 1
   using P = Product<kUnitBytes>;
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
   extern __shared__ __align__(128) char shared[];
-  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
   mma_pipeline<T, float, P, kUnitBytes>(shared, Matrix<const T>{a, p.m, p.k}.window(corner.row, 0),
                                         Matrix<const T>{b, p.k, p.n}.window(0, corner.col),
                                         static_cast<int>(p.k), corner,

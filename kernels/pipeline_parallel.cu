@@ -49,7 +49,9 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1) layer_kernel(O
   using P = Tiles<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
-  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
   const Matrix<const T> a{x.a, x.rows, x.width};
   const Matrix<const T> w{x.w, x.width, x.width};
   mma_pipeline<T, float, P, kUnitBytes>(

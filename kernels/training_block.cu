@@ -187,9 +187,9 @@ struct Network : StepNetwork<T, Problem, Data> {
                                                    array(d.d_o), d.log_sum, array(d.dq),
                                                    array(d.dk), array(d.dv), scratch());
     } else {
-      return attention_backward::gradients_in_two_passes(
-          attention_of(p),
-          {q, k, v, d.o, d.log_sum, nullptr, d.d_o, d.dq, d.dk, d.dv, nullptr, nullptr}, scratch());
+      const attention_backward::Data data{q,     k,    v,    d.o,  d.log_sum, nullptr,
+                                          d.d_o, d.dq, d.dk, d.dv, nullptr,   nullptr};
+      return attention_backward::gradients_in_two_passes(attention_of(p), data, scratch());
     }
   }
 

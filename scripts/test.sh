@@ -3,8 +3,8 @@
 # undefined-behaviour sanitizers. Tests that need a GPU skip where there is none.
 #
 # --quick builds and runs the tests with the label "quick": the core, the worker process, the registry, the command line, and the rules of
-# sources and documentation. It leaves out the sanitizers, the scripts, and all kernels but those that the command line executes. On a tree that
-# is built, it takes less than 3 minutes on two cores after an edit of one file.
+# sources and documentation. It leaves out the sanitizers, the scripts, and all kernels but those that the command line executes.
+# It is meant for a tree that is built, after a small edit.
 # Other arguments go to ctest, such as -R NAME or -L LABEL.
 
 # shellcheck source=scripts/setup.sh

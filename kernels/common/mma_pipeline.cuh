@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernels/common/launch.cuh"
-#include "kernels/common/tile_order.cuh"
 #include "kernels/common/warp_product.cuh"
 
 namespace gpuexp {
@@ -28,13 +27,6 @@ struct BesideOthers : P {
     asm volatile("bar.sync 1, %0;" ::"n"(P::kThreads) : "memory");
   }
 };
-
-/// Where a block's tile of P begins in C.
-template <class P>
-__device__ Corner corner_of(const TilePlace<unsigned>& tile) {
-  return {static_cast<std::int64_t>(tile.row) * P::kBlockM,
-          static_cast<std::int64_t>(tile.column) * P::kBlockN};
-}
 
 /// The grid of tiles of P that covers an m×n C, tiles of a column of C in neighbouring blocks, one
 /// block per SM whatever registers and threads would allow: its dynamic shared memory is what the

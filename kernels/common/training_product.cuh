@@ -113,7 +113,9 @@ __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes =
   using P = TensorTile<kUnitBytes>;
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
   extern __shared__ __align__(128) char shared[];
-  const Corner corner = corner_of<P>(grouped_tile<kGroupRows>());
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
   const Window of_a = a_lies == Lies::transposed
                           ? Matrix<const In>{a, x.k, x.m}.window(0, corner.row)
                           : Matrix<const In>{a, x.m, x.k}.window(corner.row, 0);

@@ -32,4 +32,10 @@ __device__ __forceinline__ TileSums<P> tile_sums(char* shared, const Corner& til
       window_of(x.b, 0, tile.col, x.b_pitch, x.depth, x.columns), static_cast<int>(x.depth));
 }
 
+template <class P>
+__device__ Corner corner_of(const TilePlace<unsigned>& tile) {
+  return {static_cast<std::int64_t>(tile.row) * P::kBlockM,
+          static_cast<std::int64_t>(tile.column) * P::kBlockN};
+}
+
 }  // namespace gpuexp::tensor_parallel

@@ -51,8 +51,8 @@ if(GPUEXP_CUDA)
     --extended-lambda
     # Source lines for Nsight Compute and compute-sanitizer; the machine code stays the same.
     -lineinfo
-    # Machine code is compressed, too, and not only PTX: to a fifth. The mode "size" saves another third and takes 11 s
-    # for the largest file. Code compressed so needs a driver of CUDA 12.4 or later, older than every toolkit here.
+    # Machine code is compressed to a fifth of its size, like PTX. The mode "size" saves another third, but takes 11 s for
+    # the largest file. Compressed code needs a driver of CUDA 12.4 or later, which every toolkit of the project exceeds.
     -Xfatbin=-compress-all
     --compress-mode=balance
     # The two architectures of a file at a time: a change in one kernel file waits for both.

@@ -131,7 +131,7 @@ Page page_of(const Report& report, const std::vector<ExplainedExperiment>& exper
   return page;
 }
 
-ExitCode run(const Context& context, const ExplainArguments& options) {
+ExitCode run(const ExplainArguments& options) {
   const Report report = read_results(options.file);
   if (report.provenance.device.is_simulated()) {
     const auto experiments = predicted(report.table, options);
@@ -174,7 +174,7 @@ void add_explain(Command& app, Context& context) {
   command->footer(
       "example: gpuexp run matmul --counters --out results/matmul\n"
       "         gpuexp explain results/matmul/results.json --variant coalesced");
-  on_chosen(*command, context, [&context, options] { return run(context, *options); });
+  on_chosen(*command, context, [options] { return run(*options); });
 }
 
 }  // namespace gpuexp::cli

@@ -15,11 +15,19 @@
 #include "render/report_document.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
+#include "results/declarations.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp::cli {
 
 namespace {
+
+struct ReportArguments {
+  std::string file;
+  std::string format = "table";
+  std::optional<std::string> out;
+  bool no_samples = false;
+};
 
 std::optional<DeviceSpec> spec_of(const Report& report) {
   const auto directory = find_config_dir();
@@ -56,9 +64,8 @@ std::string note_on_sources(const Provenance& p) {
       own.substr(0, kShort), p.git_commit->substr(0, kShort));
 }
 
-// Of the report, which outlives it. Machine code is that for the report's GPU, of each variant at
-// the problem that takes longest.
-ReportDocument html_page_of(const Context& context, const Report& report) {
+// Machine code is that for the report's GPU, of each variant at the problem that takes longest.
+ReportDocument document_of(const Context& context, const Report& report) {
   ReportDocument page{report, context.registry, rates_of(report)};
   page.sources_note = note_on_sources(report.provenance);
   const auto spec = spec_of(report);
@@ -75,13 +82,6 @@ ReportDocument html_page_of(const Context& context, const Report& report) {
   return page;
 }
 
-struct ReportArguments {
-  std::string file;
-  std::string format = "table";
-  std::optional<std::string> out;
-  bool no_samples = false;
-};
-
 void write_report(const Context& context, const Report& report, const ReportArguments& options,
                   const WritePart& write) {
   if (options.format == "csv") {
@@ -91,7 +91,7 @@ void write_report(const Context& context, const Report& report, const ReportArgu
   } else if (options.format == "markdown") {
     write(render_markdown(page_of(report)));
   } else if (options.format == "html") {
-    write_html(html_page_of(context, report), write);
+    write_html(document_of(context, report), write);
   } else {
     write(render_terminal(page_of(report),
                           options.out ? TerminalOptions() : terminal_options(stdout)));
@@ -120,8 +120,9 @@ void add_report(Command& app, Context& context) {
   Command* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<ReportArguments>();
   command
-      ->add_option("results", options->file,
-                   "a results.json, compressed or not, or the folder of a run, of which the log is read")
+      ->add_option(
+          "results", options->file,
+          "a results.json, compressed or not, or the folder of a run, of which the log is read")
       ->required();
   command
       ->add_option("--format", options->format,

@@ -54,7 +54,7 @@ class Browser:
         message, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(message)
 
-    def call(self, method, timeout_s=60, **parameters):
+    def call(self, method, timeout_s=180, **parameters):
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
@@ -82,7 +82,7 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.events.clear()
         self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180  # a machine may have other work
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.read_message(deadline))
 

@@ -100,8 +100,11 @@ TEST_CASE("the schema has every family with its variants and parameters", "[sche
   for (const Family& family : fake::registry().families()) {
     CAPTURE(family.id);
     const LibraryJson& rules = definitions["family." + family.id]["properties"];
-    CHECK(constants(rules["baseline"]["anyOf"]) == names_of(family.variants));
-    CHECK(constants(rules["variants"]["items"]["anyOf"]) == names_of(family.variants));
+    const std::string variant = "variant." + family.id;
+    CHECK(constants(definitions[variant]["anyOf"]) == names_of(family.variants));
+    CHECK(rules["baseline"]["$ref"] == "#/$defs/" + variant);
+    CHECK(rules["variants"]["items"]["anyOf"].front()["$ref"] == "#/$defs/" + variant);
+    CHECK(rules["variants"]["items"]["anyOf"].size() == 2);
     CHECK(rules["variants"]["items"]["anyOf"].back()["pattern"] == "[*?\\[]");
     CHECK(keys_of(rules["axes"]["properties"]) == names_of(family.parameters));
     CHECK(rules["axes"]["additionalProperties"] == false);

@@ -156,7 +156,7 @@ TEST_CASE("What a variant is stands beside its source", "[html]") {
   CHECK(text_at(source, "summary") ==
         "Source: kernels/toy.cu, from line 7; 5 machine instructions");
   CHECK(source.at("parts").at(0).at("lines").dump() ==
-        R"([[7,0,"if (a < b)",""],[8,3,"y = x;","1 STG.32"]])");
+        R"x([[7,0,"if (a < b)",""],[8,3,"y = x;","1 STG.32"]])x");
   CHECK(text_at(source.at("parts").at(1), "file") == "kernels/common/pack.cuh");
   CHECK(text_at(family.at("variants").at(1), "note") ==
         "A library's variant; its source is not here.");

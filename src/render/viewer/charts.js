@@ -38,10 +38,12 @@ function growsByFactors(values) {
   return sorted.at(-1) / sorted[0] >= 200 || sorted.every((value, i) => i === 0 || value / sorted[i - 1] >= 1.2);
 }
 
-// A number at the beginning of a cell, without "<" and "+"; times with a unit in µs; null where there is none.
+// A number at the beginning of a cell, without "<" and "+"; times with a unit in µs; null where there is none. Scales cannot
+// be computed at the ends of the range of numbers.
 function numberOf(cell) {
   const match = /^[<+]?(-?\d[\d.]*(?:e[+-]?\d+)?) ?(ns|µs|ms|s)?(?![^\s–])/.exec(cell);
-  return match ? parseFloat(match[1]) * ({ns: 1e-3, ms: 1e3, s: 1e6}[match[2]] ?? 1) : null;
+  const number = match && parseFloat(match[1]) * ({ns: 1e-3, ms: 1e3, s: 1e6}[match[2]] ?? 1);
+  return match && Math.max(-1e300, Math.min(number, 1e300));
 }
 const numbersOf = (column) => (column.numbers ??= column.cells.map(numberOf));
 

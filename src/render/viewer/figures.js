@@ -9,13 +9,15 @@ function quantitiesOf(view) {
   const quantities = [];
   view.columns.forEach((column, c) => {
     const values = numbersOf(column);
-    if (c < view.first_number || !column.number || column.heading === "± %" || values.filter(isNumber).length < 2) return;
+    const isAside = !column.number || /^(± %|95 %|min\.)/.test(column.heading);
+    if (c < view.first_number || isAside || values.filter(isNumber).length < 2) return;
     const quantity = {label: column.heading, values};
     if (column.cells.some((cell) => / [nµm]?s$/.test(cell))) quantity.label += " (µs)";
     if (column.heading.startsWith("time ("))
       Object.assign(quantity, {low: scaled(values, view.time_low), high: scaled(values, view.time_high)});
     if (["TFLOP/s", "useful GB/s"].includes(column.heading)) {
-      quantity.values = values.map((value, i) => (view.above_limit?.includes(i) ? null : value));
+      const above = new Set(view.above_limit);
+      quantity.values = values.map((value, i) => (above.has(i) ? null : value));
       Object.assign(quantity, {low: scaled(values, view.time_high, true), high: scaled(values, view.time_low, true)});
     }
     if (["speed-up", "B/A", "ratio", "mean", "median ratio"].includes(column.heading)) quantity.reference = 1;
@@ -35,7 +37,7 @@ function quantitiesOf(view) {
                        low: inverse(quantity.high), high: inverse(quantity.low)});
     }
   });
-  return quantities.filter((quantity) => !/^(95 %|min\.)/.test(quantity.label));
+  return quantities;
 }
 
 // The number that the family's declared figure is about, else the rate that limits most rows, else a time.
@@ -66,10 +68,10 @@ function defaultAxis(view, axes) {
 
 // ---- the charts of one table
 
+const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+
 function rangeOf(quantity, rows, log, isBars) {
-  const all = rows.flatMap((i) => [quantity.values[i], quantity.low?.[i], quantity.high?.[i]]).filter(isNumber);
-  let low = all.reduce((a, b) => Math.min(a, b), Infinity);
-  let high = all.reduce((a, b) => Math.max(a, b), -Infinity);
+  let [low, high] = extent(rows.flatMap((i) => [quantity.values[i], quantity.low?.[i], quantity.high?.[i]]).filter(isNumber));
   if (log) return [low / 1.2, high * 1.2];
   if (isBars) high = Math.max(high, quantity.reference ?? 0);
   [low, high] = [Math.min(0, low), Math.max(0, high * (isBars ? 1 : 1.06))];
@@ -78,7 +80,7 @@ function rangeOf(quantity, rows, log, isBars) {
 
 // The range of places along an axis, with room for the dots at its ends.
 function withMargin(values, log) {
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const [low, high] = extent(values);
   const margin = log ? (high / low) ** 0.03 : 0.03 * (high - low);
   return high > low ? (log ? [low / margin, high * margin] : [low - margin, high + margin]) : undefined;
 }
@@ -99,6 +101,7 @@ class Figure {
     this.axes = this.labels.filter((column) => column.number && new Set(column.cells).size > 1);
     this.quantities = quantitiesOf(view);
     this.hidden = new Set();
+    this.mostPanels = 24;
     this.choice = defaultQuantity(view, this.quantities);
     this.axis = defaultAxis(view, this.axes);
     this.panels = el("div.figures");
@@ -118,9 +121,13 @@ class Figure {
     const specs = this.isRoofline ? [rooflineOf([this.view])] : this.axis ? this.lines(quantity) : this.bars(quantity);
     this.renderControls(specs);
     this.renderLegend(specs);
-    this.drawn = specs.map((spec) => new Panel({...spec, sets: spec.sets.filter((set) => !this.hidden.has(set.name))}));
+    this.drawn = specs.slice(0, this.mostPanels).map((spec) => new Panel({...spec, sets: spec.sets.filter((set) => !this.hidden.has(set.name))}));
     this.caption.hidden = this.isRoofline || !quantity.low?.some(isNumber);
     this.panels.replaceChildren(...this.drawn.map((panel) => panel.element));
+    if (specs.length <= this.mostPanels) return;
+    const more = Object.assign(el("button", `Show ${specs.length - this.mostPanels} more charts`), {type: "button"});
+    more.addEventListener("click", () => { this.mostPanels = Infinity; this.render(); });
+    this.panels.append(more);
   }
 
   lines(quantity) {
@@ -158,7 +165,8 @@ class Figure {
     const places = new Map();
     for (const i of rows) {
       const place = nameOf(others, i);
-      places.set(place, [...(places.get(place) ?? []), i]);
+      if (!places.has(place)) places.set(place, []);
+      places.get(place).push(i);
     }
     // Problems of one bar each stand in one chart.
     const areSingle = places.size > 1 && [...places.values()].every((of) => of.length === 1);

@@ -3,7 +3,7 @@
 // In tables of the summary the first cell of a row links to what the row is about.
 function summaryTable(title, heads, rows, targets) {
   const columns = heads.map(([heading, number], c) => ({heading, number: Boolean(number), cells: rows.map((row) => String(row[c]))}));
-  return article({title, columns, targets, isSummary: true}, title.toLowerCase().replaceAll(" ", "-"));
+  return article({title, columns, targets, isSummary: true}, "s-" + title.toLowerCase().replaceAll(" ", "-"));
 }
 
 const columnOf = (view, heading) => view.columns?.find((column) => column.heading === heading);
@@ -22,7 +22,8 @@ function errorsOf(views) {
 function bestRow(view) {
   const column = columnOf(view, "speed-up");
   const values = column ? numbersOf(column) : [];
-  const isCandidate = (row) => values[row] >= 1.02 && !view.above_limit?.includes(row);
+  const above = new Set(view.above_limit);
+  const isCandidate = (row) => values[row] >= 1.02 && !above.has(row);
   return [...values.keys()].filter(isCandidate).reduce((best, row) => (best === null || values[row] > values[best] ? row : best), null);
 }
 
@@ -90,7 +91,7 @@ function summaryOfReport() {
   const roofline = HAS_CHARTS && rooflineOf(data.experiments);
   const command = data.provenance.argv?.join(" ");
   return [verdicts(), cards(), command && el("p.command", el("span", "Command"), " ", el("code", command)), overview(),
-          lostRows(), data.flags.columns && article(Object.assign(data.flags, {isSummary: true}), "flags"), predictions(),
+          lostRows(), data.flags.columns && article(Object.assign(data.flags, {isSummary: true}), "s-flags"), predictions(),
           roofline && el("h3", "Roofline"), roofline && new Panel(roofline).element].flat();
 }
 
@@ -113,7 +114,6 @@ function rooflineOf(views) {
   const xs = sets.flatMap((set) => set.points.map((point) => point.x));
   const ys = sets.flatMap((set) => set.points.map((point) => point.y));
   const pipes = [...new Set(views.flatMap((view) => view.pipes ?? []))];
-  let [low, high] = [Math.min(...xs) / 1.6, Math.max(...xs) * 1.6];
   const roofs = [];
   for (const [member, words, dash] of [["value", "measured", []], ["datasheet", "datasheet", [4, 3]]]) {
     const bandwidth = ceilings.dram_read?.[member] / 1000; // TB/s
@@ -121,13 +121,15 @@ function rooflineOf(views) {
     roofs.push(...known.map((pipe) => ({pipe, words, dash, bandwidth, rate: ceilings[pipe][member]})));
   }
   ys.push(...roofs.map((roof) => roof.rate));
-  for (const roof of roofs) [low, high] = [Math.min(low, roof.rate / roof.bandwidth / 4), Math.max(high, roof.rate / roof.bandwidth * 4)];
+  xs.push(...roofs.flatMap(({rate, bandwidth}) => [rate / bandwidth / 4, rate / bandwidth * 4]));
+  const [low, high] = extent(xs).map((x, i) => (i === 0 ? x / 1.6 : x * 1.6));
   const lines = roofs.map(({pipe, words, dash, bandwidth, rate}) => ({
     name: `${pipe} ${shortNumber(rate)} TFLOP/s, DRAM ${shortNumber(1000 * bandwidth)} GB/s, ${words}`, roof: true, dash,
     label: `${pipe} ${shortNumber(rate)} TFLOP/s`,
     points: [{x: low, y: low * bandwidth}, {x: rate / bandwidth, y: rate}, {x: high, y: rate}]}));
   const from = [...new Set(views.flatMap((view) => view.intensity_from ?? []))].join(" and ");
-  return {kind: "points", sets: [...sets, ...lines], x: {label: "operations per byte of device memory", log: true, range: [low, high]},
+  return {kind: "points", sets: [...sets, ...lines],
+          x: {label: "operations per byte of device memory", log: true, range: [low, high]},
           y: {label: "TFLOP/s", log: true, range: withMargin(ys, true)},
           caption: `Bytes are ${from || "declared"}. Solid roofs are measured ceilings, dashed roofs are the datasheet's.`};
 }
