@@ -24,12 +24,11 @@ try:
     import pandas as pd
     from plotting import access, drift, links, losses, rank_pictures, roofline
     from plotting import banks, branches, general, host, latencies, memory, precision, products, ranks, rates, shapes, training, warps
-    from plotting.recorded import results_file
-    from plotting.recorded import exit_with
+    from plotting.recorded import exit_with, results_file
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
     from plotting.style import finish, save
 except ImportError as error:
-    print(f"plot.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
+    print(f"plot.py: {error}; python3 -m pip install pandas matplotlib zstandard", file=sys.stderr)
     sys.exit(2)
 
 # Figures of other things than the families of a run; each module describes itself, adds its arguments and runs.

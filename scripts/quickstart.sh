@@ -5,6 +5,11 @@
 # Where the program is installed, beside share/, it is run and nothing is installed or built; results go to ./results.
 # Arguments go to `gpuexp run`. Needs root, sudo, or that nothing is missing.
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 0
+fi
+
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 

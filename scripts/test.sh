@@ -7,6 +7,11 @@
 # It is meant for a tree that is built, after a small edit.
 # Other arguments go to ctest, such as -R NAME or -L LABEL.
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 0
+fi
+
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 

@@ -150,6 +150,8 @@ class Panel {
     ctx.rect(area.left, area.top, area.width + (this.isBars ? 56 : 0), area.height);
     ctx.clip();
     ctx.lineWidth = 1.5;
+    ctx.font = "12px system-ui, sans-serif";
+    ctx.textBaseline = "middle";
     if (this.spec.reference) {
       const at = valueScale.getPixelForValue(this.spec.reference);
       stroke(colour("soft"), [4, 3], at, this.isBars ? area.top : area.left, at, this.isBars ? area.bottom : area.right);
@@ -162,8 +164,6 @@ class Panel {
       if (isDrawn) stroke(this.isBars ? colour("ink") : dataset.borderColor, [], low, across, high, across);
       if (!this.isBars) return;
       ctx.fillStyle = colour("soft");
-      ctx.font = "12px system-ui, sans-serif";
-      ctx.textBaseline = "middle";
       ctx.fillText(shortNumber(point.x), Math.max(element.x, isDrawn ? high : 0) + 7, element.y);
     }));
     let last = -Infinity; // names of measured roofs, from the highest down, as far as there is room
@@ -171,8 +171,11 @@ class Panel {
       const y = scales.y.getPixelForValue(set.points.at(-1).y) + 8;
       if (y - last < 13) continue;
       last = y;
-      ctx.fillStyle = colour("soft");
       ctx.textAlign = "right";
+      const width = ctx.measureText(set.label).width;
+      ctx.fillStyle = colour("paper"); // covers lines and points that cross the name
+      ctx.fillRect(area.right - 6 - width, y - 7, width + 4, 14);
+      ctx.fillStyle = colour("soft");
       ctx.fillText(set.label, area.right - 4, y);
     }
     if (this.drag) {
