@@ -51,14 +51,16 @@ Json json_of_column(const ExperimentView& view, std::size_t c) {
   for (const ViewRow& row : view.rows)
     cells.push_back(row.note.empty() || c < view.first_number ? row.cells.at(c) : "");
   const ViewColumn& column = view.columns[c];
-  return {{"heading", column.heading}, {"number", column.is_number}, {"cells", std::move(cells)}};
+  Json json = {{"heading", column.heading}, {"number", column.is_number}};
+  json["cells"] = std::move(cells);  // a list of initializers would copy it
+  return json;
 }
 
 Json notes_of(const ExperimentView& view) {
-  Json notes = Json::object();
+  Json notes = Json::array();
   for (std::size_t i = 0; i < view.rows.size(); ++i) {
-    if (!view.rows[i].note.empty())
-      notes[std::to_string(i)] = Json::array({view.rows[i].status, view.rows[i].note});
+    const ViewRow& row = view.rows[i];
+    if (!row.note.empty()) notes.push_back(Json::array({i, row.status, row.note}));
   }
   return notes;
 }

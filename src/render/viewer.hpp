@@ -21,7 +21,7 @@ extern const std::string_view kViewerScript;
 /// The view column by column, since a page may hold 100,000 rows. Cells are texts, a row with a
 /// note has no numbers, and lists that are empty are left out:
 ///   { "title", "facts": […], "columns": [ {"heading", "number", "cells": […]}, … ],
-///     "first_number", "notes": {"3": ["skipped", "skipped: no such device"]}, "keys": […],
+///     "first_number", "notes": [[3, "skipped", "skipped: no such device"], …], "keys": […],
 ///     "footnotes": […], "headline", "explanations": […] }
 Json json_of(const ExperimentView& view);
 

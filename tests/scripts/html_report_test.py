@@ -7,6 +7,7 @@ program that makes long reports.
 """
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -250,6 +251,24 @@ class Page(unittest.TestCase):
         self.browser.evaluate(f"goTo({json.dumps(key)})")
         self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
 
+    def test_a_report_comes_to_a_largest_speedup_and_errors_of_predictions(self):
+        self.browser.open(self.page)
+        best = lambda view: self.browser.evaluate(f"bestRow({json.dumps(view)})")  # noqa: E731
+        view = swept()
+        view["columns"][4]["cells"] = ["1", "10", "1", "10.75", "1", "1.01"]
+        self.assertEqual(best(view), 3)
+        view["above_limit"] = [3]  # faster than the datasheet allows: no record
+        self.assertEqual(best(view), 1)
+        view["columns"][4]["cells"] = ["1", "1.01", "1", "0.9", "1", "1.019"]  # not worth the name
+        self.assertIsNone(best(view))
+        errors = """(() => { const {count, median, within} = errorsOf([{prediction_error: [0.05, -0.2, 0.01, 0.5, -0.09, null]}]);
+            return [count, within(10), within(25), median]; })()"""  # fmt: skip
+        self.assertEqual(self.browser.evaluate(errors)[:3], [5, 3, 4])
+        self.assertAlmostEqual(self.browser.evaluate(errors)[3], 100 * (math.exp(0.09) - 1))
+        self.assertEqual(self.browser.evaluate("errorsOf([{}]).count"), 0)
+        overview = self.text_of("#s-experiments tbody tr")
+        self.assertTrue(overview.startswith("squaretranspose4442"), overview)  # experiment, family, rows, passed
+
     def test_rows_that_did_not_pass_have_a_reason_and_no_number(self):
         results = read(TRANSPOSE)
         lost = next(i for i, row in enumerate(results["rows"]) if row["status"] == "passed" and row["variant"] != row["baseline"])
@@ -389,6 +408,7 @@ class Page(unittest.TestCase):
         self.assertRegex(said, r"^\S.*: [\d.]+")
         for kind in ("mousePressed", "mouseReleased"):
             self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self.browser.wait_for('document.querySelector(".hit")')
         self.assertEqual(self.browser.evaluate('document.querySelector(".hit").id'), key)
         self.assertEqual(self.browser.evaluate("decodeURIComponent(location.hash.slice(1))"), key)
 
@@ -494,7 +514,7 @@ class Page(unittest.TestCase):
     def test_a_page_of_many_rows_loads_with_some_of_them_at_a_time(self):
         long = Path(self.folder.name) / "long.json"
         with long.open("wb") as file:
-            subprocess.run([SAMPLE_REPORT, "20000", "1"], check=True, stdout=file)
+            subprocess.run([SAMPLE_REPORT, "20000", "5"], check=True, stdout=file)
         page = page_of(long, self.folder.name)
         self.assertLess(page.stat().st_size, 8e6)
         self.browser.open(page)

@@ -45,7 +45,7 @@ TEST_CASE("A document holds verdicts, numbers, reasons and provenance", "[html]"
   CHECK_THAT(experiment.at("footnotes").dump(),
              contains_text("few_samples: the wall cap came before min_samples"));
   CHECK_THAT(experiment.at("notes").dump(),
-             contains_text(R"("6":["skipped","skipped: needs compute capability 9.0 or later"])"));
+             contains_text(R"([6,"skipped","skipped: needs compute capability 9.0 or later"])"));
   CHECK(document.at("complete").get<bool>());
   CHECK(text_at(document.at("provenance"), "git_commit") ==
         "0123456789abcdef0123456789abcdef01234567");

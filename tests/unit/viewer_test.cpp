@@ -88,7 +88,7 @@ TEST_CASE("A view's JSON has columns, and notes in place of the numbers of rows 
         "{\"heading\":\"time (µs)\",\"number\":true,\"cells\":[\"1.5\",\"\"]},"
         "{\"heading\":\"speed-up\",\"number\":true,\"cells\":[\"2\",\"\"]}]");
   CHECK(json.at("first_number").get<int>() == 1);
-  CHECK(json.at("notes").dump() == "{\"1\":[\"failed\",\"failed: \\\"why\\\"\"]}");
+  CHECK(json.at("notes").dump() == "[[1,\"failed\",\"failed: \\\"why\\\"\"]]");
   CHECK(json.at("keys").dump() == "[\"key/a\",\"key/c\"]");
   CHECK(json.at("footnotes").at(0).get<std::string>() == "a  x&y: z");
   CHECK_FALSE(json.contains("headline"));

@@ -154,10 +154,15 @@ function showTarget() {
 
 // ---- sections
 
+// Notes come as [row, status, note] and are kept by their rows.
+function prepare(view, id) {
+  view.id = id;
+  if (!view.notes || Array.isArray(view.notes)) view.notes = Object.fromEntries((view.notes ?? []).map(([row, ...note]) => [row, note]));
+}
+
 function article(view, id) {
   const isSummary = Boolean(view.isSummary);
-  view.id = id;
-  view.notes ??= {};
+  prepare(view, id);
   const hasRows = view.columns?.length > 0;
   if (hasRows && !isSummary)
     for (let row = view.columns[0].cells.length - 1; row >= 0; --row) places.set(keyOf(view, row), {id, row});
@@ -272,7 +277,7 @@ function provenance() {
 function show() {
   const count = data.experiments.reduce((sum, view) => sum + countOf(view), 0);
   if (count > 3000) rowsPerPage = Math.max(20, Math.min(200, Math.floor(20000 / data.experiments.length)));
-  data.experiments.forEach((view, i) => { view.id = `e${i + 1}`; view.notes ??= {}; });
+  data.experiments.forEach((view, i) => prepare(view, `e${i + 1}`));
   const sections = [
     summary(), section("experiments", data.families ? "Experiments" : "Comparison", data.experiments.map((view) => article(view, view.id))),
     data.figures && section("published", "Published figures", el("p", data.figures.summary),
