@@ -173,8 +173,10 @@ class Panel {
       last = y;
       ctx.textAlign = "right";
       const width = ctx.measureText(set.label).width;
-      ctx.fillStyle = colour("paper"); // covers lines and points that cross the name
+      ctx.fillStyle = colour("paper"); // lines and points that cross the name are paler there
+      ctx.globalAlpha = 0.7;
       ctx.fillRect(area.right - 6 - width, y - 7, width + 4, 14);
+      ctx.globalAlpha = 1;
       ctx.fillStyle = colour("soft");
       ctx.fillText(set.label, area.right - 4, y);
     }
