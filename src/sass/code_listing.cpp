@@ -1,9 +1,7 @@
 #include "sass/code_listing.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
-#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -20,13 +18,12 @@ constexpr std::string_view kLine = "#";
 constexpr std::string_view kFrom = "<";
 
 std::uint64_t number_of(std::string_view digits, int base) {
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
-  if (error != std::errc() || end != digits.data() + digits.size())
+  std::string_view rest = digits;
+  const auto number = take_number<std::uint64_t>(rest, base);
+  if (!number || !rest.empty())
     throw std::runtime_error(
         fmt::format("'{}' is no {} number", digits, base == 16 ? "hexadecimal" : "decimal"));
-  return number;
+  return *number;
 }
 
 std::uint64_t decimal_of(std::string_view digits) {
@@ -40,16 +37,14 @@ std::uint64_t number_of(std::string_view digits) {
 }
 
 // The number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of `text`.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
+std::optional<std::uint64_t> take_comment(std::string_view& text) {
   std::string_view rest = trimmed(text);
   if (!rest.starts_with("/*")) return std::nullopt;
   rest.remove_prefix(2);
   std::string_view digits = trimmed(take_until(rest, "*/"));
   if (digits.starts_with("0x")) digits.remove_prefix(2);
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  const auto number = take_number<std::uint64_t>(digits, 16);
+  if (!number || !digits.empty()) return std::nullopt;
   text = rest;
   return number;
 }
@@ -68,13 +63,11 @@ ListedInstruction split(std::string_view text, std::uint32_t address) {
 }
 
 std::optional<ListedInstruction> read_instruction(std::string_view line) {
-  const auto address = take_number(line);
-  const std::size_t end = line.find(';');
-  if (!address || end == std::string_view::npos) return std::nullopt;
-  ListedInstruction instruction =
-      split(trimmed(line.substr(0, end)), static_cast<std::uint32_t>(*address));
-  std::string_view encoding = line.substr(end + 1);
-  if (const auto first = take_number(encoding))
+  const auto address = take_comment(line);
+  const std::string_view text = trimmed(take_until(line, ";"));
+  if (!address || text.empty()) return std::nullopt;
+  ListedInstruction instruction = split(text, static_cast<std::uint32_t>(*address));
+  if (const auto first = take_comment(line))
     instruction.immediate = static_cast<std::uint32_t>(*first >> 32);
   return instruction;
 }
@@ -150,7 +143,7 @@ std::vector<KernelCode> read_code(std::string_view listing) {
       auto& instructions = kernels.back().instructions;
       if (const auto instruction = read_instruction(line)) {
         instructions.push_back(*instruction);
-      } else if (const auto second = take_number(line); second && !instructions.empty()) {
+      } else if (const auto second = take_comment(line); second && !instructions.empty()) {
         instructions.back().schedule = *second;
       }
     }

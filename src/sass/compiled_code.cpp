@@ -1,8 +1,8 @@
 #include "sass/compiled_code.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
+
+#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 
@@ -15,12 +15,11 @@ struct Entry {
 };
 
 // "90a-real": capability, features of it alone, and one kind of code; both kinds without a suffix.
-std::optional<Entry> parse(std::string_view text) {
+std::optional<Entry> parse(std::string_view suffix) {
+  const auto capability = take_number<int>(suffix);
+  if (!capability) return std::nullopt;
   Entry entry;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, entry.code.capability);
-  if (error != std::errc{}) return std::nullopt;
-  std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  entry.code.capability = *capability;
   if (!suffix.empty() && (suffix.front() == 'a' || suffix.front() == 'f')) {
     entry.code.is_specific = true;
     suffix.remove_prefix(1);

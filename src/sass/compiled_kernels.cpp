@@ -1,7 +1,6 @@
 #include "sass/compiled_kernels.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -13,40 +12,29 @@
 
 #include "sass/code_listing.hpp"
 #include "sass/line_table.hpp"
+#include "sass/listing_text.hpp"
 #include "sass/machine_code.hpp"
 
 namespace gpuexp {
 
 namespace {
 
-struct Usage {
-  std::string kernel;
-  std::string architecture;  // sm_90a
-  int registers;
-  int shared_bytes;
-  int local_bytes;
-  int stack_bytes;
-};
-
 int capability_of(const std::string& architecture) {
   constexpr std::string_view kPrefix = "sm_";
-  int number = 0;
-  const char* begin = architecture.data() + kPrefix.size();
-  if (!architecture.starts_with(kPrefix) ||
-      std::from_chars(begin, architecture.data() + architecture.size(), number).ec != std::errc())
+  std::string_view rest = architecture;
+  const std::string_view before = take_until(rest, kPrefix);
+  const auto number = take_number<int>(rest);
+  if (!before.empty() || !number)
     throw std::runtime_error(fmt::format("'{}' is no architecture such as sm_90a", architecture));
-  return number;
+  return *number;
 }
 
 // The number after "REG:" in a line such as " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
-int number_after(const std::string& line, const std::string& key) {
-  const std::size_t position = line.find(" " + key);
-  int number = 0;
-  if (position == std::string::npos ||
-      std::from_chars(line.data() + position + 1 + key.size(), line.data() + line.size(), number)
-              .ec != std::errc())
-    throw std::runtime_error(fmt::format("cuobjdump printed no number after {} in: {}", key, line));
-  return number;
+int number_after(std::string_view line, std::string_view key) {
+  std::string_view rest = line;
+  take_until(rest, fmt::format(" {}", key));
+  if (const auto number = take_number<int>(rest)) return *number;
+  throw std::runtime_error(fmt::format("cuobjdump printed no number after {} in: {}", key, line));
 }
 
 // From Hopper on, the size of a kernel's shared memory section starts with the 1 KiB that the
@@ -59,11 +47,12 @@ int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   return reserved && shared_bytes >= kReservedBytes ? shared_bytes - kReservedBytes : shared_bytes;
 }
 
-std::vector<Usage> read_resource_usage(const std::string& text) {
+// Of each kernel its name and what it needs.
+std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   constexpr std::string_view kArchitecture = "arch = ";
   constexpr std::string_view kFunction = " Function ";
   constexpr std::string_view kParameterBank = " CONSTANT[0]:";
-  std::vector<Usage> all;
+  std::vector<CompiledKernel> all;
   std::istringstream lines(text);
   std::string architecture;
   std::string kernel;
@@ -73,27 +62,28 @@ std::vector<Usage> read_resource_usage(const std::string& text) {
     } else if (line.starts_with(kFunction)) {
       kernel = line.substr(kFunction.size(), line.find(':') - kFunction.size());
     } else if (!kernel.empty()) {
-      const Usage usage{kernel,
-                        architecture,
-                        number_after(line, "REG:"),
-                        without_reserved_bytes(number_after(line, "SHARED:"), architecture),
-                        number_after(line, "LOCAL:"),
-                        number_after(line, "STACK:")};
+      CompiledKernel usage;
+      usage.lowered_name = kernel;
+      usage.architecture = architecture;
+      usage.registers = number_after(line, "REG:");
+      usage.static_shared_bytes =
+          without_reserved_bytes(number_after(line, "SHARED:"), architecture);
+      usage.local_bytes = number_after(line, "LOCAL:");
+      usage.stack_bytes = number_after(line, "STACK:");
       // Functions that linked kernels call stand there, too, without the bank of parameters.
-      if (line.find(kParameterBank) != line.npos) all.push_back(usage);
+      if (line.find(kParameterBank) != line.npos) all.push_back(std::move(usage));
       kernel.clear();
     }
   }
   return all;
 }
 
-struct Listing {
-  bool launches_kernels = false;
-  std::string counts;
-  std::string code;
-  std::set<std::string> source_files;
+/// What `cuobjdump -elf` says of code, by architecture and name.
+struct CodeTables {
+  LinesByKernel lines;
+  ConstantsByKernel constants;
+  RelocationsByKernel relocations;
 };
-using Listings = std::map<std::pair<std::string, std::string>, Listing>;
 
 // Gives each instruction the line of the last row at or before it.
 void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
@@ -131,36 +121,26 @@ bool reads_bank(const KernelCode& kernel, unsigned bank) {
                      [&](const auto& i) { return i.operands.find(operand) != i.operands.npos; });
 }
 
-Listings listings_by_kernel(const std::string& sass, const std::string& elf,
-                            const std::string& source_root) {
-  Listings texts;
-  const LinesByKernel lines = read_lines(elf, source_root);
-  for (const KernelListing& listing : read_listings(sass))
-    texts[{listing.mangled_name, listing.architecture}].counts = to_text(listing.instructions);
-  const ConstantsByKernel constants = read_constants(elf);
-  const RelocationsByKernel relocations = read_relocations(elf);
-  for (KernelCode& kernel : read_code(sass)) {
-    const std::string name(kernel.lowered_name);
-    const std::string architecture(kernel.architecture);
-    for (const auto& [bank, owner] : {std::pair(kKernelBank, name), {kModuleBank, ""}}) {
-      const auto found = constants.find({architecture, owner});
-      if (found != constants.end() && reads_bank(kernel, bank))
-        kernel.constants[bank] = found->second;
-    }
-    const auto names = relocations.find({architecture, name});
-    if (names != relocations.end()) name_calls(kernel, names->second);
-    const auto rows = lines.find({architecture, name});
-    if (rows != lines.end()) locate(kernel, rows->second);
-    Listing& text = texts[{name, architecture}];
-    for (const ListedInstruction& i : kernel.instructions) {
-      for (const std::string_view file : {i.file, i.from_file}) {
-        if (!file.empty()) text.source_files.emplace(file);
-      }
-    }
-    text.launches_kernels = launches_kernels(kernel);
-    text.code = to_text(kernel);
+void add_code(CompiledKernel& kernel, KernelCode& code, const CodeTables& tables) {
+  const std::pair key(kernel.architecture, kernel.lowered_name);
+  for (const auto& [bank, owner] :
+       {std::pair(kKernelBank, kernel.lowered_name), {kModuleBank, ""}}) {
+    const auto found = tables.constants.find({kernel.architecture, owner});
+    if (found != tables.constants.end() && reads_bank(code, bank))
+      code.constants[bank] = found->second;
   }
-  return texts;
+  const auto names = tables.relocations.find(key);
+  if (names != tables.relocations.end()) name_calls(code, names->second);
+  const auto rows = tables.lines.find(key);
+  if (rows != tables.lines.end()) locate(code, rows->second);
+  for (const ListedInstruction& i : code.instructions) {
+    for (const std::string_view file : {i.file, i.from_file}) {
+      if (!file.empty()) kernel.source_files.emplace(file);
+    }
+  }
+  kernel.launches_kernels = launches_kernels(code);
+  kernel.instructions = to_text(count_instructions(code));
+  kernel.code = to_text(code);
 }
 
 }  // namespace
@@ -170,25 +150,19 @@ int CompiledKernel::compute_capability() const {
 }
 
 std::vector<CompiledKernel> read_kernels(const ObjectDump& object, const std::string& source_root) {
-  Listings listings = listings_by_kernel(object.sass, object.elf, source_root);
-  std::vector<CompiledKernel> kernels;
-  for (const Usage& usage : read_resource_usage(object.resource_usage)) {
-    CompiledKernel& kernel = kernels.emplace_back();
-    kernel.lowered_name = usage.kernel;
-    kernel.architecture = usage.architecture;
-    kernel.registers = usage.registers;
-    kernel.static_shared_bytes = usage.shared_bytes;
-    kernel.local_bytes = usage.local_bytes;
-    kernel.stack_bytes = usage.stack_bytes;
-    const auto listing = listings.find({usage.kernel, usage.architecture});
-    if (listing != listings.end()) {
-      kernel.launches_kernels = listing->second.launches_kernels;
-      kernel.instructions = std::move(listing->second.counts);
-      kernel.code = std::move(listing->second.code);
-      kernel.source_files = std::move(listing->second.source_files);
+  const CodeTables tables{read_lines(object.elf, source_root), read_constants(object.elf),
+                          read_relocations(object.elf)};
+  std::map<std::pair<std::string_view, std::string_view>, KernelCode> listed;
+  for (KernelCode& code : read_code(object.sass))
+    listed[{code.architecture, code.lowered_name}] = std::move(code);
+  std::vector<CompiledKernel> kernels = read_resource_usage(object.resource_usage);
+  for (CompiledKernel& kernel : kernels) {
+    const auto code = listed.find({kernel.architecture, kernel.lowered_name});
+    if (code != listed.end()) {
+      add_code(kernel, code->second, tables);
     } else if (!object.sass.empty()) {
       throw std::runtime_error(fmt::format("cuobjdump -sass of {} lists no kernel {} for {}",
-                                           object.name, usage.kernel, usage.architecture));
+                                           object.name, kernel.lowered_name, kernel.architecture));
     }
   }
   return kernels;

@@ -1,12 +1,13 @@
 #include "sass/instruction_class.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <iterator>
 #include <map>
 #include <numeric>
 
 #include <fmt/format.h>
+
+#include "sass/issue_pipe.hpp"
+#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 
@@ -39,8 +40,7 @@ bool is_conversion(const Instruction& i) {
 
 // IMAD.MOV, IMAD.SHL, IMAD.IADD, IMAD.X and IMAD.U32 multiply by 0, by 1 or by a power of two.
 bool is_product(const Instruction& i) {
-  constexpr std::string_view kOthers[] = {"MOV", "SHL", "IADD", "X", "U32"};
-  return std::find(std::begin(kOthers), std::end(kOthers), operation(i)) == std::end(kOthers);
+  return !is_any_of(operation(i), {"MOV", "SHL", "IADD", "X", "U32"});
 }
 
 bool is_no_product(const Instruction& i) {
@@ -60,10 +60,8 @@ bool is_guarded(const Instruction& i) {
 }
 
 bool is_predicated_computation(const Instruction& i) {
-  constexpr std::string_view kControl[] = {"BRA",   "BRX",  "BRXU", "JMP", "JMX",
-                                           "BREAK", "CALL", "RET",  "EXIT"};
-  return is_guarded(i) &&
-         std::find(std::begin(kControl), std::end(kControl), i.mnemonic()) == std::end(kControl);
+  return is_guarded(i) && !is_any_of(i.mnemonic(), {"BRA", "BRX", "BRXU", "JMP", "JMX", "BREAK",
+                                                    "CALL", "RET", "EXIT"});
 }
 
 using Detail = InstructionClass::Detail;
@@ -178,9 +176,7 @@ struct ShorterFirst {
 
 bool is_listed(std::string_view words, std::string_view word) {
   while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    if (words.substr(0, end) == word) return true;
-    words.remove_prefix(std::min(end + 1, words.size()));
+    if (take_until(words, " ") == word) return true;
   }
   return false;
 }
@@ -209,10 +205,8 @@ std::string InstructionClass::name_of(const Instruction& instruction) const {
 int width_bits(const Instruction& instruction) {
   for (std::string_view modifier : instruction.modifiers()) {
     if (modifier.starts_with('U') || modifier.starts_with('S')) modifier.remove_prefix(1);
-    int bits = 0;
-    const char* end = modifier.data() + modifier.size();
-    const auto parsed = std::from_chars(modifier.data(), end, bits);
-    if (parsed.ec == std::errc() && parsed.ptr == end) return bits;
+    const auto bits = take_number<int>(modifier);
+    if (bits && modifier.empty()) return *bits;
   }
   return 32;
 }

@@ -47,15 +47,11 @@ constexpr PipeOfOpcode kPipes[] = {
     {"BMMA", IssuePipe::tensor},
 };
 
-constexpr std::string_view kUnknown[] = {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4",
-                                         "HSET2", "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS",
-                                         "REDAS",
-                                         // of compute capability 10.0 and later
-                                         "IADD", "FMNMX3", "CREDUX"};
-
-template <std::size_t kCount>
-bool is_one_of(const std::string_view (&names)[kCount], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+bool is_unknown(std::string_view mnemonic) {
+  return is_any_of(mnemonic, {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4", "HSET2",
+                              "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS", "REDAS",
+                              // of compute capability 10.0 and later
+                              "IADD", "FMNMX3", "CREDUX"});
 }
 
 }  // namespace
@@ -74,20 +70,18 @@ IssuePipe issue_pipe(std::string_view opcode, std::string_view operands) {
         operands.find("SR_TID") != operands.npos || operands.find("SR_LANEID") != operands.npos;
     return differs ? IssuePipe::lsu : IssuePipe::other;
   }
-  if (is_one_of(kUnknown, mnemonic)) return IssuePipe::unknown;
+  if (is_unknown(mnemonic)) return IssuePipe::unknown;
   const auto found = std::find_if(std::begin(kPipes), std::end(kPipes),
                                   [&](const PipeOfOpcode& p) { return p.mnemonic == mnemonic; });
   return found == std::end(kPipes) ? IssuePipe::other : found->pipe;
 }
 
 bool is_branch(std::string_view opcode) {
-  constexpr std::string_view kBranches[] = {"BRA", "BRX", "BSYNC", "CALL", "RET", "EXIT"};
-  return is_one_of(kBranches, mnemonic_of(opcode));
+  return is_any_of(mnemonic_of(opcode), {"BRA", "BRX", "BSYNC", "CALL", "RET", "EXIT"});
 }
 
 bool is_load_store_without_access(std::string_view opcode) {
-  constexpr std::string_view kOthers[] = {"SHFL", "S2R", "LDGDEPBAR", "MOVM"};
-  return is_one_of(kOthers, mnemonic_of(opcode));
+  return is_any_of(mnemonic_of(opcode), {"SHFL", "S2R", "LDGDEPBAR", "MOVM"});
 }
 
 }  // namespace gpuexp

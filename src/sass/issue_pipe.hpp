@@ -1,8 +1,10 @@
 // Which pipe of an SM executes an instruction.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace gpuexp {
@@ -15,6 +17,10 @@ inline constexpr std::size_t kIssuePipes = 8;
 
 /// "IMAD" of "IMAD.WIDE.U32".
 std::string_view mnemonic_of(std::string_view opcode);
+
+constexpr bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 /// Of compute capability 9.0, by the opcode with its modifiers ("IMAD.WIDE.U32") and its operands.
 /// Opcodes that the recorded kernels have are where an H200 counts them

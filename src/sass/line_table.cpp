@@ -1,10 +1,8 @@
 #include "sass/line_table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -26,11 +24,8 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::string_vi
   std::string_view digits = line.substr(at + key.size());
   const bool is_hex = digits.starts_with("0x");
   if (is_hex) digits.remove_prefix(2);
-  std::uint32_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, is_hex ? 16 : 10);
-  if (error != std::errc())
-    throw std::runtime_error(fmt::format("no number behind '{}' in '{}'", key, line));
+  const auto number = take_number<std::uint32_t>(digits, is_hex ? 16 : 10);
+  if (!number) throw std::runtime_error(fmt::format("no number behind '{}' in '{}'", key, line));
   return number;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string_view>
 
 namespace gpuexp {
@@ -30,6 +32,16 @@ inline std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(end);
   return word;
+}
+
+/// Takes a number off the front of `text`; empty where there is none, or a larger one.
+template <class Number>
+std::optional<Number> take_number(std::string_view& text, int base = 10) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
 }
 
 }  // namespace gpuexp

@@ -1,10 +1,5 @@
 #include "sass/machine_code.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "sass/listing_text.hpp"
@@ -23,86 +18,13 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-struct ParsedInstruction {
-  Instruction kind;
-  std::string_view operands;
-  bool is_never_executed = false;
-};
-
-// "@!UP1 BRA 0x790": what stands between the address and the semicolon.
-ParsedInstruction parse_instruction(std::string_view text) {
-  ParsedInstruction listed;
-  if (text.starts_with('@')) {
-    std::string_view guard = take_until(text, " ").substr(1);
-    const bool negated = take_prefix(guard, "!");
-    listed.is_never_executed = negated && (guard == "PT" || guard == "UPT");
-    listed.kind.guard =
-        guard.starts_with('U') ? Instruction::Guard::warp : Instruction::Guard::lane;
-    text = trimmed(text);
-  }
-  listed.kind.opcode = take_until(text, " ");
-  listed.operands = trimmed(text);
-  return listed;
-}
-
-// The instruction of a line such as
-//         /*0060*/               @P0 EXIT ;          /* 0x000000000000094d */
-// Empty for every other line: headings, labels, and the second half of an encoding, which has no
-// address.
-std::optional<ParsedInstruction> parse_line(std::string_view line) {
-  constexpr std::string_view kHexDigits = "0123456789abcdef";
-  std::string_view rest = trimmed(line);
-  if (!take_prefix(rest, "/*")) return std::nullopt;
-  const std::size_t digits = std::min(rest.find_first_not_of(kHexDigits), rest.size());
-  rest.remove_prefix(digits);
-  if (digits == 0 || !take_prefix(rest, "*/")) return std::nullopt;
-  rest = trimmed(take_until(rest, ";"));
-  if (rest.empty()) return std::nullopt;
-  return parse_instruction(rest);
-}
-
 // HFMA2.MMA R7, -RZ, RZ, 2, 0: the product is zero, the sum is the constant.
-bool makes_constant(const ParsedInstruction& listed) {
-  std::string_view operands = listed.operands;
+bool makes_constant(const Instruction& kind, std::string_view operands) {
   take_until(operands, ",");
   const std::string_view first = trimmed(take_until(operands, ","));
   const std::string_view second = trimmed(take_until(operands, ","));
-  return listed.kind.mnemonic() == "HFMA2" && first == "-RZ" && second == "RZ";
+  return kind.mnemonic() == "HFMA2" && first == "-RZ" && second == "RZ";
 }
-
-/// Collects the instructions of one kernel after the other.
-class ListingReader {
- public:
-  void start_kernel(std::string_view mangled_name, const std::string& architecture) {
-    end_kernel();
-    listings_.push_back({std::string(mangled_name), architecture, {}});
-  }
-
-  void add(ParsedInstruction listed) {
-    if (listings_.empty() || listed.is_never_executed || listed.kind.mnemonic() == "NOP") return;
-    listed.kind.makes_constant = makes_constant(listed);
-    last_ = std::move(listed.kind);
-    ++listings_.back().instructions[last_];
-  }
-
-  std::vector<KernelListing> listings() && {
-    end_kernel();
-    return std::move(listings_);
-  }
-
- private:
-  // The branch to itself is the last instruction, and a plain one.
-  void end_kernel() {
-    if (last_ == Instruction{Instruction::Guard::none, "BRA"}) {
-      InstructionCounts& counts = listings_.back().instructions;
-      if (--counts[last_] == 0) counts.erase(last_);
-    }
-    last_ = {};
-  }
-
-  std::vector<KernelListing> listings_;
-  Instruction last_;
-};
 
 }  // namespace
 
@@ -139,9 +61,8 @@ InstructionCounts read_counts(std::string_view text) {
   InstructionCounts counts;
   while (!text.empty()) {
     std::string_view line = take_until(text, "\n");
-    const std::string_view number = take_until(line, " ");
-    int count = 0;
-    std::from_chars(number.data(), number.data() + number.size(), count);
+    const int count = take_number<int>(line).value_or(0);
+    take_until(line, " ");
     Instruction instruction;
     if (take_prefix(line, kLaneGuard)) instruction.guard = Instruction::Guard::lane;
     if (take_prefix(line, kWarpGuard)) instruction.guard = Instruction::Guard::warp;
@@ -153,21 +74,24 @@ InstructionCounts read_counts(std::string_view text) {
   return counts;
 }
 
-std::vector<KernelListing> read_listings(std::string_view sass) {
-  ListingReader reader;
-  std::string architecture;
-  while (!sass.empty()) {
-    const std::string_view line = take_until(sass, "\n");
-    std::string_view text = trimmed(line);
-    if (take_prefix(text, "code for ")) {
-      architecture = text;
-    } else if (take_prefix(text, "Function : ")) {
-      reader.start_kernel(text, architecture);
-    } else if (auto listed = parse_line(line)) {
-      reader.add(std::move(*listed));
+InstructionCounts count_instructions(const KernelCode& code) {
+  InstructionCounts counts;
+  Instruction last;
+  for (const ListedInstruction& listed : code.instructions) {
+    if (listed.guard == "@!PT" || listed.guard == "@!UPT" || listed.opcode == "NOP") continue;
+    last = {};
+    if (!listed.guard.empty()) {
+      const bool is_of_warp = listed.guard.find_first_not_of("@!") == listed.guard.find('U');
+      last.guard = is_of_warp ? Instruction::Guard::warp : Instruction::Guard::lane;
     }
+    last.opcode = listed.opcode;
+    last.makes_constant = makes_constant(last, listed.operands);
+    ++counts[last];
   }
-  return std::move(reader).listings();
+  // The branch to itself is the last instruction, and a plain one.
+  if (last == Instruction{Instruction::Guard::none, "BRA"} && --counts[last] == 0)
+    counts.erase(last);
+  return counts;
 }
 
 }  // namespace gpuexp

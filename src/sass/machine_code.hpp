@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sass/code_listing.hpp"
+
 namespace gpuexp {
 
 /// One kind of instruction.
@@ -39,16 +41,9 @@ using InstructionCounts = std::map<Instruction, int>;
 std::string to_text(const InstructionCounts& counts);
 InstructionCounts read_counts(std::string_view text);
 
-/// One kernel on one architecture.
-struct KernelListing {
-  std::string mangled_name;
-  std::string architecture;  ///< sm_90a
-  InstructionCounts instructions;
-};
-
-/// Reads what `cuobjdump -sass` prints of an object, in its order. What never does anything is not
-/// counted: NOPs, instructions guarded by @!PT (ptxas puts @!PT LDS RZ, [RZ] where a hazard wants a
-/// gap), and the branch to itself behind the last instruction, which keeps the prefetcher inside.
-std::vector<KernelListing> read_listings(std::string_view sass);
+/// What never does anything is not counted: NOPs, instructions guarded by @!PT (ptxas puts
+/// @!PT LDS RZ, [RZ] where a hazard wants a gap), and the branch to itself behind the last
+/// instruction, which keeps the prefetcher inside.
+InstructionCounts count_instructions(const KernelCode& code);
 
 }  // namespace gpuexp

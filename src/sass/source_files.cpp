@@ -1,6 +1,6 @@
 #include "sass/source_files.hpp"
 
-#include <algorithm>
+#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 
@@ -8,11 +8,8 @@ SourceFiles::SourceFiles(const SourceText* table, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::string_view>& lines = lines_[table[i].file];
     std::string_view text = table[i].text;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      lines.push_back(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    while (!text.empty())
+      lines.push_back(take_until(text, "\n"));
   }
 }
 

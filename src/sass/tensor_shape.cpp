@@ -1,7 +1,8 @@
 #include "sass/tensor_shape.hpp"
 
 #include <array>
-#include <charconv>
+
+#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 
@@ -17,11 +18,9 @@ std::string_view mnemonic_of_matrix(std::string_view opcode) {
 double product_of_extents(std::string_view shape) {
   double product = 1;
   while (!shape.empty()) {
-    int extent = 0;
-    const auto [end, error] = std::from_chars(shape.data(), shape.data() + shape.size(), extent);
-    if (error != std::errc()) return 0;
-    product *= extent;
-    shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
+    const auto extent = take_number<int>(shape);
+    if (!extent) return 0;
+    product *= *extent;
     if (shape.starts_with('x')) shape.remove_prefix(1);
   }
   return product;

@@ -1,12 +1,13 @@
 #include "sim/operand.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "sass/listing_text.hpp"
 
 namespace gpuexp::sim {
 
@@ -36,22 +37,17 @@ class Scanner {
 
   /// A number that is at most `last`.
   std::uint8_t index(unsigned last) {
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
-    if (error != std::errc() || number > last) fail();
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return static_cast<std::uint8_t>(number);
+    const auto number = take_number<unsigned>(rest_);
+    if (!number || *number > last) fail();
+    return static_cast<std::uint8_t>(*number);
   }
 
   std::int64_t integer() {
     const bool is_negative = take("-");
     if (!take("0x")) fail();
-    std::uint64_t number = 0;
-    const auto [end, error] =
-        std::from_chars(rest_.data(), rest_.data() + rest_.size(), number, 16);
-    if (error != std::errc()) fail();
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return static_cast<std::int64_t>(is_negative ? 0 - number : number);
+    const auto number = take_number<std::uint64_t>(rest_, 16);
+    if (!number) fail();
+    return static_cast<std::int64_t>(is_negative ? 0 - *number : *number);
   }
 
   [[noreturn]] void fail() const {
@@ -83,13 +79,9 @@ std::optional<Register> take_register(Scanner& scan) {
 void take_suffixes(Scanner& scan, Operand& operand) {
   while (!scan.is_done()) {
     if (scan.take(".reuse")) continue;
-    if (scan.take(".H0_H0")) {
+    if (scan.take(".H0_H0") || scan.take(".H0")) {
       operand.half = Operand::Half::low;
-    } else if (scan.take(".H1_H1")) {
-      operand.half = Operand::Half::high;
-    } else if (scan.take(".H0")) {
-      operand.half = Operand::Half::low;
-    } else if (scan.take(".H1")) {
+    } else if (scan.take(".H1_H1") || scan.take(".H1")) {
       operand.half = Operand::Half::high;
     } else if (scan.take(".B0")) {
       operand.half = Operand::Half::both;
@@ -240,14 +232,6 @@ Operand read_operand(std::string_view text) {
   return operand;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' '))
-    text.remove_prefix(1);
-  while (text.ends_with(' '))
-    text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::vector<Operand> read_operands(std::string_view text) {
@@ -259,13 +243,13 @@ std::vector<Operand> read_operands(std::string_view text) {
     if (blank != std::string_view::npos && blank < end && !text.substr(0, blank).empty() &&
         text.find_first_not_of(' ', blank) != text.find(',', blank))
       end = blank;
-    const std::string_view one = without_blanks(text.substr(0, end));
+    const std::string_view one = trimmed(text.substr(0, end));
     if (!one.empty()) {
       operands.push_back(read_operand(one));
       operands.back().text = one;
     }
     if (end == std::string_view::npos) break;
-    text = without_blanks(text.substr(end + 1));
+    text = trimmed(text.substr(end + 1));
   }
   return operands;
 }

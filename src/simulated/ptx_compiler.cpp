@@ -1,13 +1,14 @@
 #include "simulated/ptx_compiler.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 
@@ -65,13 +66,12 @@ std::string PtxCompiler::ptx_of(const std::string& module, const std::string& fo
     const std::string file = entry.path().filename().string();
     const std::string prefix = module + ".sm_";
     if (!file.starts_with(prefix) || !file.ends_with(".ptx")) continue;
-    int capability = 0;
-    const auto [end, error] =
-        std::from_chars(file.data() + prefix.size(), file.data() + file.size(), capability);
+    std::string_view rest = std::string_view(file).substr(prefix.size());
+    const auto capability = take_number<int>(rest);
     // That of sm_90a runs on no other.
-    if (error != std::errc() || *end != '.' || capability > compute_capability_) continue;
-    if (capability > newest) best = entry.path().string();
-    newest = std::max(newest, capability);
+    if (!capability || !rest.starts_with('.') || *capability > compute_capability_) continue;
+    if (*capability > newest) best = entry.path().string();
+    newest = std::max(newest, *capability);
   }
   if (best.empty()) throw std::runtime_error("no PTX that this GPU runs");
   return best;

@@ -1,12 +1,11 @@
 #include "timing/schedule.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <iterator>
 
 #include <fmt/format.h>
 
 #include "device/hardware_sizes.hpp"
+#include "sass/listing_text.hpp"
 #include "sass/tensor_shape.hpp"
 #include "timing/register_banks.hpp"
 
@@ -14,14 +13,8 @@ namespace gpuexp {
 
 namespace {
 
-template <std::size_t kCount>
-bool is_among(const std::string_view (&names)[kCount], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 bool is_warpgroup_product(std::string_view mnemonic) {
-  constexpr std::string_view kNames[] = {"HGMMA", "IGMMA", "QGMMA"};
-  return is_among(kNames, mnemonic);
+  return is_any_of(mnemonic, {"HGMMA", "IGMMA", "QGMMA"});
 }
 
 // Results per clock and SM, from compute capability 7.0 on (CUDA C++ Programming Guide, table
@@ -65,13 +58,9 @@ double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figure
 void read_dependence(std::string_view operands, TimedOp& op) {
   if (operands.size() > 2 && operands.starts_with("SB"))
     op.scoreboard = static_cast<std::uint8_t>(operands[2] - '0');
-  const std::size_t comma = operands.find("0x");
-  if (comma == operands.npos) return;
-  unsigned left = 0;
-  const std::string_view digits = operands.substr(comma + 2);
   constexpr int kHexadecimal = 16;
-  std::from_chars(digits.data(), digits.data() + digits.size(), left, kHexadecimal);
-  op.left = static_cast<std::uint8_t>(left);
+  take_until(operands, "0x");
+  op.left = static_cast<std::uint8_t>(take_number<unsigned>(operands, kHexadecimal).value_or(0));
 }
 
 // HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (as many rows
@@ -83,12 +72,9 @@ void read_product(const ListedInstruction& listed, const SmFigures& figures, Tim
   op.to = IssuedTo::products;
   op.pipe_clocks = pipe_clocks(IssuedTo::tensor, listed.opcode, figures);
   op.commits = listed.operands.find("gsb0") != listed.operands.npos;
-  const std::size_t shape = listed.opcode.find("64x");
-  unsigned columns = 0;
-  if (shape != listed.opcode.npos) {
-    const std::string_view digits = std::string_view(listed.opcode).substr(shape + 3);
-    std::from_chars(digits.data(), digits.data() + digits.size(), columns);
-  }
+  std::string_view shape = listed.opcode;
+  take_until(shape, "64x");
+  const unsigned columns = take_number<unsigned>(shape).value_or(0);
   const std::size_t second = listed.operands.find(',');
   op.a_in_registers =
       second != listed.operands.npos && listed.operands.find("gdesc", second) != second + 2;
@@ -155,8 +141,6 @@ void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures
 }
 
 TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& figures) {
-  constexpr std::string_view kGlobal[] = {"LDG", "STG",  "LD",   "ST",    "LDL",   "STL",
-                                          "RED", "REDG", "ATOM", "ATOMG", "LDGSTS"};
   TimedOp op;
   op.control = control_of(listed.schedule);
   op.to = issued_to(listed, pipe);
@@ -165,7 +149,8 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   constexpr double kXuLatency = 17;
   op.latency = op.to == IssuedTo::xu ? kXuLatency : figures.shared_latency;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
-  if (is_among(kGlobal, mnemonic)) {
+  if (is_any_of(mnemonic, {"LDG", "STG", "LD", "ST", "LDL", "STL", "RED", "REDG", "ATOM", "ATOMG",
+                           "LDGSTS"})) {
     op.kind = TimedOp::Kind::global;
     op.result_wait = WarpState::long_scoreboard;
     op.copies = mnemonic == "LDGSTS";

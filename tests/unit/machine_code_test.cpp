@@ -89,37 +89,37 @@ std::vector<std::string> classes_of(const std::string& text) {
 using Names = std::vector<std::string>;
 
 TEST_CASE("a listing is read per kernel and architecture") {
-  const auto listings = read_listings(kSass);
-  REQUIRE(listings.size() == 3);
-  CHECK(listings[0].mangled_name == "copy");
-  CHECK(listings[0].architecture == "sm_80");
-  CHECK(listings[1].mangled_name == "copy");
-  CHECK(listings[1].architecture == "sm_90a");
-  CHECK(listings[2].mangled_name == "_ZN6gpuexp4nullEv");
-  CHECK(listings[2].architecture == "sm_90a");
-  CHECK(to_text(listings[2].instructions) == "1 EXIT\n");
+  const auto kernels = read_code(kSass);
+  REQUIRE(kernels.size() == 3);
+  CHECK(kernels[0].lowered_name == "copy");
+  CHECK(kernels[0].architecture == "sm_80");
+  CHECK(kernels[1].lowered_name == "copy");
+  CHECK(kernels[1].architecture == "sm_90a");
+  CHECK(kernels[2].lowered_name == "_ZN6gpuexp4nullEv");
+  CHECK(kernels[2].architecture == "sm_90a");
+  CHECK(to_text(count_instructions(kernels[2])) == "1 EXIT\n");
 }
 
 TEST_CASE("a listing counts what does something, with its guard") {
-  const auto listings = read_listings(kSass);
-  CHECK(to_text(listings.at(0).instructions) ==
+  const auto kernels = read_code(kSass);
+  CHECK(to_text(count_instructions(kernels.at(0))) ==
         "1 EXIT\n1 IMAD.MOV.U32\n1 @P LDG.E.128.CONSTANT\n");
-  CHECK(to_text(listings.at(1).instructions) ==
+  CHECK(to_text(count_instructions(kernels.at(1))) ==
         "1 BRA\n1 BRA.U\n1 EXIT\n1 HFMA2.MMA\n1 HFMA2.MMA (constant)\n1 @P BRA\n1 @UP UIADD3\n");
 }
 
 TEST_CASE("text that is no listing holds no kernel") {
-  CHECK(read_listings("").empty());
-  CHECK(read_listings("/*0000*/ EXIT ;\n/*zz*/\n/**/ X ;\n\n").empty());
-  const auto cut =
-      read_listings("\tcode for sm_90\n\t\tFunction : f\n  /*0000*/\n  /*0010*/ MOV R1");
+  CHECK(read_code("").empty());
+  CHECK(read_code("/*0000*/ EXIT ;\n/*zz*/\n/**/ X ;\n\n").empty());
+  const auto cut = read_code("\tcode for sm_90\n\t\tFunction : f\n  /*0000*/\n  /*0010*/ MOV R1");
   REQUIRE(cut.size() == 1);
-  CHECK(to_text(cut[0].instructions) == "1 MOV\n");
+  CHECK(to_text(count_instructions(cut[0])) == "1 MOV\n");
 }
 
 TEST_CASE("counts survive being written and read") {
-  for (const KernelListing& listing : read_listings(kSass)) {
-    CHECK(read_counts(to_text(listing.instructions)) == listing.instructions);
+  for (const KernelCode& kernel : read_code(kSass)) {
+    const InstructionCounts counts = count_instructions(kernel);
+    CHECK(read_counts(to_text(counts)) == counts);
   }
   CHECK(read_counts("").empty());
   CHECK(total(read_counts("12 FFMA\n3 @P FFMA\n")) == 15);
