@@ -121,33 +121,32 @@ void decode_atomic(const Decoding& in, Op& op) {
   const auto is = [&](Kind kind) {
     return next < in.operands.size() && in.operands[next].kind == kind;
   };
-  if (is(Kind::predicate)) op.to[1] = source_of(in.operands[next++], Reads::integer);
-  if (is(Kind::reg)) op.to[0] = source_of(in.operands[next++], Reads::integer);
+  if (is(Kind::predicate)) op.to[1] = source_of(in.operands[next++]);
+  if (is(Kind::reg)) op.to[0] = source_of(in.operands[next++]);
   for (std::size_t i = 0; next < in.operands.size(); ++next, ++i) {
-    if (i > 2 || (i == 0 && !is(Kind::memory))) in.refuse("its operands are not understood");
-    op.from[i] = source_of(in.operands[next], Reads::integer);
+    in.refuse_operands_if(i > 2 || (i == 0 && !is(Kind::memory)));
+    op.from[i] = source_of(in.operands[next]);
   }
   if (in.has("E")) op.from[0].wide = true;  // which CAS does not say of its register
-  if (in.has("128")) in.refuse("this form is not executed");
+  in.refuse_form_if(in.has("128"));
   Atomic how = Atomic::increment;
   if (in.has("POPC")) {  // ATOMS.POPC.INC.32 RZ, [R4]: one for each lane
     how = Atomic::add;
     op.from[1].kind = Kind::integer;
     op.from[1].bits = 1;
-    if (op.to[0].index != kZeroRegister) in.refuse("this form is not executed");
+    in.refuse_form_if(op.to[0].index != kZeroRegister);
   } else {
     how = atomic_of(in);
   }
   const AtomicType type = atomic_type_of(in);
   const bool is_float = type >= AtomicType::f32;
-  if (type >= AtomicType::f16) in.refuse("this form is not executed");
-  if (op.from[1].kind == Kind::none || (is_float && how != Atomic::add))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(type >= AtomicType::f16);
+  in.refuse_form_if(op.from[1].kind == Kind::none || (is_float && how != Atomic::add));
   const bool compares = how == Atomic::compare_and_swap || how == Atomic::compare_and_swap_reported;
-  if (compares != (op.from[2].kind != Kind::none)) in.refuse("its operands are not understood");
+  in.refuse_operands_if(compares != (op.from[2].kind != Kind::none));
   const bool is_shared = in.listed.opcode.starts_with("ATOMS");
-  if (is_shared && op.to[1].kind != Kind::none && how != Atomic::compare_and_swap_reported)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(is_shared && op.to[1].kind != Kind::none &&
+                        how != Atomic::compare_and_swap_reported);
   op.kind = static_cast<std::uint8_t>(how);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.width = type == AtomicType::u64 || type == AtomicType::s64 || type == AtomicType::f64 ? 8 : 4;
@@ -181,10 +180,8 @@ void decode_query(const Decoding& in, Op& op) {
            : in.has("L") ? run_query<'L'>
            : in.has("G") ? run_query<'G'>
                          : nullptr;
-  if (in.operands.size() != 3 || !op.run || in.operands[1].index != kZeroRegister)
-    in.refuse("this form is not executed");
-  op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[2], Reads::integer);
+  place_each(in, {&op.to[1], nullptr, &op.from[0]});
+  in.refuse_form_if(!op.run || in.operands[1].index != kZeroRegister);
   op.from[0].wide = true;
 }
 
@@ -195,8 +192,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> atomic_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kAtomicOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

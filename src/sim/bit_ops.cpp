@@ -20,7 +20,7 @@ void run_function(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void place(const Decoding& in, Op& op, std::size_t sources) {
-  if (in.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != sources + 1);
   place(in, op);
 }
 
@@ -85,8 +85,7 @@ void decode_bits(const Decoding& in, Op& op) {
 }
 
 void decode_highest_bit(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != (in.has("SH") ? 1u : 0u) + (in.has("U32") ? 1u : 0u))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != (in.has("SH") ? 1u : 0u) + (in.has("U32") ? 1u : 0u));
   decode_bits<highest_bit, 1>(in, op);
   if (in.has("SH")) op.kind |= kFromTop;
 }
@@ -119,8 +118,7 @@ std::uint32_t dot_product(const Op& op, std::uint32_t a, std::uint32_t b, std::u
 // IDP.4A.S8.U8 R0, R1, R2, R3
 void decode_dot_product(const Decoding& in, Op& op) {
   const bool is_wide = in.has("2A");
-  if ((!is_wide && !in.has("4A")) || in.modifiers.size() != (is_wide ? 4u : 3u))
-    in.refuse("this form is not executed");
+  in.refuse_form_if((!is_wide && !in.has("4A")) || in.modifiers.size() != (is_wide ? 4u : 3u));
   place(in, op, 3);
   const std::size_t first = in.modifiers.size() - 2;
   op.kind = static_cast<std::uint8_t>((in.modifiers[first].starts_with('U') ? kUnsignedA : 0) |
@@ -173,8 +171,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> bit_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kBitOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -47,9 +47,8 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
   }
   if (launch.observation) {
     const auto& traced = launch.observation->warp;
-    const std::int64_t index = place.x + launch.grid.x * (place.y + launch.grid.y * place.z);
     observed = std::make_unique<Observed>(*launch.observation, counts.size(),
-                                          traced && traced->block == index);
+                                          traced && traced->block == number_in(launch.grid, place));
   }
   watches_ = launch.checks.memory || observed;
   if (!launch.checks.memory) return;
@@ -199,8 +198,8 @@ void Block::name_place(Fault& fault, const Warp& warp) const {
   // What has no lanes, as a bulk copy, is asked for by one.
   const bool is_of_warp = fault.kind == FaultKind::barrier || fault.kind == FaultKind::endless;
   if (!fault.lane && !is_of_warp && std::popcount(warp.divergence.lanes()) == 1)
-    fault.lane = static_cast<unsigned>(std::countr_zero(warp.divergence.lanes()));
-  if (fault.lane) thread = thread_at(launch.block, first + *fault.lane);
+    fault.lane = first_lane(warp.divergence.lanes());
+  if (fault.lane) thread = place_at(launch.block, first + *fault.lane);
   const std::uint32_t next = warp.divergence.next();
   if (fault.place.empty()) fault.place = source_line(*launch.program, next == 0 ? 0 : next - 1);
   fault.set_place(place, thread, fault.place);
@@ -352,7 +351,7 @@ void Block::check_remote(const MemoryAccess& access) {
     other.remote_read_.reset();
     if (access.kind != Access::load) return;
     const auto thread = std::int64_t{running_->index} * kLanes + lane;
-    other.remote_read_ = RemoteRead{place, thread_at(launch.block, thread),
+    other.remote_read_ = RemoteRead{place, place_at(launch.block, thread),
                                     running_->divergence.next() - 1, access.width, at.offset};
   });
   if (unwritten != 0) checks_->report_unwritten(*running_, access, unwritten);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/fault.hpp"
+
 namespace gpuexp::sim {
 
 /// Blocks from `begin` on, `size` of them along each dimension.
@@ -11,16 +13,13 @@ struct BlockDraw::Region {
   Extent size;
 
   std::int64_t number(std::int64_t i, const Extent& grid) const {
-    const std::int64_t x = begin.x + i % size.x;
-    const std::int64_t y = begin.y + i / size.x % size.y;
-    const std::int64_t z = begin.z + i / (size.x * size.y);
-    return (z * grid.y + y) * grid.x + x;
+    const Extent at = place_at(size, i);
+    return number_in(grid, {begin.x + at.x, begin.y + at.y, begin.z + at.z});
   }
   bool has(std::int64_t number, const Extent& grid) const {
-    const std::int64_t x = number % grid.x - begin.x;
-    const std::int64_t y = number / grid.x % grid.y - begin.y;
-    const std::int64_t z = number / (grid.x * grid.y) - begin.z;
-    return x >= 0 && x < size.x && y >= 0 && y < size.y && z >= 0 && z < size.z;
+    const Extent at = place_at(grid, number);
+    return at.x >= begin.x && at.x < begin.x + size.x && at.y >= begin.y &&
+           at.y < begin.y + size.y && at.z >= begin.z && at.z < begin.z + size.z;
   }
 };
 
@@ -67,8 +66,8 @@ int BlockDraw::tails_of(std::int64_t number) const {
   const auto is_last = [](std::int64_t i, std::int64_t blocks) {
     return blocks > 1 && i == blocks - 1;
   };
-  return is_last(number % grid_.x, grid_.x) | is_last(number / grid_.x % grid_.y, grid_.y) << 1 |
-         is_last(number / (grid_.x * grid_.y), grid_.z) << 2;
+  const Extent at = place_at(grid_, number);
+  return is_last(at.x, grid_.x) | is_last(at.y, grid_.y) << 1 | is_last(at.z, grid_.z) << 2;
 }
 
 // Of the region's blocks [first, end).

@@ -66,13 +66,12 @@ void run_bulk_reduction(Warp& warp, const Op& op, LaneMask) {
 }
 
 void place_ranges(const Decoding& in, Op& op) {
-  if (in.operands.size() < 3 || in.operands.size() > 4) in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() < 3 || in.operands.size() > 4);
   for (unsigned i = 0; i < 3; ++i) {
-    if (in.operands[i].kind != (i < 2 ? Kind::memory : Kind::uniform))
-      in.refuse("its operands are not understood");
+    in.refuse_operands_if(in.operands[i].kind != (i < 2 ? Kind::memory : Kind::uniform));
     if (i < 2 && in.operands[i].uniform_index == kZeroUniformRegister)
       in.refuse("its addresses are in no uniform registers");
-    op.from[i] = source_of(in.operands[i], Reads::integer);
+    op.from[i] = source_of(in.operands[i]);
   }
 }
 
@@ -81,12 +80,12 @@ void place_ranges(const Decoding& in, Op& op) {
 // UR4 has. A last operand desc[UR10] is what L2 shall keep.
 void decode_bulk_copy(const Decoding& in, Op& op) {
   const bool is_multicast = in.modifiers.size() == 3 && in.modifiers[2] == "MULTICAST";
-  if (in.modifiers.size() != (is_multicast ? 3 : 2)) in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != (is_multicast ? 3 : 2));
   place_ranges(in, op);
   const bool to_shared = in.modifiers[0] == "S";
   const bool from_shared = in.modifiers[1] == "S";
-  if (!to_shared && !from_shared) in.refuse("this form is not executed");
-  if (is_multicast && (!to_shared || from_shared)) in.refuse("this form is not executed");
+  in.refuse_form_if(!to_shared && !from_shared);
+  in.refuse_form_if(is_multicast && (!to_shared || from_shared));
   op.kind = static_cast<std::uint8_t>(!to_shared    ? Direction::to_global
                                       : from_shared ? Direction::within_shared
                                                     : Direction::to_shared);
@@ -97,17 +96,15 @@ void decode_bulk_copy(const Decoding& in, Op& op) {
 // UBLKRED.G.S.ADD.F32.RN [UR6], [UR5], UR4: to global memory; UBLKRED.S.S.ADD [UR10], [UR4], UR13:
 // to shared memory at UR10, with the barrier at UR11.
 void decode_bulk_reduction(const Decoding& in, Op& op) {
-  if (in.modifiers.size() < 3 || in.modifiers[1] != "S") in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() < 3 || in.modifiers[1] != "S");
   place_ranges(in, op);
   const bool to_shared = in.modifiers[0] == "S";
   const Atomic how = atomic_of(in);
   const AtomicType type = atomic_type_of(in);
   const bool is_half = type == AtomicType::f16 || type == AtomicType::bf16;
   const bool has_order = how == Atomic::min || how == Atomic::max;
-  if (type >= AtomicType::f32 && how != Atomic::add && !(is_half && has_order))
-    in.refuse("this form is not executed");
-  if (how >= Atomic::exchange || (to_shared && type >= AtomicType::f32))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(type >= AtomicType::f32 && how != Atomic::add && !(is_half && has_order));
+  in.refuse_form_if(how >= Atomic::exchange || (to_shared && type >= AtomicType::f32));
   op.kind = static_cast<std::uint8_t>(how);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.value =
@@ -126,8 +123,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> bulk_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kBulkOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -31,8 +31,8 @@ void for_each_warp(const std::vector<std::unique_ptr<Block>>& blocks, const Func
 Cluster::Cluster(const LaunchState& launch, const Extent& place) {
   const Extent& size = launch.cluster;
   for (std::int64_t rank = 0; rank < size.count(); ++rank) {
-    const Extent block{place.x * size.x + rank % size.x, place.y * size.y + rank / size.x % size.y,
-                       place.z * size.z + rank / (size.x * size.y)};
+    const Extent at = place_at(size, rank);
+    const Extent block{place.x * size.x + at.x, place.y * size.y + at.y, place.z * size.z + at.z};
     blocks_.push_back(std::make_unique<Block>(
         launch, block, Membership{this, &blocks_, static_cast<unsigned>(rank)}));
   }

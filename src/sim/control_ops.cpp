@@ -62,17 +62,15 @@ void decode_bra(const Decoding& in, Op& op) {
   }
   if ((in.has("DIV") || in.has("CONV")) && in.operands.size() == 2) {
     op.kind = in.has("CONV");
-    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.from[0] = source_of(in.operands[0]);
     op.value = in.target(in.operands[1]);
     op.run = run_bra_div;
     return;
   }
   const bool is_uniform = in.has("U") && in.modifiers.size() == 1 && in.operands.size() == 2 &&
                           in.operands[0].kind == Kind::uniform_predicate;
-  if ((in.has("U") && !is_uniform) || in.has("DIV") || in.has("CONV"))
-    in.refuse("this form is not executed");
-  if (in.operands.empty() || in.operands.size() > 2) in.refuse("its operands are not understood");
-  if (in.operands.size() == 2) op.from[0] = source_of(in.operands[0], Reads::integer);
+  in.refuse_form_if((in.has("U") && !is_uniform) || in.has("DIV") || in.has("CONV"));
+  place_each(in, {&op.from[0], nullptr}, 1);
   op.value = in.target(in.operands.back());
   op.run = run_bra;
 }
@@ -87,8 +85,7 @@ void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
 
 // BRXU, and BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
 void decode_brx(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
+  place_each(in, {&op.from[0], nullptr});
   op.value =
       in.listed.address + kInstructionBytes + static_cast<std::uint32_t>(in.operands[1].value);
   op.run = run_indirect;
@@ -96,10 +93,8 @@ void decode_brx(const Decoding& in, Op& op) {
 
 // RET R6 0x0 goes to R6 bytes behind the kernel's begin, where CALL's own code has put it.
 void decode_ret(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || in.operands[1].value != 0)
-    in.refuse("its operands are not understood");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
-  op.value = 0;
+  place_each(in, {&op.from[0], nullptr});
+  in.refuse_operands_if(in.operands[1].value != 0);
   op.run = run_indirect;
 }
 
@@ -117,13 +112,13 @@ void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_call(const Decoding& in, Op& op) {
-  if (!in.has("REL") || !in.has("NOINC")) in.refuse("this form is not executed");
+  in.refuse_form_if(!in.has("REL") || !in.has("NOINC"));
   if (in.operands.size() == 2 && in.operands[0].kind == Kind::reg && in.operands[1].value == 0) {
-    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.from[0] = source_of(in.operands[0]);
     op.run = run_indirect_call;
     return;
   }
-  if (in.operands.size() != 1) in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 1);
   op.value = in.target(in.operands[0]);
   op.run = run_bra;
 }
@@ -136,8 +131,8 @@ void run_exit(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_exit(const Decoding& in, Op& op) {
-  if (in.operands.size() > 1) in.refuse("its operands are not understood");
-  op.from[0] = source_of(in.operands.empty() ? read_guard("") : in.operands[0], Reads::integer);
+  in.refuse_operands_if(in.operands.size() > 1);
+  op.from[0] = source_of(in.operands.empty() ? read_guard("") : in.operands[0]);
   op.run = run_exit;
 }
 
@@ -152,10 +147,6 @@ void run_bsync(Warp& warp, const Op& op, LaneMask lanes) {
 void run_break(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.leave_barrier(op.value, lanes & read_predicate(warp, op.from[0]));
 }
-unsigned first_of(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
-
 void run_warpsync(Warp& warp, const Op&, LaneMask) {
   warp.divergence.wait_for(kAllLanes);
 }
@@ -198,9 +189,9 @@ void run_bmov_in(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_bmov(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 2);
   const bool is_out = in.operands[1].kind == Kind::barrier;
-  if (!is_out && in.operands[0].kind != Kind::barrier) in.refuse("this form is not executed");
+  in.refuse_form_if(!is_out && in.operands[0].kind != Kind::barrier);
   op.value = in.operands[is_out].index;
   op.kind = in.has("CLEAR");
   place(in, op);
@@ -214,25 +205,23 @@ void run_yield(Warp& warp, const Op&, LaneMask) {
 // BREAK [!P4,] B2
 void decode_break(const Decoding& in, Op& op) {
   const Operand& barrier = in.operands.back();
-  if (barrier.kind != Operand::Kind::barrier || in.operands.size() > 2)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(barrier.kind != Operand::Kind::barrier || in.operands.size() > 2);
   op.value = barrier.index;
-  op.from[0] = source_of(in.operands.size() == 2 ? in.operands[0] : read_guard(""), Reads::integer);
+  op.from[0] = source_of(in.operands.size() == 2 ? in.operands[0] : read_guard(""));
   op.run = run_break;
 }
 
 template <Op::Run run>
 void decode_convergence(const Decoding& in, Op& op) {
-  if (in.operands.empty() || in.operands[0].kind != Kind::barrier)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.empty() || in.operands[0].kind != Kind::barrier);
   op.value = in.operands[0].index;
   op.run = run;
 }
 
 void decode_warpsync(const Decoding& in, Op& op) {
   if (in.has("COLLECTIVE")) {
-    if (in.operands.size() != (in.has("ALL") ? 1u : 2u)) in.refuse("this form is not executed");
-    if (!in.has("ALL")) op.from[0] = source_of(in.operands[0], Reads::integer);
+    in.refuse_form_if(in.operands.size() != (in.has("ALL") ? 1u : 2u));
+    place_each(in, {&op.from[0], nullptr}, 1);
     op.value = in.target(in.operands.back());
     op.run = run_collect;
     return;
@@ -241,9 +230,8 @@ void decode_warpsync(const Decoding& in, Op& op) {
     op.run = run_warpsync;
     return;
   }
-  if (in.operands.size() != 1 || in.modifiers.size() != in.has("EXCLUSIVE"))
-    in.refuse("this form is not executed");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
+  in.refuse_form_if(in.operands.size() != 1 || in.modifiers.size() != in.has("EXCLUSIVE"));
+  op.from[0] = source_of(in.operands[0]);
   op.run = run_warpsync_mask;
 }
 
@@ -258,7 +246,7 @@ constexpr std::uint32_t kPacked = 1;
 // All lanes of a warp that come to a barrier together name the same one.
 std::uint32_t first_value(const Warp& warp, const Source& source, LaneMask lanes) {
   Lanes32 scratch;
-  return read_raw(warp, source, scratch)[first_of(lanes)];
+  return read_raw(warp, source, scratch)[first_lane(lanes)];
 }
 
 void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
@@ -277,17 +265,16 @@ void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
 // BAR.RED.POPC 0x0, P0 votes.
 void decode_bar(const Decoding& in, Op& op) {
   const bool votes = in.has("RED");
-  if ((!in.has("SYNC") && !votes && !in.has("ARV")) || in.operands.empty())
-    in.refuse("this form is not executed");
+  in.refuse_form_if((!in.has("SYNC") && !votes && !in.has("ARV")) || in.operands.empty());
   std::vector<Operand> operands = in.operands;
   if (votes) {
-    op.from[2] = source_of(operands.back(), Reads::integer);
+    op.from[2] = source_of(operands.back());
     operands.pop_back();
   }
   const std::size_t least = in.has("ARV") ? 2 : 1;  // who only arrives has to say of how many
-  if (operands.size() < least || operands.size() > 2) in.refuse("its operands are not understood");
+  in.refuse_operands_if(operands.size() < least || operands.size() > 2);
   for (std::size_t i = 0; i < operands.size(); ++i)
-    op.from[i] = source_of(operands[i], Reads::integer);
+    op.from[i] = source_of(operands[i]);
   if (operands.size() == 2 && operands[0].kind == Kind::reg && operands[1].kind == Kind::reg)
     op.value = kPacked;
   op.kind = static_cast<std::uint8_t>(votes           ? Bar::votes
@@ -308,7 +295,7 @@ void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
 
 template <bool waits>
 void decode_cluster_barrier(const Decoding& in, Op& op) {
-  if (!in.operands.empty() || !in.modifiers.empty()) in.refuse("this form is not executed");
+  in.refuse_form_if(!in.operands.empty() || !in.modifiers.empty());
   op.kind = waits;
   op.run = run_cluster_barrier;
 }
@@ -325,10 +312,8 @@ void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_b2r(const Decoding& in, Op& op) {
-  if (!in.has("RESULT") || in.operands.empty() || in.operands.size() > 2)
-    in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  if (in.operands.size() == 2) op.to[1] = source_of(in.operands[1], Reads::integer);
+  in.refuse_form_if(!in.has("RESULT") || in.operands.empty() || in.operands.size() > 2);
+  place(in, op, Reads::integer, in.operands.size());
   op.run = run_b2r;
 }
 
@@ -345,8 +330,7 @@ void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_set_registers(const Decoding& in, Op& op) {
-  if (in.operands.empty() || in.operands.size() > 2) in.refuse("its operands are not understood");
-  if (in.operands.size() == 2) op.to[1] = source_of(in.operands[0], Reads::integer);
+  place_each(in, {&op.to[1], nullptr}, 1);
   const std::int64_t count = in.operands.back().value;
   if (count < 24 || count > 256 || count % 8 != 0) in.refuse("no warp may have so many registers");
   op.run = run_set_registers;
@@ -393,8 +377,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> control_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kControlOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

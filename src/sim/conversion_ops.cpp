@@ -222,7 +222,10 @@ void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 /// The types that the modifiers name; of two of a kind, the first is the destination's.
-void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run run) {
+template <Type default_to, Type default_from, Op::Run run>
+void decode_conversion(const Decoding& in, Op& op) {
+  Type to = default_to;
+  Type from = default_from;
   std::vector<Type> named;
   for (const std::string_view modifier : in.modifiers) {
     if (const auto type = type_named(modifier)) {
@@ -239,24 +242,11 @@ void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run r
     for (const Type type : named)
       (is_integer(type) == is_integer(to) ? to : from) = type;
   }
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 2);
   place_float(in, op, from == Type::f64 ? Reads::fp64 : Reads::fp32);
   op.kind = static_cast<std::uint8_t>(static_cast<unsigned>(from) << 4 | static_cast<unsigned>(to));
   op.value = (in.has("NTZ") ? kNanToZero : 0) | (in.has("FTZ") ? kFlushes : 0);
   op.run = run;
-}
-
-void decode_f2i(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::s32, Type::f32, run_f2i);
-}
-void decode_i2f(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::s32, run_i2f);
-}
-void decode_f2f(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::f32, run_f2f);
-}
-void decode_frnd(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::f32, run_frnd);
 }
 
 // ---- pairs
@@ -275,16 +265,13 @@ GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool
 // F2FP: two fp32 values as a pair of a smaller type, the first in the upper half; or one alone.
 template <Type type, bool is_pair>
 void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
-  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   const auto rounding = static_cast<Rounding>(op.kind2);
   const auto bits = [&](std::uint32_t of) {
     return packed(std::bit_cast<float>(of), type, rounding, op.kind & kRelu);
   };
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = is_pair ? bits(a[l]) << 16 | bits(b[l]) : bits(a[l]);
-  write(warp, op.to[0], lanes, result);
+  write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
+    return is_pair ? bits(a) << 16 | bits(b) : bits(a);
+  });
 }
 
 GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
@@ -296,43 +283,37 @@ GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
 // largest number. The upper half is that of C.
 template <bool is_e4m3>
 void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
-  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  const Lanes32& c = read_raw(warp, op.from[2], sc);
-  const bool relu = op.kind & kRelu;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = c[l] << 16 | byte_of(std::bit_cast<float>(a[l]), is_e4m3, relu) << 8 |
-                byte_of(std::bit_cast<float>(b[l]), is_e4m3, relu);
-  write(warp, op.to[0], lanes, result);
+  const auto byte = [&](std::uint32_t bits) {
+    return byte_of(std::bit_cast<float>(bits), is_e4m3, op.kind & kRelu);
+  };
+  write_each<read_float_bits>(warp, op, lanes,
+                              [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+                                return c << 16 | byte(a) << 8 | byte(b);
+                              });
 }
 
 // The same of a pair of fp16.
 template <bool is_e4m3>
 void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sb, sc, result;
-  const Lanes32& b = read_raw(warp, op.from[0], sb);
-  const Lanes32& c = read_raw(warp, op.from[1], sc);
-  const bool relu = op.kind & kRelu;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = c[l] << 16 | byte_of(value_of<kFp16>(b[l] >> 16), is_e4m3, relu) << 8 |
-                byte_of(value_of<kFp16>(b[l]), is_e4m3, relu);
-  write(warp, op.to[0], lanes, result);
+  const auto byte = [&](std::uint32_t half) {
+    return byte_of(value_of<kFp16>(half), is_e4m3, op.kind & kRelu);
+  };
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t pair, std::uint32_t c) {
+    return c << 16 | byte(pair >> 16) << 8 | byte(pair);
+  });
 }
 
 // Two bytes of fp8 as a pair of fp16.
 template <bool is_e4m3>
 void run_widen_fp8(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& b = read_raw(warp, op.from[0], scratch);
   const auto bits = [&](std::uint32_t byte) {
     const double x = is_e4m3 ? value_of_e4m3(byte) : value_of<kE5m2>(byte);
     return packed(x, Type::f16, Rounding::nearest, op.kind & kRelu);
   };
   const unsigned shift = first_bit(op.from[0].half);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = bits(b[l] >> shift & 0xff) | bits(b[l] >> shift >> 8 & 0xff) << 16;
-  write(warp, op.to[0], lanes, result);
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t b) {
+    return bits(b >> shift & 0xff) | bits(b >> shift >> 8 & 0xff) << 16;
+  });
 }
 
 Op::Run pack_of(const Decoding& in) {
@@ -363,7 +344,7 @@ Op::Run pack_of(const Decoding& in) {
 
 void decode_f2fp(const Decoding& in, Op& op) {
   op.run = pack_of(in);
-  if (!op.run) in.refuse("this form is not executed");
+  in.refuse_form_if(!op.run);
   place_float(in, op, Reads::fp32);
   op.kind = in.has("RELU") ? kRelu : 0;
 }
@@ -388,9 +369,8 @@ void run_i2i(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_i2i(const Decoding& in, Op& op) {
   const auto to = in.modifiers.empty() ? std::nullopt : type_named(in.modifiers[0]);
-  if (in.modifiers.size() != 3 || !to || *to > Type::u16 || in.modifiers[1] != "S32" ||
-      !in.has("SAT") || in.operands.size() != 2)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != 3 || !to || *to > Type::u16 ||
+                    in.modifiers[1] != "S32" || !in.has("SAT") || in.operands.size() != 2);
   place(in, op);
   op.kind =
       static_cast<std::uint8_t>(static_cast<unsigned>(Type::s32) << 4 | static_cast<unsigned>(*to));
@@ -400,18 +380,12 @@ void decode_i2i(const Decoding& in, Op& op) {
 // I2IP and F2IP: two values above each other, and of bytes C above them.
 template <class Value>
 void run_join(Warp& warp, const Op& op, LaneMask lanes, const Value& value) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_raw(warp, op.from[0], sa);
-  const Lanes32& b = read_raw(warp, op.from[1], sb);
-  const Lanes32& c = read_raw(warp, op.from[2], sc);
   const bool is_byte = result_type(op) <= Type::u8;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const std::uint32_t low = value(b[l], op.from[1]);
-    const std::uint32_t high = value(a[l], op.from[0]);
-    result[l] =
-        is_byte ? c[l] << 16 | (high & 0xff) << 8 | (low & 0xff) : high << 16 | (low & 0xffff);
-  }
-  write(warp, op.to[0], lanes, result);
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    const std::uint32_t low = value(b, op.from[1]);
+    const std::uint32_t high = value(a, op.from[0]);
+    return is_byte ? c << 16 | (high & 0xff) << 8 | (low & 0xff) : high << 16 | (low & 0xffff);
+  });
 }
 
 void run_i2ip(Warp& warp, const Op& op, LaneMask lanes) {
@@ -437,8 +411,7 @@ template <Op::Run run>
 void decode_join(const Decoding& in, Op& op) {
   const auto to = in.modifiers.empty() ? std::nullopt : type_named(in.modifiers[0]);
   const bool is_known = in.has("SAT") ? in.has("S32") : in.has("F32") && in.has("NTZ");
-  if (!to || *to > Type::u16 || !is_known || in.operands.size() != 4)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(!to || *to > Type::u16 || !is_known || in.operands.size() != 4);
   place_float(in, op, Reads::fp32);
   op.kind = static_cast<std::uint8_t>(*to);
   op.value = (in.has("NTZ") ? kNanToZero : 0) | (in.has("FTZ") ? kFlushes : 0);
@@ -446,14 +419,14 @@ void decode_join(const Decoding& in, Op& op) {
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"F2I", decode_f2i},
-    {"UF2I", decode_f2i},
-    {"I2F", decode_i2f},
-    {"UI2F", decode_i2f},
-    {"I2FP", decode_i2f},
-    {"UI2FP", decode_i2f},
-    {"F2F", decode_f2f},
-    {"FRND", decode_frnd},
+    {"F2I", decode_conversion<Type::s32, Type::f32, run_f2i>},
+    {"UF2I", decode_conversion<Type::s32, Type::f32, run_f2i>},
+    {"I2F", decode_conversion<Type::f32, Type::s32, run_i2f>},
+    {"UI2F", decode_conversion<Type::f32, Type::s32, run_i2f>},
+    {"I2FP", decode_conversion<Type::f32, Type::s32, run_i2f>},
+    {"UI2FP", decode_conversion<Type::f32, Type::s32, run_i2f>},
+    {"F2F", decode_conversion<Type::f32, Type::f32, run_f2f>},
+    {"FRND", decode_conversion<Type::f32, Type::f32, run_frnd>},
     {"F2FP", decode_f2fp},
     {"I2I", decode_i2i},
     {"I2IP", decode_join<run_i2ip>},
@@ -462,8 +435,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> conversion_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kConversionOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sass/listing_text.hpp"
 #include "sim/fault.hpp"
 #include "sim/opcodes.hpp"
 
@@ -10,15 +11,11 @@ namespace gpuexp::sim {
 namespace {
 
 std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_view& mnemonic) {
-  std::vector<std::string_view> parts;
-  while (!opcode.empty()) {
-    const std::size_t dot = std::min(opcode.find('.'), opcode.size());
-    parts.push_back(opcode.substr(0, dot));
-    opcode.remove_prefix(std::min(dot + 1, opcode.size()));
-  }
-  mnemonic = parts.empty() ? std::string_view{} : parts.front();
-  if (!parts.empty()) parts.erase(parts.begin());
-  return parts;
+  mnemonic = take_until(opcode, ".");
+  std::vector<std::string_view> modifiers;
+  while (!opcode.empty())
+    modifiers.push_back(take_until(opcode, "."));
+  return modifiers;
 }
 
 const OpcodeDecoder* find_among(std::span<const OpcodeDecoder> opcodes, std::string_view mnemonic) {
@@ -30,13 +27,12 @@ const OpcodeDecoder* find_among(std::span<const OpcodeDecoder> opcodes, std::str
 const OpcodeDecoder* find_decoder(std::string_view mnemonic,
                                   std::span<const std::string_view> modifiers) {
   if (has_wide_modifier(modifiers)) {
-    if (const OpcodeDecoder* const found = find_among(wide_opcodes(), mnemonic)) return found;
+    if (const OpcodeDecoder* const found = find_among(kWideOpcodes, mnemonic)) return found;
   }
-  for (const auto& opcodes :
-       {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
-        warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
-        select_opcodes(), conversion_opcodes()}) {
+  for (const auto& opcodes : {kIntegerOpcodes, kFloatOpcodes, kMemoryOpcodes, kControlOpcodes,
+                              kMatrixOpcodes, kMbarrierOpcodes, kBulkOpcodes, kTensorOpcodes,
+                              kSpecialOpcodes, kWarpgroupOpcodes, kLaneOpcodes, kAtomicOpcodes,
+                              kBitOpcodes, kHalfOpcodes, kSelectOpcodes, kConversionOpcodes}) {
     if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
   }
   return nullptr;
@@ -44,18 +40,11 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
 
 // Accesses without a space of their own may reach it through its window.
 bool reaches_shared(std::string_view mnemonic) {
-  for (const std::string_view known :
-       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"}) {
-    if (mnemonic == known) return true;
-  }
-  return false;
+  return is_any_of(mnemonic, {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"});
 }
 
 bool is_global_atomic(std::string_view mnemonic) {
-  for (const std::string_view known : {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED", "UTMAREDG"}) {
-    if (mnemonic == known) return true;
-  }
-  return false;
+  return is_any_of(mnemonic, {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED", "UTMAREDG"});
 }
 
 // Sums of floating-point numbers in shared memory are loops: LDS R8, [R6], a sum, and then
@@ -110,7 +99,7 @@ Program decode(const KernelCode& code) {
     const OpcodeDecoder* decoder = find_decoder(mnemonic, in.modifiers);
     if (!decoder) in.refuse("the simulator does not execute this instruction");
     Op op;
-    op.guard = source_of(read_guard(listed.guard), Reads::integer);
+    op.guard = source_of(read_guard(listed.guard));
     decoder->decode(in, op);
     if (!loads_constants(listed.opcode)) {
       for (const Operand& operand : in.operands) {

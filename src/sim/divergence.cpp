@@ -37,7 +37,7 @@ void Divergence::set_barrier(unsigned barrier) {
 }
 
 void Divergence::wait_at(unsigned barrier, LaneMask lanes) {
-  const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+  const auto first = first_lane(lanes);
   const LaneMask group = participants_[barrier][first] & ~exited_;
   if (lanes == group && lanes == running_.lanes) return;  // they are all there
   if (order_) order_->part(running_.lanes);
@@ -137,7 +137,7 @@ void Divergence::release(unsigned barrier) {
 
 void Divergence::add_ready(LaneMask lanes, const std::array<std::uint32_t, kLanes>& next) {
   while (lanes != 0) {
-    const std::uint32_t place = next[static_cast<unsigned>(std::countr_zero(lanes))];
+    const std::uint32_t place = next[first_lane(lanes)];
     LaneMask together = 0;
     for_each_lane(lanes, [&](unsigned lane) { together |= LaneMask{next[lane] == place} << lane; });
     ready_.push_back({together, place});

@@ -28,6 +28,14 @@ std::string_view to_string(FaultKind kind);
 /// "(33, 0, 0)"
 std::string to_text(const Extent& place);
 
+/// The place with this number in a block or a grid, the x-coordinate first; the number of a place.
+constexpr Extent place_at(const Extent& all, std::int64_t number) {
+  return {number % all.x, number / all.x % all.y, number / (all.x * all.y)};
+}
+constexpr std::int64_t number_in(const Extent& all, const Extent& place) {
+  return place.x + all.x * (place.y + all.y * place.z);
+}
+
 /// What to say of accesses to shared memory.
 std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes);
 std::string describe_outside_local(std::uint64_t address, std::size_t width);

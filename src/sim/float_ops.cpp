@@ -184,8 +184,7 @@ GPUEXP_VECTORIZED void run_fmnmx3(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_fmnmx3(const Decoding& in, Op& op) {
   place_float(in, op, Reads::fp32);
   const std::size_t known = std::size_t{in.has("NAN")} + std::size_t{in.has("FTZ")};
-  if (in.operands.size() != 5 || in.modifiers.size() != known)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 5 || in.modifiers.size() != known);
   op.value = in.has("NAN") ? kKeepsNan : 0;
   op.run = run_fmnmx3;
 }
@@ -196,32 +195,14 @@ void decode_fmnmx(const Decoding& in, Op& op) {
   op.run = run_fmnmx;
 }
 
-// Comparisons of numbers; with U they also hold where either is NaN.
-constexpr std::array<std::string_view, 14> kCompares{
-    "F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU"};
-constexpr std::uint8_t kGeu = 14;
-
-GPUEXP_INLINED bool compare(std::uint8_t how, double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return how >= 8;
-  const std::uint8_t ordered = how == kGeu ? 6 : how >= 9 ? how - 8 : how;
-  switch (ordered) {
-    case 1: return a < b;
-    case 2: return a == b;
-    case 3: return a <= b;
-    case 4: return a > b;
-    case 5: return a != b;
-    case 6: return a >= b;
-    case 7: return true;
-    default: return false;
-  }
-}
+// ---- comparisons
 
 GPUEXP_INLINED LaneMask compared(const Warp& warp, const Op& op) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   return lanes_where([&](unsigned l) {
-    return compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind));
+    return compare_floats(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind));
   });
 }
 
@@ -241,18 +222,12 @@ GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_comparison(const Decoding& in, Op& op, Reads reads) {
-  if (in.operands.size() < 4 || in.operands.size() > 5 || in.modifiers.empty())
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() < 4 || in.operands.size() > 5 || in.modifiers.empty());
   place(in, op, reads, in.operands.size() - 3);
   op.kind = in.has("FTZ") ? kFtz : 0;
-  const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
-  if (how != kCompares.end()) {
-    op.kind2 = static_cast<std::uint8_t>(how - kCompares.begin());
-  } else if (in.modifiers.front() == "GEU") {
-    op.kind2 = kGeu;
-  } else {
-    in.refuse("its comparison is not executed");
-  }
+  const auto how = float_compare(in.modifiers.front());
+  if (!how) in.refuse("its comparison is not executed");
+  op.kind2 = *how;
   op.value = static_cast<std::uint32_t>(combine_of(in));
 }
 
@@ -266,7 +241,7 @@ void decode_fset(const Decoding& in, Op& op) {
   Decoding comparison = in;
   const bool is_float = in.modifiers.front() == "BF";
   if (is_float) comparison.modifiers.erase(comparison.modifiers.begin());
-  if (in.operands.size() != 4) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 4);
   decode_comparison(comparison, op, Reads::fp32);
   op.width = is_float;
   op.run = run_fset;
@@ -294,7 +269,7 @@ void run_fchk(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_fchk(const Decoding& in, Op& op) {
-  if (in.operands.size() != 3) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 3);
   place_float(in, op, Reads::fp32);
   op.run = run_fchk;
 }
@@ -380,7 +355,7 @@ GPUEXP_VECTORIZED void run_dsetp(Warp& warp, const Op& op, LaneMask lanes) {
   read_doubles(warp, op.from[0], a);
   read_doubles(warp, op.from[1], b);
   write_comparison(warp, op, lanes,
-                   lanes_where([&](unsigned l) { return compare(op.kind2, a[l], b[l]); }));
+                   lanes_where([&](unsigned l) { return compare_floats(op.kind2, a[l], b[l]); }));
 }
 
 void decode_dsetp(const Decoding& in, Op& op) {
@@ -420,17 +395,14 @@ GPUEXP_INLINED double value_at(Function function, double x) {
 }
 
 void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const auto function = static_cast<Function>(op.kind2);
-    const auto x = std::bit_cast<float>(a[l]);
+  const auto function = static_cast<Function>(op.kind2);
+  write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t bits) {
+    const auto x = std::bit_cast<float>(bits);
     // TANH alone keeps subnormal numbers.
-    result[l] = function == Function::tanh
-                    ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
-                    : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
-  }
-  write(warp, op.to[0], lanes, result);
+    return function == Function::tanh
+               ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
+               : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
+  });
 }
 
 // Of fp16 and bf16, whose subnormal numbers count. Those that EX2 makes are rounded to zero in
@@ -444,17 +416,14 @@ std::uint32_t exponential_bits(double y) {
 
 template <SmallFloat format>
 void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& raw = read_raw(warp, op.from[0], scratch);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    double x = value_of<format>(op.from[0].half == Operand::Half::high ? raw[l] >> 16 : raw[l]);
+  const auto function = static_cast<Function>(op.kind2);
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t raw) {
+    double x = value_of<format>(op.from[0].half == Operand::Half::high ? raw >> 16 : raw);
     if (op.from[0].absolute) x = std::fabs(x);
     if (op.from[0].negated) x = -x;
-    const auto function = static_cast<Function>(op.kind2);
     const double y = value_at(function, x);
-    result[l] = function == Function::ex2 ? exponential_bits<format>(y) : round_to<format>(y);
-  }
-  write(warp, op.to[0], lanes, result);
+    return function == Function::ex2 ? exponential_bits<format>(y) : round_to<format>(y);
+  });
 }
 
 // An fp64 number that is subnormal is zero.
@@ -464,20 +433,16 @@ double flushed(double x) {
 
 // Of the upper word of an fp64 value, that of the result.
 void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const double x = std::bit_cast<double>(static_cast<std::uint64_t>(a[l]) << 32);
+  write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t upper) {
+    const double x = std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32);
     const double y = flushed(value_at(static_cast<Function>(op.kind2), flushed(x)));
-    result[l] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(y) >> 32);
-  }
-  write(warp, op.to[0], lanes, result);
+    return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(y) >> 32);
+  });
 }
 
 void decode_mufu(const Decoding& in, Op& op) {
   const bool is_half = in.has("F16") || in.has("BF16");
-  if (in.modifiers.size() != (is_half ? 2u : 1u) || in.operands.size() != 2)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != (is_half ? 2u : 1u) || in.operands.size() != 2);
   place_float(in, op, Reads::fp32);
   std::string_view name = in.modifiers.front();
   const bool is_fp64 = name.ends_with("64H");
@@ -516,8 +481,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> float_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kFloatOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

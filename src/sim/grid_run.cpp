@@ -169,12 +169,9 @@ double lane_instructions(const MetricValues& metrics) {
 }  // namespace
 
 std::int64_t GridRun::cluster_of(std::int64_t block) const {
-  const Extent& grid = launch_.grid;
+  const Extent at = place_at(launch_.grid, block);
   const Extent& size = launch_.cluster;
-  const std::int64_t x = block % grid.x / size.x;
-  const std::int64_t y = block / grid.x % grid.y / size.y;
-  const std::int64_t z = block / (grid.x * grid.y) / size.z;
-  return (z * clusters_.y + y) * clusters_.x + x;
+  return number_in(clusters_, {at.x / size.x, at.y / size.y, at.z / size.z});
 }
 
 // Clusters are independent, and threads take them in order, so that those before a block that fails
@@ -187,10 +184,8 @@ void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::
   std::mutex mutex;
   std::exception_ptr failure;
   const auto execute_one = [&](std::int64_t i) {
-    const std::int64_t at = number(i);
-    const Extent& all = clusters_;
     if (stop_()) throw Stopped("the run was ended");
-    Cluster cluster(launch_, {at % all.x, at / all.x % all.y, at / (all.x * all.y)});
+    Cluster cluster(launch_, place_at(clusters_, number(i)));
     cluster.run();
     const std::lock_guard lock(mutex);
     done(i, cluster);

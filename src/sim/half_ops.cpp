@@ -83,7 +83,7 @@ std::vector<Operand> joined(const Decoding& in, std::uint8_t kind) {
 }
 
 std::uint8_t kind_of(const Decoding& in) {
-  if (in.has("FTZ") && in.has("BF16_V2")) in.refuse("this form is not executed");
+  in.refuse_form_if(in.has("FTZ") && in.has("BF16_V2"));
   return static_cast<std::uint8_t>((in.has("BF16_V2") ? kBrain : 0) |
                                    (in.has("SAT") ? kSaturate : 0) | (in.has("RELU") ? kRelu : 0) |
                                    (in.has("FTZ") ? kFlushes : 0));
@@ -200,7 +200,7 @@ template <Op::Run run, std::size_t sources>
 void decode_pairs(const Decoding& in, Op& op) {
   op.kind = kind_of(in);
   const Decoding all{in.listed, in.modifiers, joined(in, op.kind)};
-  if (all.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  in.refuse_operands_if(all.operands.size() != sources + 1);
   place(all, op);
   op.run = run;
 }
@@ -218,7 +218,7 @@ void decode_hmnmx2(const Decoding& in, Op& op) {
 
 void decode_hadd2(const Decoding& in, Op& op) {
   if (in.has("F32")) {
-    if (in.modifiers.size() != 1) in.refuse("this form is not executed");
+    in.refuse_form_if(in.modifiers.size() != 1);
     decode_pairs<run_hadd2_f32, 2>(in, op);
   } else {
     decode_pairs<run_hadd2, 2>(in, op);
@@ -227,26 +227,6 @@ void decode_hadd2(const Decoding& in, Op& op) {
 
 // ---- comparisons
 
-constexpr std::array<std::string_view, 6> kCompares{"LT", "EQ", "LE", "GT", "NE", "GE"};
-constexpr std::uint8_t kNumbers = 6;    ///< both are
-constexpr std::uint8_t kUnordered = 8;  ///< also holds where either is NaN
-
-constexpr std::uint8_t kNotNumbers = kUnordered | 7;  ///< either is NaN
-
-GPUEXP_INLINED bool compare(std::uint8_t how, float a, float b) {
-  if (std::isnan(a) || std::isnan(b)) return (how & kUnordered) != 0;
-  switch (how & 7) {
-    case 0: return a < b;
-    case 1: return a == b;
-    case 2: return a <= b;
-    case 3: return a > b;
-    case 4: return a != b;
-    case 5: return a >= b;
-    case 6: return true;
-    default: return false;
-  }
-}
-
 GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low, LaneMask& high) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);
@@ -254,9 +234,11 @@ GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low,
   const LaneMask with = read_predicate(warp, op.from[2]);
   const auto how = static_cast<Combine>(op.value);
   low = combined(
-      how, lanes_where([&](unsigned l) { return compare(op.kind2, a.low[l], b.low[l]); }), with);
+      how, lanes_where([&](unsigned l) { return compare_floats(op.kind2, a.low[l], b.low[l]); }),
+      with);
   high = combined(
-      how, lanes_where([&](unsigned l) { return compare(op.kind2, a.high[l], b.high[l]); }), with);
+      how, lanes_where([&](unsigned l) { return compare_floats(op.kind2, a.high[l], b.high[l]); }),
+      with);
 }
 
 // HSETP2: a predicate of the lower halves and one of the upper.
@@ -283,24 +265,14 @@ template <Op::Run run, std::size_t destinations>
 void decode_comparison(const Decoding& in, Op& op) {
   op.kind = kind_of(in);
   const Decoding all{in.listed, in.modifiers, joined(in, op.kind)};
-  if (all.operands.size() != destinations + 3 || in.has("H_AND"))
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(all.operands.size() != destinations + 3 || in.has("H_AND"));
   place(all, op, Reads::integer, destinations);
-  bool is_known = false;
-  for (std::string_view modifier : in.modifiers) {
-    if (modifier == "NUM" || modifier == "NAN") {
-      op.kind2 = modifier == "NUM" ? kNumbers : kNotNumbers;
-      is_known = true;
-      break;
-    }
-    const bool is_unordered = modifier.size() == 3 && modifier.back() == 'U';
-    const auto how = std::find(kCompares.begin(), kCompares.end(), modifier.substr(0, 2));
-    if (how == kCompares.end() || modifier.size() > (is_unordered ? 3u : 2u)) continue;
-    op.kind2 =
-        static_cast<std::uint8_t>((how - kCompares.begin()) | (is_unordered ? kUnordered : 0));
-    is_known = true;
+  std::optional<std::uint8_t> how;
+  for (const std::string_view modifier : in.modifiers) {
+    if (!how) how = float_compare(modifier);
   }
-  if (!is_known) in.refuse("its comparison is not executed");
+  if (!how) in.refuse("its comparison is not executed");
+  op.kind2 = *how;
   op.value = static_cast<std::uint32_t>(combine_of(in));
   op.width = in.has("BF");
   op.run = run;
@@ -317,8 +289,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> half_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kHalfOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -160,9 +160,7 @@ unsigned most_written(std::string_view opcode, std::string_view mnemonic, const 
   if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
   if (mnemonic == "DMMA") return 16;
   if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
-  constexpr std::string_view kConversions[] = {"F2F", "F2I", "I2F", "FRND"};
-  const bool converts = std::find(std::begin(kConversions), std::end(kConversions), mnemonic) !=
-                        std::end(kConversions);
+  const bool converts = is_any_of(mnemonic, {"F2F", "F2I", "I2F", "FRND"});
   const bool is_pair = multiplies_wide(opcode, mnemonic) || (converts && has(opcode, "64")) ||
                        opcode.starts_with('D') || mnemonic == "CS2R";
   return is_pair ? 2 : 1;

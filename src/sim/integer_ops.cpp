@@ -22,11 +22,11 @@ void place_with_carries(const Decoding& in, Op& op) {
     out.push_back(operands[1]);
     operands.erase(operands.begin() + 1);
   }
-  if (out.size() > 2) in.refuse("its operands are not understood");
+  in.refuse_operands_if(out.size() > 2);
   const Decoding rest{in.listed, in.modifiers, operands};
   place(rest, op);
-  if (!out.empty()) op.to[1] = source_of(out[0], Reads::integer);
-  if (out.size() > 1) op.to[2] = source_of(out[1], Reads::integer);
+  if (!out.empty()) op.to[1] = source_of(out[0]);
+  if (out.size() > 1) op.to[2] = source_of(out[1]);
 }
 
 // ---- sums
@@ -180,32 +180,25 @@ GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) 
 
 // VIADD.U8x4 R0, R1, -R2: of four bytes each.
 GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sum;
-  const Lanes32& a = read_raw(warp, op.from[0], sa);
-  const Lanes32& b = read_raw(warp, op.from[1], sb);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    sum[l] = 0;
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
+    std::uint32_t sum = 0;
     for (unsigned shift = 0; shift < 32; shift += 8) {
-      const std::uint32_t x = op.from[0].negated ? 0u - (a[l] >> shift) : a[l] >> shift;
-      const std::uint32_t y = op.from[1].negated ? 0u - (b[l] >> shift) : b[l] >> shift;
-      sum[l] |= ((x + y) & 0xff) << shift;
+      const std::uint32_t x = op.from[0].negated ? 0u - (a >> shift) : a >> shift;
+      const std::uint32_t y = op.from[1].negated ? 0u - (b >> shift) : b >> shift;
+      sum |= ((x + y) & 0xff) << shift;
     }
-  }
-  write(warp, op.to[0], lanes, sum);
+    return sum;
+  });
 }
 
 // VIADD.S32.ISAT: the nearest that 32 bits hold, also of -R where R has no opposite.
 GPUEXP_VECTORIZED void run_add_saturated(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sum;
-  const Lanes32& a = read_raw(warp, op.from[0], sa);
-  const Lanes32& b = read_raw(warp, op.from[1], sb);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const std::int64_t x = static_cast<std::int32_t>(a[l]);
-    const std::int64_t y = static_cast<std::int32_t>(b[l]);
+  write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
+    const std::int64_t x = static_cast<std::int32_t>(a);
+    const std::int64_t y = static_cast<std::int32_t>(b);
     const std::int64_t all = (op.from[0].negated ? -x : x) + (op.from[1].negated ? -y : y);
-    sum[l] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(all, INT32_MIN, INT32_MAX));
-  }
-  write(warp, op.to[0], lanes, sum);
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(all, INT32_MIN, INT32_MAX));
+  });
 }
 
 void decode_viadd(const Decoding& in, Op& op) {
@@ -214,8 +207,7 @@ void decode_viadd(const Decoding& in, Op& op) {
   const bool is_bytes = in.has("U8x4");
   const bool is_saturated = in.has("S32") && in.has("ISAT");
   const std::size_t known = is_saturated ? 2 : is_pair || is_bytes ? 1 : 0;
-  if (in.modifiers.size() != known || (is_pair && op.from[1].negated))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != known || (is_pair && op.from[1].negated));
   op.run = is_pair        ? run_add_halves
            : is_bytes     ? run_add_bytes
            : is_saturated ? run_add_saturated
@@ -321,8 +313,7 @@ GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_lea(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   Operand carry;
-  if (in.operands.size() < 4 || in.operands.size() > 8)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() < 4 || in.operands.size() > 8);
   if (in.has("X")) {
     carry = rest.operands.back();
     rest.operands.pop_back();
@@ -335,7 +326,7 @@ void decode_lea(const Decoding& in, Op& op) {
   // -a << s is the same as -(a << s) where nothing of either is beyond 32 bits.
   const bool is_narrow = !in.has("HI") && !in.has("X") && op.to[1].kind == Kind::none;
   if (op.from[0].negated && !is_narrow) in.refuse("a negated operand of 64 bits is not executed");
-  op.from[4] = source_of(carry, Reads::integer);
+  op.from[4] = source_of(carry);
   op.kind = static_cast<std::uint8_t>(!in.has("HI")    ? Lea::low
                                       : in.has("SX32") ? Lea::high_of_sign
                                                        : Lea::high);
@@ -430,17 +421,17 @@ GPUEXP_VECTORIZED void run_lop3(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_lop3(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   Operand non_zero;
-  if (in.operands.empty()) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.empty());
   if (is_predicate(rest.operands.front())) {
     non_zero = rest.operands.front();
     rest.operands.erase(rest.operands.begin());
   }
-  if (rest.operands.size() != 6) in.refuse("its operands are not understood");
+  in.refuse_operands_if(rest.operands.size() != 6);
   op.value = static_cast<std::uint32_t>(rest.operands[4].value);
   rest.operands.erase(rest.operands.begin() + 4);
   place(rest, op);
   op.from[4] = op.from[3];
-  op.to[1] = source_of(non_zero, Reads::integer);
+  op.to[1] = source_of(non_zero);
   op.kind = in.has("PAND");
   op.run = run_lop3;
 }
@@ -468,11 +459,7 @@ GPUEXP_VECTORIZED void run_plop3(Warp& warp, const Op& op, LaneMask lanes) {
 
 // PLOP3.LUT P0, P1, a, b, c, table of P0, table of P1
 void decode_plop3(const Decoding& in, Op& op) {
-  if (in.operands.size() != 7) in.refuse("its operands are not understood");
-  for (unsigned i = 0; i < 2; ++i)
-    op.to[i] = source_of(in.operands[i], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], Reads::integer);
+  place_each(in, {&op.to[0], &op.to[1], &op.from[0], &op.from[1], &op.from[2], nullptr, nullptr});
   op.value = static_cast<std::uint32_t>(in.operands[5].value | in.operands[6].value << 8);
   op.run = run_plop3;
 }
@@ -532,8 +519,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> integer_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kIntegerOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

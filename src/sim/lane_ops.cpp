@@ -52,11 +52,7 @@ void run_shfl(Warp& warp, const Op& op, LaneMask lanes) {
 
 // SHFL.DOWN P0, R1, R2, 0x10, 0x1f
 void decode_shfl(const Decoding& in, Op& op) {
-  if (in.operands.size() != 5) in.refuse("its operands are not understood");
-  op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[1], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], Reads::integer);
+  place_each(in, {&op.to[1], &op.to[0], &op.from[0], &op.from[1], &op.from[2]});
   op.kind = static_cast<std::uint8_t>(in.has("IDX")    ? Shuffle::index
                                       : in.has("UP")   ? Shuffle::up
                                       : in.has("DOWN") ? Shuffle::down
@@ -77,11 +73,7 @@ void run_vote(Warp& warp, const Op& op, LaneMask lanes) {
 
 // VOTE.ANY R0, P0, P1: the ballot, where it is listed, and what it comes to.
 void decode_vote(const Decoding& in, Op& op) {
-  const std::size_t count = in.operands.size();
-  if (count != 2 && count != 3) in.refuse("its operands are not understood");
-  if (count == 3) op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.to[1] = source_of(in.operands[count - 2], Reads::integer);
-  op.from[0] = source_of(in.operands[count - 1], Reads::integer);
+  place_each(in, {&op.to[0], &op.to[1], &op.from[0]}, 2);
   op.kind = in.has("ANY") ? 0 : in.has("ALL") ? 1 : 2;
   op.run = run_vote;
 }
@@ -116,7 +108,7 @@ std::uint32_t reduced(Reduction how, std::uint32_t a, std::uint32_t b) {
 void run_redux(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_raw(warp, op.from[0], scratch);
-  std::uint32_t all = a[static_cast<unsigned>(std::countr_zero(lanes))];
+  std::uint32_t all = a[first_lane(lanes)];
   for_each_lane(lanes & (lanes - 1),
                 [&](unsigned l) { all = reduced(static_cast<Reduction>(op.kind), all, a[l]); });
   result.of.fill(all);
@@ -126,9 +118,7 @@ void run_redux(Warp& warp, const Op& op, LaneMask lanes) {
 // REDUX.MIN.S32 UR4, R5 and, from compute capability 10.0 on, CREDUX of least and most; without a
 // modifier, AND
 void decode_redux(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2) in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  place_each(in, {&op.to[0], &op.from[0]});
   const bool is_signed = in.has("S32");
   const Reduction how = in.has("SUM")   ? Reduction::sum
                         : in.has("MIN") ? (is_signed ? Reduction::least_signed : Reduction::least)
@@ -138,7 +128,7 @@ void decode_redux(const Decoding& in, Op& op) {
                                         : Reduction::all;
   const std::size_t known =
       (how == Reduction::all ? std::size_t{in.has("AND")} : 1) + (is_signed ? 1 : 0);
-  if (in.modifiers.size() != known) in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != known);
   op.kind = static_cast<std::uint8_t>(how);
   op.run = run_redux;
 }
@@ -158,7 +148,7 @@ void run_match(Warp& warp, const Op& op, LaneMask lanes) {
                   [&](unsigned other) { same[l] |= LaneMask{value[l] == value[other]} << other; });
   });
   if (op.kind != 0) {
-    const bool all = same[static_cast<unsigned>(std::countr_zero(lanes))] == lanes;
+    const bool all = same[first_lane(lanes)] == lanes;
     same.of.fill(all ? lanes : 0);
     write_predicate(warp, op.to[1], lanes, all ? kAllLanes : 0);
   }
@@ -167,11 +157,8 @@ void run_match(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_match(const Decoding& in, Op& op) {
   const bool all = in.has("ALL");
-  if (all == in.has("ANY") || in.operands.size() != (all ? 3u : 2u))
-    in.refuse("this form is not executed");
-  if (all) op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[all], Reads::integer);
-  op.from[0] = source_of(in.operands[all + 1u], Reads::integer);
+  in.refuse_form_if(all == in.has("ANY") || in.operands.size() != (all ? 3u : 2u));
+  place_each(in, {&op.to[1], &op.to[0], &op.from[0]}, 2);
   op.kind = all;
   op.width = in.has("U64") ? 8 : 4;
   op.run = run_match;
@@ -186,10 +173,8 @@ void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_elect(const Decoding& in, Op& op) {
-  if (in.operands.size() != 3 || in.operands[2].index != kTruePredicate || in.operands[2].inverted)
-    in.refuse("this form is not executed");
-  op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[1], Reads::integer);
+  place_each(in, {&op.to[1], &op.to[0], nullptr});
+  in.refuse_form_if(in.operands[2].index != kTruePredicate || in.operands[2].inverted);
   op.run = run_elect;
 }
 
@@ -199,7 +184,7 @@ void decode_elect(const Decoding& in, Op& op) {
 void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_raw(warp, op.from[0], scratch);
-  const std::uint32_t value = a[static_cast<unsigned>(std::countr_zero(lanes))];
+  const std::uint32_t value = a[first_lane(lanes)];
   result.of.fill(value);
   write(warp, op.to[0], lanes, result);
   if (op.to[1].kind == Kind::none) return;
@@ -211,12 +196,8 @@ void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
 
 // R2UR UR4, R5 and R2UR.OR P0, UR4, R5
 void decode_r2ur(const Decoding& in, Op& op) {
-  const bool has_predicate = in.operands.size() == 3;
-  if ((in.operands.size() != 2 && !has_predicate) || in.modifiers.size() > in.has("OR"))
-    in.refuse("this form is not executed");
-  if (has_predicate) op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[has_predicate], Reads::integer);
-  op.from[0] = source_of(in.operands[has_predicate + 1u], Reads::integer);
+  in.refuse_form_if(in.modifiers.size() > in.has("OR"));
+  place_each(in, {&op.to[1], &op.to[0], &op.from[0]}, 2);
   op.kind = in.has("OR");
   op.run = run_r2ur;
 }
@@ -229,8 +210,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> lane_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kLaneOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

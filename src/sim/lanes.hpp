@@ -13,11 +13,16 @@ namespace gpuexp::sim {
 using LaneMask = std::uint32_t;
 inline constexpr LaneMask kAllLanes = ~LaneMask{0};
 
+/// The lowest of lanes, of which there is one at least.
+GPUEXP_INLINED unsigned first_lane(LaneMask lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes));
+}
+
 /// Calls function(lane) for each of the lanes, the lowest first.
 template <class Function>
 void for_each_lane(LaneMask lanes, const Function& function) {
   for (; lanes != 0; lanes &= lanes - 1)
-    function(static_cast<unsigned>(std::countr_zero(lanes)));
+    function(first_lane(lanes));
 }
 
 /// The lanes of which `holds(lane)` is true.

@@ -259,8 +259,7 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_hmma(const Decoding& in, Op& op) {
-  if (in.operands.size() != 4 || in.modifiers.size() < 2)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 4 || in.modifiers.size() < 2);
   place(in, op);
   const std::string_view shape = in.modifiers.front();
   op.value = shape == "16816" ? 16 : shape == "1688" ? 8 : shape == "1684" ? 4 : 0;
@@ -309,9 +308,9 @@ GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_imma(const Decoding& in, Op& op) {
-  if (in.operands.size() != 4 || in.modifiers.size() != 3 || in.modifiers[0] != "16832" ||
-      in.modifiers[1] != "S8" || in.modifiers[2] != "S8")
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 4 || in.modifiers.size() != 3 ||
+                    in.modifiers[0] != "16832" || in.modifiers[1] != "S8" ||
+                    in.modifiers[2] != "S8");
   place(in, op);
   op.run = run_imma;
 }
@@ -354,7 +353,7 @@ void run_dmma(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_dmma(const Decoding& in, Op& op) {
-  if (in.operands.size() != 4 || in.modifiers.size() != 1) in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 4 || in.modifiers.size() != 1);
   place(in, op);
   const std::string_view shape = in.modifiers.front();
   const bool has_8_rows = shape == "8x8x4" || shape == "884";  // the latter before Hopper
@@ -384,10 +383,8 @@ GPUEXP_VECTORIZED void run_movm(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_movm(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || !in.has("16") || !in.has("MT88"))
-    in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  in.refuse_form_if(in.operands.size() != 2 || !in.has("16") || !in.has("MT88"));
+  place(in, op);
   op.run = run_movm;
 }
 
@@ -400,8 +397,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> matrix_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kMatrixOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -41,7 +41,7 @@ std::byte* mbarrier_at(const Warp& warp, const Source& at, unsigned lane) {
 void run_init(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 state;
   read_pair(warp, op.from[1], state);
-  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const auto lane = first_lane(lanes);
   std::memcpy(mbarrier_at(warp, op.from[0], lane), &state[lane], sizeof state[lane]);
 }
 
@@ -124,7 +124,7 @@ void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_arrive(const Decoding& in, Op& op) {
   // TMASK's lanes arrive together, and their code tells their states apart.
-  if (in.operands.size() != 3 || in.has("TMASK")) in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 3 || in.has("TMASK"));
   place(in, op);
   op.kind = static_cast<std::uint8_t>(in.has("A1T0")   ? Arrives::once
                                       : in.has("ART0") ? Arrives::by_register
@@ -143,11 +143,11 @@ void decode_arrive(const Decoding& in, Op& op) {
 void decode_syncs(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) return decode_arrive(in, op);
   if (in.has("CCTL") && in.has("IV") && in.operands.size() == 1) {
-    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.from[0] = source_of(in.operands[0]);
     op.run = run_invalidate;
     return;
   }
-  if (in.operands.size() != 3) in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 3);
   place(in, op);
   if (in.has("EXCH") && in.has("64") && op.to[0].index == kZeroUniformRegister) {
     op.run = run_init;
@@ -168,9 +168,9 @@ void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_copy_arrives(const Decoding& in, Op& op) {
-  if (!in.has("LDGSTSBAR") || in.has("ARVCNT") == in.has("TRANSCNT") || in.operands.size() != 1)
-    in.refuse("this form is not executed");
-  op.from[0] = source_of(in.operands[0], Reads::integer);
+  in.refuse_form_if(!in.has("LDGSTSBAR") || in.has("ARVCNT") == in.has("TRANSCNT") ||
+                    in.operands.size() != 1);
+  op.from[0] = source_of(in.operands[0]);
   op.kind = static_cast<std::uint8_t>(in.has("ARVCNT") ? Arrives::once : Arrives::copies_came);
   op.run = run_copy_arrives;
 }
@@ -207,17 +207,16 @@ void run_async_reduction(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_async(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || in.operands[0].kind != Operand::Kind::memory ||
-      !in.operands[0].wide || in.operands[0].value != 0 ||
-      in.operands[0].uniform_index != kZeroUniformRegister)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 2 || in.operands[0].kind != Operand::Kind::memory ||
+                        !in.operands[0].wide || in.operands[0].value != 0 ||
+                        in.operands[0].uniform_index != kZeroUniformRegister);
   place(in, op, Reads::integer, 0);
 }
 
 void decode_async_store(const Decoding& in, Op& op) {
   decode_async(in, op);
   op.width = in.has("128") ? 16 : in.has("64") ? 8 : 4;
-  if (in.modifiers.size() != (op.width > 4 ? 1 : 0)) in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != (op.width > 4 ? 1 : 0));
   op.run = run_async_store;
 }
 
@@ -225,7 +224,7 @@ void decode_async_reduction(const Decoding& in, Op& op) {
   decode_async(in, op);
   op.kind = static_cast<std::uint8_t>(atomic_of(in));
   const AtomicType type = atomic_type_of(in);
-  if (type > AtomicType::s64) in.refuse("this form is not executed");
+  in.refuse_form_if(type > AtomicType::s64);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.width = static_cast<std::uint8_t>(size_of(type));
   op.run = run_async_reduction;
@@ -250,8 +249,6 @@ AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes) {
   return awaited;
 }
 
-std::span<const OpcodeDecoder> mbarrier_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kMbarrierOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -48,7 +48,7 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
     if (used == 0) continue;
     const UndefinedRegisters::Origin& origin = undefined.origin_of(from.index);
     const std::uint32_t place = warp.divergence.next() - 1;
-    const auto lane = static_cast<unsigned>(std::countr_zero(used));
+    const auto lane = first_lane(used);
     const std::uint64_t address = origin.address[lane];
     Fault fault(FaultKind::unwritten,
                 fmt::format("{} bytes of {} memory at {:#x} are read before anything wrote "
@@ -64,10 +64,6 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
     if (to.kind == Operand::Kind::reg) undefined.remove(to.index, registers, lanes);
   }
   if (undefined.empty()) warp.undefined.reset();
-}
-
-Extent thread_at(const Extent& block, std::int64_t thread) {
-  return {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
 }
 
 MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
@@ -200,7 +196,7 @@ bool MemoryChecks::note_remote(Access kind, std::uint64_t address, unsigned widt
 void MemoryChecks::report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const {
   if (access.kind == Access::load)
     return add_undefined(warp, program_.ops[warp.divergence.next() - 1], access, lanes);
-  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const auto lane = first_lane(lanes);
   Conflict conflict;
   conflict.lane = lane;
   conflict.address = access.address[lane];
@@ -241,7 +237,7 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
                            : is_write(access.kind) ? "written"
                                                    : "read";
   const std::string other =
-      fmt::format("thread {}{}", to_text(thread_at(block_, conflict.other.thread)),
+      fmt::format("thread {}{}", to_text(place_at(block_, conflict.other.thread)),
                   source_line(program_, conflict.other.place, " at "));
   FaultKind kind = FaultKind::race;
   std::string words;
@@ -266,7 +262,7 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
       words = fmt::format(
           "{} are {} by one instruction of a warp with different values, the other "
           "by thread {}",
-          bytes, verb, to_text(thread_at(block_, conflict.other.thread)));
+          bytes, verb, to_text(place_at(block_, conflict.other.thread)));
       break;
   }
   throw Fault(kind, words, conflict.address, conflict.lane);

@@ -59,7 +59,4 @@ class MemoryChecks {
 /// Before an instruction of a warp that has undefined registers. Throws Fault where it uses one.
 void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes);
 
-/// A thread by its place in the block, the x-coordinate first.
-Extent thread_at(const Extent& block, std::int64_t thread);
-
 }  // namespace gpuexp::sim

@@ -82,8 +82,7 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_ldc(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || in.operands[1].kind != Kind::constant)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 2 || in.operands[1].kind != Kind::constant);
   place(in, op);
   op.bank = in.operands[1].bank;
   op.width = width_of(in);
@@ -91,34 +90,47 @@ void decode_ldc(const Decoding& in, Op& op) {
   op.run = run_ldc;
 }
 
-// The first register of what a store writes; null: RZ.
-const Lanes32* values_of(const Warp& warp, const Source& value) {
-  return value.index == kZeroRegister ? nullptr : &warp.registers[value.index];
-}
-
 // ---- loads and stores
 
-GPUEXP_INLINED void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
-  if (op.to[0].index == kZeroRegister) return;
+/// Which way values go between registers and memory.
+enum class Way : std::uint8_t { load, store };
+
+template <Way way>
+constexpr Access kAccess = way == Way::load ? Access::load : Access::store;
+
+template <Way way>
+GPUEXP_INLINED const Source& register_of(const Op& op) {
+  return way == Way::load ? op.to[0] : op.from[1];
+}
+
+// The first register of what a store writes; null: RZ.
+template <Way way>
+GPUEXP_INLINED const Lanes32* stored_values(const Warp& warp, const Op& op) {
+  const bool is_none = way == Way::load || op.from[1].index == kZeroRegister;
+  return is_none ? nullptr : &warp.registers[op.from[1].index];
+}
+
+template <Way way>
+GPUEXP_INLINED void move(std::uint32_t& word, std::byte* at, unsigned bytes) {
+  if constexpr (way == Way::load)
+    std::memcpy(&word, at, bytes);
+  else
+    std::memcpy(at, &word, bytes);
+}
+
+template <Way way>
+GPUEXP_INLINED void move_lane(Warp& warp, const Op& op, unsigned lane, std::byte* at) {
+  const Source& first = register_of<way>(op);
+  if (way == Way::load && first.index == kZeroRegister) return;
   if (op.width < 4) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, from, op.width);
-    if (op.kind & kSigned) value = with_sign(value, op.width);
-    warp.registers[op.to[0].index][lane] = value;
+    std::uint32_t& word = warp.registers[first.index][lane];
+    if (way == Way::load) word = 0;
+    move<way>(word, at, op.width);
+    if (way == Way::load && op.kind & kSigned) word = with_sign(word, op.width);
     return;
   }
   for (unsigned w = 0; w < op.width / 4u; ++w)
-    std::memcpy(&warp.registers[next_register(op.to[0], w).index][lane], from + 4 * w, 4);
-}
-
-GPUEXP_INLINED void store_word(const Warp& warp, const Source& value, unsigned width, unsigned lane,
-                               std::byte* to) {
-  if (width < 4) {
-    std::memcpy(to, &warp.registers[value.index][lane], width);
-    return;
-  }
-  for (unsigned w = 0; w < width / 4; ++w)
-    std::memcpy(to + 4 * w, &warp.registers[next_register(value, w).index][lane], 4);
+    move<way>(warp.registers[next_register(first, w).index][lane], at + 4 * w, 4);
 }
 
 GPUEXP_INLINED std::byte* place_in(std::uint64_t origin, std::uint64_t address) {
@@ -126,86 +138,47 @@ GPUEXP_INLINED std::byte* place_in(std::uint64_t origin, std::uint64_t address) 
 }
 
 // Registers of all 32 lanes, of words of four bytes.
-template <unsigned kWords>
-GPUEXP_INLINED void load_whole(Warp& warp, const Source& to, std::uint64_t origin,
+template <Way way, unsigned kWords>
+GPUEXP_INLINED void move_whole(Warp& warp, const Op& op, std::uint64_t origin,
                                const Lanes64& address) {
-  Lanes32* const first = &warp.registers[to.index];
+  Lanes32* const first = &warp.registers[register_of<way>(op).index];
   for (unsigned l = 0; l < kLanes; ++l) {
-    const std::byte* const from = place_in(origin, address[l]);
+    std::byte* const at = place_in(origin, address[l]);
     for (unsigned w = 0; w < kWords; ++w)
-      std::memcpy(&first[w][l], from + 4 * w, 4);
+      move<way>(first[w][l], at + 4 * w, 4);
   }
 }
 
-template <unsigned kWords>
-GPUEXP_INLINED void store_whole(const Warp& warp, const Source& value, std::uint64_t origin,
-                                const Lanes64& address) {
-  const Lanes32* const first = &warp.registers[value.index];
-  for (unsigned l = 0; l < kLanes; ++l) {
-    std::byte* const to = place_in(origin, address[l]);
-    for (unsigned w = 0; w < kWords; ++w)
-      std::memcpy(to + 4 * w, &first[w][l], 4);
-  }
-}
-
-// Whether the registers lie behind each other: RZ has none behind it.
-GPUEXP_INLINED bool are_consecutive(const Source& first, unsigned words) {
-  return first.index + words <= kZeroRegister;
-}
-
-// Of an access whose lanes all are inside of `origin`'s memory.
-GPUEXP_INLINED void load_lanes(Warp& warp, const Op& op, LaneMask lanes, std::uint64_t origin,
+// Of an access whose lanes all are inside of `origin`'s memory. Of lanes that store to one address
+// the last one's value stays.
+template <Way way>
+GPUEXP_INLINED void move_lanes(Warp& warp, const Op& op, LaneMask lanes, std::uint64_t origin,
                                const Lanes64& address) {
-  const Source& to = op.to[0];
-  if (lanes != kAllLanes || op.width < 4 || !are_consecutive(to, op.width / 4u)) {
-    for_each_lane(lanes, [&](unsigned l) { load_word(warp, op, l, place_in(origin, address[l])); });
+  // RZ has no registers behind it.
+  const bool are_consecutive = register_of<way>(op).index + op.width / 4u <= kZeroRegister;
+  if (lanes != kAllLanes || op.width < 4 || !are_consecutive) {
+    for_each_lane(lanes,
+                  [&](unsigned l) { move_lane<way>(warp, op, l, place_in(origin, address[l])); });
     return;
   }
   switch (op.width) {
-    case 4: return load_whole<1>(warp, to, origin, address);
-    case 8: return load_whole<2>(warp, to, origin, address);
-    default: return load_whole<4>(warp, to, origin, address);
+    case 4: return move_whole<way, 1>(warp, op, origin, address);
+    case 8: return move_whole<way, 2>(warp, op, origin, address);
+    default: return move_whole<way, 4>(warp, op, origin, address);
   }
 }
 
-// Likewise. Of lanes with one address the last one's value stays.
-GPUEXP_INLINED void store_lanes(const Warp& warp, const Source& value, unsigned width,
-                                LaneMask lanes, std::uint64_t origin, const Lanes64& address) {
-  if (lanes != kAllLanes || width < 4 || !are_consecutive(value, width / 4)) {
-    for_each_lane(lanes, [&](unsigned l) {
-      store_word(warp, value, width, l, place_in(origin, address[l]));
-    });
-    return;
-  }
-  switch (width) {
-    case 4: return store_whole<1>(warp, value, origin, address);
-    case 8: return store_whole<2>(warp, value, origin, address);
-    default: return store_whole<4>(warp, value, origin, address);
-  }
-}
-
-GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
+template <Way way>
+GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   if (op.is_idle)
-    return note_generic(warp, {Space::global, Access::load, op.width, lanes, address});
-  const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
-  if (origin) return load_lanes(warp, op, lanes, *origin, address);
-  for_each_lane(lanes, [&](unsigned l) {
-    load_word(warp, op, l, generic_at(warp, l, address[l], op.width));
-  });
-}
-
-GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes64 address;
-  global_addresses(warp, op.from[0], address);
-  if (op.is_idle)
-    return note_generic(warp, {Space::global, Access::store, op.width, lanes, address});
+    return note_generic(warp, {Space::global, kAccess<way>, op.width, lanes, address});
   const Origin origin =
-      note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
-  if (origin) return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
+      note_generic(warp, kAccess<way>, op.width, lanes, address, stored_values<way>(warp, op));
+  if (origin) return move_lanes<way>(warp, op, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
-    store_word(warp, op.from[1], op.width, l, generic_at(warp, l, address[l], op.width));
+    move_lane<way>(warp, op, l, generic_at(warp, l, address[l], op.width));
   });
 }
 
@@ -238,38 +211,23 @@ class WideAccess {
   std::atomic_flag& lock_;
 };
 
-void run_strong_wide_load(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes64 address;
-  global_addresses(warp, op.from[0], address);
-  const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
-  for_each_lane(lanes, [&](unsigned l) {
-    const std::byte* const from =
-        origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
-    if (op.width == kWideBytes) {
-      const WideAccess alone(from);
-      return load_word(warp, op, l, from);
-    }
-    const auto word =
-        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
-    load_word(warp, op, l, reinterpret_cast<const std::byte*>(&word));
-  });
-}
-
-void run_strong_wide_store(Warp& warp, const Op& op, LaneMask lanes) {
+template <Way way>
+void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   const Origin origin =
-      note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
+      note_generic(warp, kAccess<way>, op.width, lanes, address, stored_values<way>(warp, op));
   for_each_lane(lanes, [&](unsigned l) {
-    std::byte* const to =
+    std::byte* const at =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
     if (op.width == kWideBytes) {
-      const WideAccess alone(to);
-      return store_word(warp, op.from[1], op.width, l, to);
+      const WideAccess alone(at);
+      return move_lane<way>(warp, op, l, at);
     }
-    std::uint64_t word = 0;
-    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(&word));
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+    auto* const shared = reinterpret_cast<std::uint64_t*>(at);
+    std::uint64_t word = way == Way::load ? __atomic_load_n(shared, __ATOMIC_ACQUIRE) : 0;
+    move_lane<way>(warp, op, l, reinterpret_cast<std::byte*>(&word));
+    if (way == Way::store) __atomic_store_n(shared, word, __ATOMIC_RELEASE);
   });
 }
 
@@ -277,74 +235,52 @@ void run_strong_wide_store(Warp& warp, const Op& op, LaneMask lanes) {
 // waits for that asks over and over, and others run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.width >= kSingleBytes)
-    run_strong_wide_load(warp, op, lanes);
+    run_strong_wide<Way::load>(warp, op, lanes);
   else
-    run_load(warp, op, lanes);
+    run_generic<Way::load>(warp, op, lanes);
   warp.ends_turn = true;
 }
 
-GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes) {
+template <Way way>
+GPUEXP_VECTORIZED void run_shared(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  const Access kind = op.kind2 == kAtomicLoad ? Access::atomic : Access::load;
-  const MemoryAccess access{Space::shared, kind, op.width, lanes, address};
+  const bool is_atomic = way == Way::load && op.kind2 == kAtomicLoad;
+  const MemoryAccess access{Space::shared, is_atomic ? Access::atomic : kAccess<way>,
+                            op.width,      lanes,
+                            address,       stored_values<way>(warp, op)};
   warp.block.note(access);
   if (op.is_idle) return;
   if (const Origin origin = shared_origin(warp, access))
-    return load_lanes(warp, op, lanes, *origin, address);
-  for_each_lane(lanes,
-                [&](unsigned l) { load_word(warp, op, l, shared_at(warp, address[l], op.width)); });
-}
-
-GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes64 address;
-  shared_addresses(warp, op.from[0], address);
-  const MemoryAccess access{Space::shared, Access::store, op.width,
-                            lanes,         address,       values_of(warp, op.from[1])};
-  warp.block.note(access);
-  if (op.is_idle) return;
-  if (const Origin origin = shared_origin(warp, access))
-    return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
+    return move_lanes<way>(warp, op, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
-    store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
+    move_lane<way>(warp, op, l, shared_at(warp, address[l], op.width));
   });
 }
 
-// LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
-bool is_pair(const Decoding& in, const Operand& address) {
-  return in.has("E") && address.descriptor == kZeroUniformRegister &&
-         address.uniform_index == kZeroUniformRegister;
-}
-
-template <Op::Run run>
-void decode_load(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || in.operands[1].kind != Kind::memory)
-    in.refuse("its operands are not understood");
-  place(in, op);
-  if (is_pair(in, in.operands[1])) op.from[0].wide = true;
+template <Way way, Op::Run run>
+void decode_access(const Decoding& in, Op& op) {
+  constexpr std::size_t kLoaded = way == Way::load ? 1 : 0;  // operands before the address
+  in.refuse_operands_if(in.operands.size() != 2 || in.operands[kLoaded].kind != Kind::memory);
+  place(in, op, Reads::integer, kLoaded);
+  // LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
+  const Operand& address = in.operands[kLoaded];
+  if (in.has("E") && address.descriptor == kZeroUniformRegister &&
+      address.uniform_index == kZeroUniformRegister)
+    op.from[0].wide = true;
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
   op.run = run;
 }
 
 void decode_global_load(const Decoding& in, Op& op) {
-  decode_load<run_load>(in, op);
+  decode_access<Way::load, run_generic<Way::load>>(in, op);
   if (in.has("STRONG")) op.run = run_strong_load;
 }
 
-template <Op::Run run>
-void decode_store(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || in.operands[0].kind != Kind::memory)
-    in.refuse("its operands are not understood");
-  place(in, op, Reads::integer, 0);
-  if (is_pair(in, in.operands[0])) op.from[0].wide = true;
-  op.width = width_of(in);
-  op.run = run;
-}
-
 void decode_global_store(const Decoding& in, Op& op) {
-  decode_store<run_store>(in, op);
-  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_wide_store;
+  decode_access<Way::store, run_generic<Way::store>>(in, op);
+  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_wide<Way::store>;
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {
@@ -406,8 +342,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_ldgsts(const Decoding& in, Op& op) {
-  if (in.operands.size() < 2 || in.operands.size() > 3)
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() < 2 || in.operands.size() > 3);
   place(in, op, Reads::integer, 0);
   op.width = width_of(in);
   op.kind = (in.has("ZFILL") ? kFillsWithZero : 0) | (in.has("BYPASS") ? kPassesL1 : 0);
@@ -416,95 +351,67 @@ void decode_ldgsts(const Decoding& in, Op& op) {
 
 // LDSM (ldmatrix): matrices of 8 × 8 values of 16 bits, whose rows lie where lanes 0 to 7, 8 to 15,
 // … point. Lane l gets the values 2 (l mod 4) and the next of row l / 4; of MT88, of the
-// transposed.
-GPUEXP_VECTORIZED void run_ldsm(Warp& warp, const Op& op, LaneMask lanes) {
+// transposed. STSM [R4], R8 stores what LDSM loads from there.
+template <Way way>
+GPUEXP_VECTORIZED void run_matrices(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kRows = 8;
   constexpr unsigned kRowBytes = 16;
-  if (lanes != kAllLanes) throw Fault("ldmatrix is executed by some lanes of a warp only");
+  if (lanes != kAllLanes)
+    throw Fault(way == Way::load ? "ldmatrix is executed by some lanes of a warp only"
+                                 : "stmatrix is executed by some lanes of a warp only");
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
   // Each of the first lanes has the address of a row.
   warp.block.note(
-      {Space::shared, Access::load, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
-  if (op.is_idle) return;
-  std::array<Lanes32, 4> result;
-  for (unsigned matrix = 0; matrix < op.value; ++matrix) {
-    std::uint16_t rows[kRows][kRows];
-    for (unsigned row = 0; row < kRows; ++row)
-      std::memcpy(rows[row], shared_at(warp, address[kRows * matrix + row], kRowBytes), kRowBytes);
-    for (unsigned l = 0; l < kLanes; ++l) {
-      const unsigned row = l / 4;
-      const unsigned column = 2 * (l % 4);
-      const auto value = [&](unsigned c) {
-        return std::uint32_t{op.kind ? rows[c][row] : rows[row][c]};
-      };
-      result[matrix][l] = value(column) | value(column + 1) << 16;
-    }
-  }
-  for (unsigned matrix = 0; matrix < op.value; ++matrix)
-    write(warp, next_register(op.to[0], matrix), lanes, result[matrix]);
-}
-
-void decode_ldsm(const Decoding& in, Op& op) {
-  decode_load<run_ldsm>(in, op);
-  op.kind = in.has("MT88");
-  op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
-}
-
-// STSM [R4], R8: what LDSM loads from there.
-GPUEXP_VECTORIZED void run_stsm(Warp& warp, const Op& op, LaneMask lanes) {
-  constexpr unsigned kRows = 8;
-  constexpr unsigned kRowBytes = 16;
-  if (lanes != kAllLanes) throw Fault("stmatrix is executed by some lanes of a warp only");
-  Lanes64 address;
-  shared_addresses(warp, op.from[0], address);
-  warp.block.note(
-      {Space::shared, Access::store, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
+      {Space::shared, kAccess<way>, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
   if (op.is_idle) return;
   for (unsigned matrix = 0; matrix < op.value; ++matrix) {
-    Lanes32 scratch;
-    const Lanes32& value = read_raw(warp, next_register(op.from[1], matrix), scratch);
+    const Source at = next_register(register_of<way>(op), matrix);
     std::uint16_t rows[kRows][kRows];
-    for (unsigned l = 0; l < kLanes; ++l) {
-      for (unsigned i = 0; i < 2; ++i) {
-        const unsigned row = l / 4;
-        const unsigned column = 2 * (l % 4) + i;
-        (op.kind ? rows[column][row] : rows[row][column]) =
-            static_cast<std::uint16_t>(value[l] >> 16 * i);
+    const auto row_at = [&](unsigned row) {
+      return shared_at(warp, address[kRows * matrix + row], kRowBytes);
+    };
+    const auto element = [&](unsigned lane, unsigned i) -> std::uint16_t& {
+      const unsigned column = 2 * (lane % 4) + i;
+      return op.kind ? rows[column][lane / 4] : rows[lane / 4][column];
+    };
+    Lanes32 value;
+    if constexpr (way == Way::load) {
+      for (unsigned row = 0; row < kRows; ++row)
+        std::memcpy(rows[row], row_at(row), kRowBytes);
+      for (unsigned l = 0; l < kLanes; ++l)
+        value[l] = element(l, 0) | std::uint32_t{element(l, 1)} << 16;
+      write(warp, at, lanes, value);
+    } else {
+      const Lanes32& stored = read_raw(warp, at, value);
+      for (unsigned l = 0; l < kLanes; ++l) {
+        for (unsigned i = 0; i < 2; ++i)
+          element(l, i) = static_cast<std::uint16_t>(stored[l] >> 16 * i);
       }
+      for (unsigned row = 0; row < kRows; ++row)
+        std::memcpy(row_at(row), rows[row], kRowBytes);
     }
-    for (unsigned row = 0; row < kRows; ++row)
-      std::memcpy(shared_at(warp, address[kRows * matrix + row], kRowBytes), rows[row], kRowBytes);
   }
 }
 
-void decode_stsm(const Decoding& in, Op& op) {
-  decode_store<run_stsm>(in, op);
+template <Way way>
+void decode_matrices(const Decoding& in, Op& op) {
+  decode_access<way, run_matrices<way>>(in, op);
   op.kind = in.has("MT88");
   op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
 }
 
 // ---- local memory: each lane's own, the stack at its end
 
-GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) {
+template <Way way>
+GPUEXP_VECTORIZED void run_local(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   local_addresses(warp, op.from[0], address);
-  warp.block.note({Space::local, Access::load, op.width, lanes, address});
+  warp.block.note({Space::local, kAccess<way>, op.width, lanes, address});
   if (op.is_idle) return;
   LocalMemory& local = warp.local_memory();
-  for_each_lane(lanes,
-                [&](unsigned l) { load_word(warp, op, l, local.at(l, address[l], op.width)); });
-}
-
-GPUEXP_VECTORIZED void run_local_store(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes64 address;
-  local_addresses(warp, op.from[0], address);
-  warp.block.note({Space::local, Access::store, op.width, lanes, address});
-  if (op.is_idle) return;
-  LocalMemory& local = warp.local_memory();
-  for_each_lane(lanes, [&](unsigned l) {
-    store_word(warp, op.from[1], op.width, l, local.at(l, address[l], op.width));
-  });
+  for_each_lane(
+      lanes, [&](unsigned l) { move_lane<way>(warp, op, l, local.at(l, address[l], op.width)); });
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
@@ -515,19 +422,17 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"LD", decode_global_load},
     {"STG", decode_global_store},
     {"ST", decode_global_store},
-    {"LDS", decode_load<run_shared_load>},
-    {"STS", decode_store<run_shared_store>},
+    {"LDS", decode_access<Way::load, run_shared<Way::load>>},
+    {"STS", decode_access<Way::store, run_shared<Way::store>>},
     {"LDGSTS", decode_ldgsts},
-    {"LDSM", decode_ldsm},
-    {"STSM", decode_stsm},
-    {"LDL", decode_load<run_local_load>},
-    {"STL", decode_store<run_local_store>},
+    {"LDSM", decode_matrices<Way::load>},
+    {"STSM", decode_matrices<Way::store>},
+    {"LDL", decode_access<Way::load, run_local<Way::load>>},
+    {"STL", decode_access<Way::store, run_local<Way::store>>},
 };
 
 }  // namespace
 
-std::span<const OpcodeDecoder> memory_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kMemoryOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -55,7 +55,7 @@ void count(PlaceCounts& counts, const MemoryAccess& access) {
       ideal_sectors(access, counts.memory.store_sectors - before.store_sectors);
   if (access.space == Space::cluster) return;
   if (access.space == Space::shared) return count_shared(counts, before, access);
-  const std::uint64_t first = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];
+  const std::uint64_t first = access.address[first_lane(access.lanes)];
   counts.lowest = std::min(counts.lowest, first);
   counts.highest = std::max(counts.highest, first);
 }

@@ -8,41 +8,41 @@
 namespace gpuexp::sim {
 
 /// Sums, products, shifts and logic of integers.
-std::span<const OpcodeDecoder> integer_opcodes();
+extern const std::span<const OpcodeDecoder> kIntegerOpcodes;
 /// Integers as fields of bits and of bytes: counts, fields, dot products.
-std::span<const OpcodeDecoder> bit_opcodes();
+extern const std::span<const OpcodeDecoder> kBitOpcodes;
 /// Selections, comparisons of integers, moves.
-std::span<const OpcodeDecoder> select_opcodes();
+extern const std::span<const OpcodeDecoder> kSelectOpcodes;
 /// Integers of 64 bits, which code of compute capability 12.0 has instructions for. Of instructions
 /// with a modifier of 64 bits, these decoders come first: their mnemonics are those of 32 bits,
 /// too.
-std::span<const OpcodeDecoder> wide_opcodes();
+extern const std::span<const OpcodeDecoder> kWideOpcodes;
 /// fp32 and fp64.
-std::span<const OpcodeDecoder> float_opcodes();
+extern const std::span<const OpcodeDecoder> kFloatOpcodes;
 /// Pairs of fp16 and of bf16.
-std::span<const OpcodeDecoder> half_opcodes();
+extern const std::span<const OpcodeDecoder> kHalfOpcodes;
 /// Conversions between types of numbers.
-std::span<const OpcodeDecoder> conversion_opcodes();
+extern const std::span<const OpcodeDecoder> kConversionOpcodes;
 /// Tensor cores.
-std::span<const OpcodeDecoder> matrix_opcodes();
+extern const std::span<const OpcodeDecoder> kMatrixOpcodes;
 /// Products of a warpgroup (wgmma): matrices of shared memory, by descriptors.
-std::span<const OpcodeDecoder> warpgroup_opcodes();
+extern const std::span<const OpcodeDecoder> kWarpgroupOpcodes;
 /// Loads, stores and copies.
-std::span<const OpcodeDecoder> memory_opcodes();
+extern const std::span<const OpcodeDecoder> kMemoryOpcodes;
 /// Atomics in global and shared memory.
-std::span<const OpcodeDecoder> atomic_opcodes();
+extern const std::span<const OpcodeDecoder> kAtomicOpcodes;
 /// Barriers that count arrivals and bytes, and stores that arrive there.
-std::span<const OpcodeDecoder> mbarrier_opcodes();
+extern const std::span<const OpcodeDecoder> kMbarrierOpcodes;
 /// Bulk copies and reductions: ranges of memory that the copy engine moves.
-std::span<const OpcodeDecoder> bulk_opcodes();
+extern const std::span<const OpcodeDecoder> kBulkOpcodes;
 /// Copies and reductions of boxes of tensors, whose maps are arguments of the launch.
-std::span<const OpcodeDecoder> tensor_opcodes();
+extern const std::span<const OpcodeDecoder> kTensorOpcodes;
 /// Lanes of a warp among themselves: what they exchange, vote and agree on.
-std::span<const OpcodeDecoder> lane_opcodes();
+extern const std::span<const OpcodeDecoder> kLaneOpcodes;
 /// Branches, barriers, waiting.
-std::span<const OpcodeDecoder> control_opcodes();
+extern const std::span<const OpcodeDecoder> kControlOpcodes;
 /// Special registers: a thread's place in its block, grid and cluster, and others.
-std::span<const OpcodeDecoder> special_opcodes();
+extern const std::span<const OpcodeDecoder> kSpecialOpcodes;
 
 /// "MOV.64", "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);

@@ -1,6 +1,12 @@
 // What comparisons of all types have in common: their results, combined with another predicate.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -18,6 +24,38 @@ GPUEXP_INLINED LaneMask combined(Combine how, LaneMask a, LaneMask b) {
     case Combine::with_xor: return a ^ b;
   }
   return a;
+}
+
+/// Comparisons of floating-point numbers, by value; those behind GE say whether both are numbers,
+/// and nothing.
+inline constexpr std::array<std::string_view, 8> kFloatCompares{"LT", "EQ", "LE",  "GT",
+                                                                "NE", "GE", "NUM", "F"};
+inline constexpr std::uint8_t kUnordered = 8;  ///< also holds where either is NaN
+
+/// Of a modifier such as "GE", "GEU" and "NAN"; empty of others.
+inline std::optional<std::uint8_t> float_compare(std::string_view modifier) {
+  if (modifier == "NAN") return kUnordered | 7;
+  const bool is_unordered = modifier.size() == 3 && modifier.ends_with('U');
+  if (is_unordered) modifier.remove_suffix(1);
+  const auto found = std::find(kFloatCompares.begin(), kFloatCompares.end(), modifier);
+  if (found == kFloatCompares.end()) return std::nullopt;
+  return static_cast<std::uint8_t>((found - kFloatCompares.begin()) |
+                                   (is_unordered ? kUnordered : 0));
+}
+
+template <class T>
+GPUEXP_INLINED bool compare_floats(std::uint8_t how, T a, T b) {
+  if (std::isnan(a) || std::isnan(b)) return (how & kUnordered) != 0;
+  switch (how & 7) {
+    case 0: return a < b;
+    case 1: return a == b;
+    case 2: return a <= b;
+    case 3: return a > b;
+    case 4: return a != b;
+    case 5: return a >= b;
+    case 6: return true;
+    default: return false;
+  }
 }
 
 /// The first destination gets the result, the second one its opposite. Op::value says how they are

@@ -53,10 +53,17 @@ Source source_of(const Operand& operand, Reads reads) {
 
 void place(const Decoding& in, Op& op, Reads reads, std::size_t destinations) {
   const std::size_t count = in.operands.size();
-  if (count < destinations || count > destinations + op.from.size())
-    in.refuse("its operands are not understood");
+  in.refuse_operands_if(count < destinations || count > destinations + op.from.size());
   for (std::size_t i = 0; i < count; ++i)
     (i < destinations ? op.to[i] : op.from[i - destinations]) = source_of(in.operands[i], reads);
+}
+
+void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t least) {
+  in.refuse_operands_if(in.operands.size() < least || in.operands.size() > places.size());
+  Source* const* place = places.end() - in.operands.size();
+  for (const Operand& operand : in.operands) {
+    if (Source* const source = *place++) *source = source_of(operand);
+  }
 }
 
 std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank) {

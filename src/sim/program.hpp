@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,12 @@ struct Decoding {
   bool has(std::string_view modifier) const;
   /// Throws std::runtime_error: the form is not executed.
   [[noreturn]] void refuse(std::string_view why) const;
+  void refuse_form_if(bool is_other) const {
+    if (is_other) refuse("this form is not executed");
+  }
+  void refuse_operands_if(bool are_others) const {
+    if (are_others) refuse("its operands are not understood");
+  }
   /// The place in the program of a branch's target.
   std::uint32_t target(const Operand& operand) const;
 };
@@ -95,10 +102,16 @@ std::vector<Op> with_constants(const Program& program, std::span<const std::byte
 
 /// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
-Source source_of(const Operand& operand, Reads reads);
+Source source_of(const Operand& operand, Reads reads = Reads::integer);
 
 /// The first operands are the destinations, all others are sources. Throws for more than there may
 /// be.
 void place(const Decoding& in, Op& op, Reads reads = Reads::integer, std::size_t destinations = 1);
+/// Each operand has its own place; null: it has none. Where operands may be missing, down to
+/// `least` of them, the first places stay empty. Throws for another number of them.
+void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t least);
+inline void place_each(const Decoding& in, std::initializer_list<Source*> places) {
+  place_each(in, places, places.size());
+}
 
 }  // namespace gpuexp::sim

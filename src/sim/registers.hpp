@@ -101,22 +101,28 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
     reg[l] = lanes >> l & 1 ? value[l] : reg[l];
 }
 
-/// Writes function(a, b) or function(a, b, c) of each lane's first sources, read as integers.
-template <class Function>
+/// read_raw, read_integer or read_float_bits.
+using ReadLanes = const Lanes32& (*)(const Warp& warp, const Source& source, Lanes32& scratch);
+
+/// Writes function(a), function(a, b) or function(a, b, c) of each lane's first sources.
+template <ReadLanes read = read_integer, class Function>
 GPUEXP_INLINED void write_each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
   using Bits = std::uint32_t;
   constexpr bool kTakesThree = std::is_invocable_v<Function, Bits, Bits, Bits>;
+  constexpr bool kTakesTwo = std::is_invocable_v<Function, Bits, Bits>;
   Lanes32 sa, sb, sc, scratch;
-  const Lanes32& a = read_integer(warp, op.from[0], sa);
-  const Lanes32& b = read_integer(warp, op.from[1], sb);
-  const Lanes32& c = kTakesThree ? read_integer(warp, op.from[2], sc) : b;
+  const Lanes32& a = read(warp, op.from[0], sa);
+  const Lanes32& b = kTakesTwo || kTakesThree ? read(warp, op.from[1], sb) : a;
+  const Lanes32& c = kTakesThree ? read(warp, op.from[2], sc) : a;
   Lanes32& result = result_of(warp, op.to[0], lanes, scratch);
   GPUEXP_LANE_BY_LANE
   for (unsigned l = 0; l < kLanes; ++l) {
     if constexpr (kTakesThree)
       result[l] = function(a[l], b[l], c[l]);
-    else
+    else if constexpr (kTakesTwo)
       result[l] = function(a[l], b[l]);
+    else
+      result[l] = function(a[l]);
   }
   write(warp, op.to[0], lanes, result);
 }

@@ -33,7 +33,7 @@ GPUEXP_VECTORIZED void run_fsel(Warp& warp, const Op& op, LaneMask lanes) {
 
 template <Reads reads, Op::Run run>
 void decode_selection(const Decoding& in, Op& op) {
-  if (!in.modifiers.empty()) in.refuse("this form is not executed");
+  in.refuse_form_if(!in.modifiers.empty());
   place(in, op, reads);
   op.run = run;
 }
@@ -99,17 +99,14 @@ Decoding without_lost_predicates(const Decoding& in, std::size_t sources) {
   };
   if (rest.operands.size() == sources + 3 && is_lost(rest.operands[1]) && is_lost(rest.operands[2]))
     rest.operands.erase(rest.operands.begin() + 1, rest.operands.begin() + 3);
-  if (rest.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  in.refuse_operands_if(rest.operands.size() != sources + 1);
   return rest;
 }
 
 void place_minmax(const Decoding& in, Op& op, std::size_t sources) {
   place(without_lost_predicates(in, sources), op);
-  for (const std::string_view modifier : in.modifiers) {
-    if (modifier != "U32" && modifier != "U16x2" && modifier != "S16x2" && modifier != "RELU" &&
-        modifier != "S32" && modifier != "U8x4")
-      in.refuse("this form is not executed");
-  }
+  for (const std::string_view modifier : in.modifiers)
+    in.refuse_form_if(!is_any_of(modifier, {"U32", "U16x2", "S16x2", "RELU", "S32", "U8x4"}));
   op.kind = in.has("U32") || in.has("U16x2");
   op.value = (in.has("U16x2") || in.has("S16x2") ? kPairs : 0) | (in.has("RELU") ? kRelu : 0) |
              (in.has("U8x4") ? kBytes : 0);
@@ -122,7 +119,7 @@ void decode_minmax(const Decoding& in, Op& op) {
 
 void decode_add_minmax(const Decoding& in, Op& op) {
   place_minmax(in, op, 4);
-  if (op.value & (kPairs | kBytes)) in.refuse("this form is not executed");
+  in.refuse_form_if(op.value & (kPairs | kBytes));
   op.kind2 = 1;
 }
 
@@ -155,7 +152,7 @@ GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_isetp(const Decoding& in, Op& op) {
-  if (in.operands.size() < 5 || in.modifiers.empty()) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() < 5 || in.modifiers.empty());
   place(in, op, Reads::integer, 2);
   const auto how =
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
@@ -242,8 +239,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> select_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kSelectOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

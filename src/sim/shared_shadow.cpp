@@ -154,17 +154,25 @@ GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const Mem
 }
 
 // What barriers of part of the block need to know: not only that a warp has read, but when.
-GPUEXP_VECTORIZED void SharedShadow::note_reads(const Accessor& who, const MemoryAccess& access,
-                                                const Runs& runs) {
-  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
+void SharedShadow::note_reads(const Accessor& who, const MemoryAccess& access, const Runs& runs) {
   WarpPast& past = past_of(reads_, who.warp);
+  set_cells(who, access, runs, clock_, past.time, past.record);
+}
+
+GPUEXP_VECTORIZED void SharedShadow::set_cells(const Accessor& who, const MemoryAccess& access,
+                                               const Runs& runs, BlockTime time,
+                                               std::vector<BlockTime>& times,
+                                               std::vector<Record>& records) const {
+  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
   for (unsigned r = 0; r < runs.count; ++r) {
     const Run& run = runs.all[r];
     const Record record = record_of(who, run.lane);
+    BlockTime* const times_of_run = &times[run.first];
+    Record* const records_of_run = &records[run.first];
     const auto cells = static_cast<std::uint32_t>(run.cells);
     for (std::uint32_t i = 0; i < cells; ++i) {
-      past.time[run.first + i] = clock_;
-      past.record[run.first + i] = record + (i >> cells_shift);
+      times_of_run[i] = time;
+      records_of_run[i] = record + (i >> cells_shift);
     }
   }
 }
@@ -238,23 +246,6 @@ GPUEXP_VECTORIZED bool SharedShadow::is_free_to_write(const Accessor& who, const
   return any == 0;
 }
 
-GPUEXP_VECTORIZED void SharedShadow::set_writer(const Accessor& who, const MemoryAccess& access,
-                                                const Runs& runs) {
-  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
-  const BlockTime time = access.kind == Access::async_store ? kCopying : clock_;
-  for (unsigned r = 0; r < runs.count; ++r) {
-    const Run& run = runs.all[r];
-    const Record record = record_of(who, run.lane);
-    BlockTime* const written = &written_[run.first];
-    Record* const writer = &writer_[run.first];
-    const auto cells = static_cast<std::uint32_t>(run.cells);
-    for (std::uint32_t i = 0; i < cells; ++i) {
-      written[i] = time;
-      writer[i] = record + (i >> cells_shift);
-    }
-  }
-}
-
 void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
   const std::size_t cells = access.width >> shift_;
   WarpPast& past = past_of(atomics_, who.warp);
@@ -287,8 +278,9 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
     set_atomic(who, access);
     return std::nullopt;
   }
-  set_writer(who, access, runs);
-  if (access.kind == Access::async_store) {
+  const bool is_copied = access.kind == Access::async_store;
+  set_cells(who, access, runs, is_copied ? kCopying : clock_, written_, writer_);
+  if (is_copied) {
     CopyState& copies = copies_[who.warp];
     copies.pending.push_back({access.address, copies.group, access.lanes, access.width});
   }

@@ -134,7 +134,9 @@ class SharedShadow {
   Runs runs_of(const MemoryAccess& access) const;
   bool read_at_once(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   bool is_free_to_write(const Accessor& who, const Runs& runs) const;
-  void set_writer(const Accessor& who, const MemoryAccess& access, const Runs& runs);
+  /// By cell.
+  void set_cells(const Accessor& who, const MemoryAccess& access, const Runs& runs, BlockTime time,
+                 std::vector<BlockTime>& times, std::vector<Record>& records) const;
   void set_atomic(const Accessor& who, const MemoryAccess& access);
   bool is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const;
   BlockTime known(unsigned warp, unsigned about) const;

@@ -8,8 +8,8 @@ namespace gpuexp::sim {
 
 namespace {
 
-std::int64_t thread_of(const Warp& warp, unsigned lane) {
-  return std::int64_t{warp.index} * kLanes + lane;
+Extent thread_of(const Warp& warp, unsigned lane) {
+  return place_at(warp.block.launch.block, std::int64_t{warp.index} * kLanes + lane);
 }
 
 /// A special register, and its value.
@@ -25,16 +25,9 @@ constexpr auto kClock = [](const Warp& warp, unsigned) {
 
 constexpr Special kSpecials[] = {
     {"SRZ", kZero},
-    {"SR_TID.X",
-     [](const Warp& w, unsigned l) { return thread_of(w, l) % w.block.launch.block.x; }},
-    {"SR_TID.Y",
-     [](const Warp& w, unsigned l) {
-       return thread_of(w, l) / w.block.launch.block.x % w.block.launch.block.y;
-     }},
-    {"SR_TID.Z",
-     [](const Warp& w, unsigned l) {
-       return thread_of(w, l) / (w.block.launch.block.x * w.block.launch.block.y);
-     }},
+    {"SR_TID.X", [](const Warp& w, unsigned l) { return thread_of(w, l).x; }},
+    {"SR_TID.Y", [](const Warp& w, unsigned l) { return thread_of(w, l).y; }},
+    {"SR_TID.Z", [](const Warp& w, unsigned l) { return thread_of(w, l).z; }},
     {"SR_CTAID.X", [](const Warp& w, unsigned) { return w.block.place.x; }},
     {"SR_CTAID.Y", [](const Warp& w, unsigned) { return w.block.place.y; }},
     {"SR_CTAID.Z", [](const Warp& w, unsigned) { return w.block.place.z; }},
@@ -68,12 +61,12 @@ void run_special(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_special(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
+  in.refuse_operands_if(in.operands.size() != 2);
   const std::string_view name = in.operands[1].text;
   const auto* const found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                          [&](const Special& known) { return known.name == name; });
   if (found == std::end(kSpecials)) in.refuse("this register is not known");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.to[0] = source_of(in.operands[0]);
   op.kind = static_cast<std::uint8_t>(found - std::begin(kSpecials));
   op.width = in.listed.opcode.starts_with("CS2") && !in.has("32") ? 8 : 4;
   op.run = run_special;
@@ -88,8 +81,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> special_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kSpecialOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -131,15 +131,13 @@ void place_tensor(const Decoding& in, Op& op, unsigned before) {
   for (unsigned dimensions = 1; dimensions <= kMostDimensions; ++dimensions) {
     if (in.has(fmt::format("{}D", dimensions))) op.value = dimensions;
   }
-  if (op.value == 0 || in.operands.size() < 2 || in.operands.size() > 4)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(op.value == 0 || in.operands.size() < 2 || in.operands.size() > 4);
   for (unsigned i = 0; i < 2; ++i) {
     const Operand& operand = in.operands[i];
     const unsigned registers = i == 0 ? before + op.value : 2;
-    if (operand.kind != Kind::memory || operand.value != 0 || operand.has_base ||
-        operand.uniform_index + registers > kZeroUniformRegister)
-      in.refuse("its operands are not understood");
-    op.from[i] = source_of(operand, Reads::integer);
+    in.refuse_operands_if(operand.kind != Kind::memory || operand.value != 0 || operand.has_base ||
+                          operand.uniform_index + registers > kZeroUniformRegister);
+    op.from[i] = source_of(operand);
   }
 }
 
@@ -151,12 +149,11 @@ bool has_descriptor(const Decoding& in) {
 void decode_tensor_load(const Decoding& in, Op& op) {
   place_tensor(in, op, 2);
   const bool is_multicast = in.has("MULTICAST");
-  if (in.modifiers.size() != (is_multicast ? 2 : 1)) in.refuse("this form is not executed");
-  if (in.operands.size() != 2u + is_multicast + has_descriptor(in))
-    in.refuse("its operands are not understood");
+  in.refuse_form_if(in.modifiers.size() != (is_multicast ? 2 : 1));
+  in.refuse_operands_if(in.operands.size() != 2u + is_multicast + has_descriptor(in));
   if (is_multicast) {
-    if (in.operands[2].kind != Kind::uniform) in.refuse("its operands are not understood");
-    op.from[2] = source_of(in.operands[2], Reads::integer);
+    in.refuse_operands_if(in.operands[2].kind != Kind::uniform);
+    op.from[2] = source_of(in.operands[2]);
     op.kind2 = kMulticast;
   }
   op.run = run_tensor_load;
@@ -164,17 +161,15 @@ void decode_tensor_load(const Decoding& in, Op& op) {
 
 void decode_tensor_store(const Decoding& in, Op& op) {
   place_tensor(in, op, 1);
-  if (in.modifiers.size() != 1 || in.operands.size() != 2u + has_descriptor(in))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != 1 || in.operands.size() != 2u + has_descriptor(in));
   op.run = run_tensor_store;
 }
 
 void decode_tensor_reduction(const Decoding& in, Op& op) {
   place_tensor(in, op, 1);
   const Atomic how = atomic_of(in);
-  if (in.modifiers.size() != 2 || how >= Atomic::exchange ||
-      in.operands.size() != 2u + has_descriptor(in))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != 2 || how >= Atomic::exchange ||
+                    in.operands.size() != 2u + has_descriptor(in));
   op.kind = static_cast<std::uint8_t>(how);
   op.run = run_tensor_reduction;
 }
@@ -198,8 +193,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> tensor_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kTensorOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

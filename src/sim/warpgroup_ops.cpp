@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "sass/listing_text.hpp"
 #include "sim/matrix_descriptor.hpp"
 #include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
@@ -294,12 +294,10 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
 
 // "64x256x16": the columns; 0 for another shape than the type has.
 unsigned columns_of(std::string_view shape, unsigned depth) {
-  unsigned columns = 0;
-  if (!shape.starts_with("64x")) return 0;
-  const auto [end, error] = std::from_chars(shape.data() + 3, shape.data() + shape.size(), columns);
-  if (error != std::errc() || columns < 8 || columns > kMostN || columns % 8 != 0) return 0;
-  return std::string_view(end, shape.data() + shape.size()) == fmt::format("x{}", depth) ? columns
-                                                                                         : 0;
+  if (take_until(shape, "x") != "64") return 0;
+  const unsigned columns = take_number<unsigned>(shape).value_or(0);
+  if (columns < 8 || columns > kMostN || columns % 8 != 0) return 0;
+  return shape == fmt::format("x{}", depth) ? columns : 0;
 }
 
 std::optional<Element> element_named(std::string_view name) {
@@ -317,12 +315,12 @@ std::optional<Element> element_named(std::string_view name) {
 void place_operands(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto operand = [&]() -> const Operand& {
-    if (next >= in.operands.size()) in.refuse("its operands are not understood");
+    in.refuse_operands_if(next >= in.operands.size());
     return in.operands[next++];
   };
-  op.to[0] = source_of(operand(), Reads::integer);
+  op.to[0] = source_of(operand());
   if (const Operand& a = operand(); a.kind == Kind::reg) {
-    op.from[0] = source_of(a, Reads::integer);
+    op.from[0] = source_of(a);
     if (a.negated) op.value |= kNegatesA;
   } else {
     --next;
@@ -330,9 +328,8 @@ void place_operands(const Decoding& in, Op& op) {
   const Operand& matrices = operand();
   // Descriptors of A and B, two registers each.
   constexpr unsigned kLast = kZeroUniformRegister - 4;
-  if (matrices.kind != Kind::matrices || matrices.index > kLast)
-    in.refuse("its operands are not understood");
-  op.from[1] = source_of(matrices, Reads::integer);
+  in.refuse_operands_if(matrices.kind != Kind::matrices || matrices.index > kLast);
+  op.from[1] = source_of(matrices);
   const auto flag = [&](std::string_view name, std::uint32_t bit) {
     if (matrices.text.find(name) != std::string_view::npos) op.value |= bit;
   };
@@ -340,13 +337,13 @@ void place_operands(const Decoding& in, Op& op) {
   flag(".negB", kNegatesB);
   flag(".tnspA", kTransposesA);
   flag(".tnspB", kTransposesB);
-  op.from[2] = source_of(operand(), Reads::integer);
+  op.from[2] = source_of(operand());
   for (; next < in.operands.size(); ++next) {
     const Operand& more = in.operands[next];
     if (more.text == "gsb0") {
       op.value |= kCommits;
     } else if (more.kind == Kind::predicate || more.kind == Kind::uniform_predicate) {
-      op.from[3] = source_of(more, Reads::integer);
+      op.from[3] = source_of(more);
     } else {
       in.refuse("its operands are not understood");
     }
@@ -363,15 +360,14 @@ void decode_product(const Decoding& in, Op& op, Element a, Element b, Sum sum) {
 }
 
 Sum float_sum_of(const Decoding& in) {
-  if (in.modifiers.size() < 2 || (in.modifiers[1] != "F32" && in.modifiers[1] != "F16"))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() < 2 ||
+                    (in.modifiers[1] != "F32" && in.modifiers[1] != "F16"));
   return in.modifiers[1] == "F16" ? Sum::f16 : Sum::f32;
 }
 
 void decode_hgmma(const Decoding& in, Op& op) {
   const Sum sum = float_sum_of(in);
-  if (in.modifiers.size() > (in.has("TF32") || in.has("BF16") ? 3u : 2u))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() > (in.has("TF32") || in.has("BF16") ? 3u : 2u));
   const Element type = in.has("TF32")   ? Element::tf32
                        : in.has("BF16") ? Element::bf16
                                         : Element::f16;
@@ -380,18 +376,18 @@ void decode_hgmma(const Decoding& in, Op& op) {
 
 void decode_qgmma(const Decoding& in, Op& op) {
   const Sum sum = float_sum_of(in);
-  if (in.modifiers.size() != 4) in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != 4);
   const auto a = element_named(in.modifiers[2]);
   const auto b = element_named(in.modifiers[3]);
-  if (!a || !b) in.refuse("this form is not executed");
+  in.refuse_form_if(!a || !b);
   decode_product(in, op, *a, *b, sum);
 }
 
 void decode_igmma(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != (in.has("SAT") ? 4u : 3u)) in.refuse("this form is not executed");
+  in.refuse_form_if(in.modifiers.size() != (in.has("SAT") ? 4u : 3u));
   const auto a = element_named(in.modifiers[1]);
   const auto b = element_named(in.modifiers[2]);
-  if (!a || !b) in.refuse("this form is not executed");
+  in.refuse_form_if(!a || !b);
   decode_product(in, op, *a, *b, in.has("SAT") ? Sum::s32_saturated : Sum::s32);
 }
 
@@ -422,8 +418,7 @@ void decode_warpgroup(const Decoding& in, Op& op) {
     op.run = run_nothing;
     return;
   }
-  if (!in.has("DEPBAR") || !in.has("LE") || in.operands.size() != 2)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(!in.has("DEPBAR") || !in.has("LE") || in.operands.size() != 2);
   op.value = static_cast<std::uint32_t>(in.operands[1].value);
   op.run = run_wait;
 }
@@ -437,8 +432,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> warpgroup_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kWarpgroupOpcodes = kOpcodes;
 
 }  // namespace gpuexp::sim

@@ -52,14 +52,13 @@ GPUEXP_VECTORIZED void run_iadd64(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_iadd64(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   if (rest.operands.size() > 1 && is_predicate(rest.operands[1])) {
-    op.to[1] = source_of(rest.operands[1], Reads::integer);
+    op.to[1] = source_of(rest.operands[1]);
     rest.operands.erase(rest.operands.begin() + 1);
   }
   const bool has_carry = in.has("X");
-  if (rest.operands.size() != (has_carry ? 4u : 3u) ||
-      in.modifiers.size() != (has_carry ? 2u : 1u) ||
-      (has_carry && !is_predicate(rest.operands.back())))
-    in.refuse("this form is not executed");
+  in.refuse_form_if(rest.operands.size() != (has_carry ? 4u : 3u) ||
+                    in.modifiers.size() != (has_carry ? 2u : 1u) ||
+                    (has_carry && !is_predicate(rest.operands.back())));
   place(rest, op);
   op.run = run_iadd64;
 }
@@ -84,8 +83,7 @@ GPUEXP_VECTORIZED void run_sel64(Warp& warp, const Op& op, LaneMask lanes) {
 
 template <Op::Run run, std::size_t operands>
 void decode_move(const Decoding& in, Op& op) {
-  if (in.operands.size() != operands || in.modifiers.size() != 1)
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != operands || in.modifiers.size() != 1);
   place(in, op);
   op.run = run;
 }
@@ -114,8 +112,8 @@ GPUEXP_VECTORIZED void run_isetp64(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_isetp64(const Decoding& in, Op& op) {
   const auto how =
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
-  if (in.operands.size() != 5 || in.modifiers.size() != 3 || how == kIntegerCompares.end())
-    in.refuse("this form is not executed");
+  in.refuse_form_if(in.operands.size() != 5 || in.modifiers.size() != 3 ||
+                    how == kIntegerCompares.end());
   place(in, op, Reads::integer, 2);
   op.kind = static_cast<std::uint8_t>(how - kIntegerCompares.begin());
   op.kind2 = in.has("S64");
@@ -145,12 +143,11 @@ void decode_minmax64(const Decoding& in, Op& op) {
     return operand.kind == Kind::predicate && operand.index == kTruePredicate &&
            operand.inverted == inverted;
   };
-  if (in.operands.size() != 7 || in.modifiers.size() != 1 || !is_true(0, false) ||
-      !is_true(1, false) || !is_true(6, true))
-    in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[2], Reads::integer);
+  in.refuse_form_if(in.operands.size() != 7 || in.modifiers.size() != 1 || !is_true(0, false) ||
+                    !is_true(1, false) || !is_true(6, true));
+  op.to[0] = source_of(in.operands[2]);
   for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 3], Reads::integer);
+    op.from[i] = source_of(in.operands[i + 3]);
   op.kind2 = in.has("S64");
   op.run = run_minmax64;
 }
@@ -169,9 +166,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-std::span<const OpcodeDecoder> wide_opcodes() {
-  return kOpcodes;
-}
+const std::span<const OpcodeDecoder> kWideOpcodes = kOpcodes;
 
 bool has_wide_modifier(std::span<const std::string_view> modifiers) {
   return std::any_of(modifiers.begin(), modifiers.end(), [](std::string_view modifier) {

@@ -23,8 +23,7 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
   std::uint64_t last = ~std::uint64_t{0};
   double sectors = 0;
   for (sim::LaneMask lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
-    const std::uint64_t sector =
-        access.address[static_cast<unsigned>(std::countr_zero(lanes))] / kSector;
+    const std::uint64_t sector = access.address[sim::first_lane(lanes)] / kSector;
     sectors += sector != last;
     last = sector;
   }
@@ -143,7 +142,7 @@ Served AccessTimes::reach_local(const sim::MemoryAccess& access) {
 
 // Shared memory of another block. All lanes are taken to reach the block of the first.
 Served AccessTimes::reach_other(const sim::MemoryAccess& access) {
-  const auto lane = static_cast<unsigned>(std::countr_zero(access.lanes));
+  const auto lane = sim::first_lane(access.lanes);
   const sim::SharedPlace at =
       running.warp->block->block->shared_place(static_cast<std::uint32_t>(access.address[lane]));
   const AsyncFigures& async = figures_.async;
@@ -159,7 +158,7 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   using Moves = TimedOp::Moves;
   const TimedOp& op = *running.op;
   const AsyncFigures& async = figures_.async;
-  const std::uint64_t at = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];
+  const std::uint64_t at = access.address[sim::first_lane(access.lanes)];
   const bool is_load = access.kind == sim::Access::bulk_load;
   const bool is_global = access.space == sim::Space::global;
   CopyTime time;

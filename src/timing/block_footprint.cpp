@@ -262,7 +262,7 @@ class AddressRecorder final : private sim::AccessListener {
  private:
   void hear(const sim::MemoryAccess& access) override {
     if (access.space != sim::Space::global || access.lanes == 0) return;
-    const auto lowest = static_cast<unsigned>(std::countr_zero(access.lanes));
+    const auto lowest = sim::first_lane(access.lanes);
     const auto [at, is_new] = places_.try_emplace(place_);
     PlaceAddresses& place = at->second;
     if (is_new) place.first = access.address[lowest];

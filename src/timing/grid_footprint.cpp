@@ -19,14 +19,6 @@ using Addresses = std::map<std::uint32_t, PlaceAddresses>;
 /// In bytes, by place and by block.
 using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
-Extent block_at(const Extent& grid, std::int64_t number) {
-  return {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
-}
-
-std::int64_t number_of(const Extent& grid, const Extent& block) {
-  return block.x + grid.x * (block.y + grid.y * block.z);
-}
-
 // What parts have in common with whom they are joined.
 bool moves_alike(const GridPart& a, const GridPart& b) {
   return a.writes == b.writes && a.step == b.step && a.shifts == b.shifts &&
@@ -93,7 +85,7 @@ class GridProbe {
 
   void execute_all() {
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
-      for (PlaceFootprint& place : footprint_of(launch_, block_at(grid_, i), stop_)) {
+      for (PlaceFootprint& place : footprint_of(launch_, sim::place_at(grid_, i), stop_)) {
         GridPart part = new_part(place);
         part.shifts.assign(static_cast<std::size_t>(grid_.count()), GridPart::kNothing);
         part.shifts[static_cast<std::size_t>(i)] = 0;
@@ -185,7 +177,7 @@ class GridProbe {
     }
     bool is_linear = true;
     for (std::size_t i = 0; i < probes_.size(); ++i)
-      is_linear &= result_.shift(part, number_of(grid_, probes_[i].block)) == shifts[i];
+      is_linear &= result_.shift(part, sim::number_in(grid_, probes_[i].block)) == shifts[i];
     if (is_linear) return part;
     part.step = {};
     part.shifts = shifts_of_all(place.place, shifts);
@@ -219,7 +211,7 @@ class GridProbe {
     Shifts shifts;
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
       if (stop_()) throw sim::Stopped("the run was ended");
-      for (const auto& [place, at] : first_warps_.addresses(block_at(grid_, i), true)) {
+      for (const auto& [place, at] : first_warps_.addresses(sim::place_at(grid_, i), true)) {
         const auto own = shifts.try_emplace(place, grid_.count(), GridPart::kNothing).first;
         own->second[static_cast<std::size_t>(i)] = shift_from_base(place, at);
       }
@@ -320,7 +312,7 @@ class GridProbe {
   const Addresses& first_addresses(std::int64_t block) {
     if (stop_()) throw sim::Stopped("the run was ended");
     const auto [known, is_new] = first_addresses_.try_emplace(block);
-    if (is_new) known->second = first_warps_.addresses(block_at(grid_, block), true);
+    if (is_new) known->second = first_warps_.addresses(sim::place_at(grid_, block), true);
     return known->second;
   }
 
@@ -349,7 +341,7 @@ class GridProbe {
                                    const std::vector<std::int64_t>& of_probes) const {
     const auto at = [&](const std::vector<std::int64_t>& shifts, std::size_t probe) {
       return static_cast<double>(
-          shifts[static_cast<std::size_t>(number_of(grid_, probes_[probe].block))]);
+          shifts[static_cast<std::size_t>(sim::number_in(grid_, probes_[probe].block))]);
     };
     for (std::size_t i = 0; i < probes_.size(); ++i) {
       for (std::size_t j = i + 1; j < probes_.size(); ++j) {
@@ -401,7 +393,7 @@ void join(std::vector<ByteRange>& ranges) {
 
 std::int64_t GridFootprint::shift(const GridPart& part, std::int64_t number) const {
   if (!part.shifts.empty()) return part.shifts[static_cast<std::size_t>(number)];
-  const Extent at = block_at(grid, number);
+  const Extent at = sim::place_at(grid, number);
   return part.step[0] * (at.x - block.x) + part.step[1] * (at.y - block.y) +
          part.step[2] * (at.z - block.z);
 }

@@ -198,8 +198,7 @@ void SmRun::start_cluster(double when) {
       std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval - skipped_);
   time_.starts.push_back(whole(when));
   auto resident = std::make_unique<ResidentCluster>();
-  resident->cluster = std::make_unique<sim::Cluster>(
-      launch_, Extent{at % all.x, at / all.x % all.y, at / (all.x * all.y)});
+  resident->cluster = std::make_unique<sim::Cluster>(launch_, sim::place_at(all, at));
   resident->number = time_.starts.size();
   resident->place = free_place();
   resident->start = whole(when);
