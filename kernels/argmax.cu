@@ -448,7 +448,6 @@ Variant vendor(std::string id, std::string compare_to, cub::Reduction reduction)
   v.is_vendor = true;
   v.why = has_index ? "cub::DeviceReduce::ArgMax: what one would call, and the figure to beat."
                     : "cub::DeviceReduce::Max: what one would call, and the figure to beat.";
-  v.unavailable = cub::reduce_unavailable;
   v.workspace_bytes = [](const Problem&, const DeviceSpec& device) {
     return cub::reduce_workspace_bytes(device);
   };

@@ -362,7 +362,6 @@ Variant look_back_large() {
 Variant vendor_cub() {
   Variant v = variant("cub", "look_back_large", {});
   v.is_vendor = true;
-  v.unavailable = cub::select_unavailable;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return cub::select_workspace_bytes(p.n);
   };

@@ -428,7 +428,6 @@ Variant half_counters() {
 Variant vendor_cub() {
   Variant v = variant("cub", "vector_loads", {});
   v.is_vendor = true;
-  v.unavailable = cub::unavailable;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
     return cub::workspace_bytes(bins_of(p), device);
   };

@@ -440,7 +440,6 @@ Variant vendor_cub() {
   Variant v = variant("cub", "look_back", {});
   v.is_vendor = true;
   v.deterministic = false;
-  v.unavailable = cub::scan_unavailable;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return cub::scan_workspace_bytes(p.n);
   };

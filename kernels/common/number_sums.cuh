@@ -178,7 +178,6 @@ inline Variant cub_sum(std::string compare_to) {
   Variant v("cub", std::move(compare_to));
   v.is_vendor = true;
   v.work = variant("", "", {0, false}, always<0>, {}).work;
-  v.unavailable = cub::reduce_unavailable;
   v.workspace_bytes = [](const Problem&, const DeviceSpec& device) {
     return cub::reduce_workspace_bytes(device);
   };

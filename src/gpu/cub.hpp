@@ -1,17 +1,12 @@
-// CUB's device-wide algorithms, which are templates of the toolkit: a reference variant where they
-// were compiled, a skip where they were not. Nobody else includes CUB, which takes long to compile.
+// CUB's device-wide algorithms, as reference variants. A toolkit whose cuda_fp16.h compiles has CUB:
+// both are of one package. Nobody else includes CUB, which takes long to compile.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "family/family.hpp"
 
 namespace gpuexp::cub {
-
-/// A reason when this program was built without CUB.
-std::optional<std::string> unavailable();
 
 /// counts[v] = how often v occurs among n samples, for every value v of their type.
 struct Histogram {

@@ -1,16 +1,13 @@
-#include <stdexcept>
-
-#include "gpu/cub_reduce.hpp"
-#include "gpu/cuda_check.hpp"
-
-#if __has_include(<cub/device/device_reduce.cuh>)
 #include <cub/device/device_reduce.cuh>
 #include <cuda_bf16.h>
+
+#include "gpu/cub_reduce.hpp"
+#include "gpu/cub_workspace.hpp"
+#include "gpu/cuda_check.hpp"
 
 namespace gpuexp::cub {
 namespace {
 
-// `workspace` null: says in `bytes` how much it needs.
 template <class T>
 void enqueue(const Reduce& r, void* workspace, std::size_t& bytes, Stream stream) {
   const auto* const in = static_cast<const T*>(r.in);
@@ -33,21 +30,12 @@ void enqueue(const Reduce& r, void* workspace, std::size_t& bytes, Stream stream
 
 template <class T>
 void enqueue(const Reduce& r, std::int64_t given, Stream stream) {
-  std::size_t needed = 0;
-  enqueue<T>(r, nullptr, needed, stream);
-  if (needed > static_cast<std::size_t>(given))
-    throw DeviceError("cub::DeviceReduce needs " + std::to_string(needed) +
-                          " bytes of workspace, more than its blocks were taken to need",
-                      DeviceFault::refused);
-  std::size_t bytes = static_cast<std::size_t>(given);
-  enqueue<T>(r, r.workspace, bytes, stream);
+  with_workspace("cub::DeviceReduce", r.workspace, given, [&](void* workspace, std::size_t& bytes) {
+    enqueue<T>(r, workspace, bytes, stream);
+  });
 }
 
 }  // namespace
-
-std::optional<std::string> reduce_unavailable() {
-  return std::nullopt;
-}
 
 std::int64_t reduce_workspace_bytes(const DeviceSpec& device) {
   constexpr std::int64_t kLeastBlock = 128;    // threads
@@ -68,23 +56,3 @@ Steps step_of(const Reduce& reduce, const DeviceSpec& device) {
 }
 
 }  // namespace gpuexp::cub
-
-#else
-
-namespace gpuexp::cub {
-
-std::optional<std::string> reduce_unavailable() {
-  return "built without cub/device/device_reduce.cuh";
-}
-
-std::int64_t reduce_workspace_bytes(const DeviceSpec&) {
-  return 0;
-}
-
-Steps step_of(const Reduce&, const DeviceSpec&) {
-  throw std::runtime_error(*reduce_unavailable());
-}
-
-}  // namespace gpuexp::cub
-
-#endif

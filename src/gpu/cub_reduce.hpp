@@ -3,15 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "family/family.hpp"
 
 namespace gpuexp::cub {
-
-/// A reason when this program was built without cub::DeviceReduce.
-std::optional<std::string> reduce_unavailable();
 
 enum class Reduction {
   sum,     ///< in fp32, to a float

@@ -3,15 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "family/family.hpp"
 
 namespace gpuexp::cub {
-
-/// A reason when this program was built without cub::DeviceScan.
-std::optional<std::string> scan_unavailable();
 
 /// out[i] = in[0] + … + in[i].
 struct InclusiveSum {

@@ -3,15 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "family/family.hpp"
 
 namespace gpuexp::cub {
-
-/// A reason when this program was built without cub::DeviceSelect.
-std::optional<std::string> select_unavailable();
 
 /// The elements below `limit`, in their order, and how many there are.
 struct SelectBelow {

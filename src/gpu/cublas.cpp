@@ -28,15 +28,15 @@ using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation
 struct Library : LoadedLibrary {
   Library() : LoadedLibrary("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {}
 
-  LibraryFunction<decltype(&cublasCreate_v2)> create{*this, "cublasCreate_v2"};
-  LibraryFunction<decltype(&cublasSetStream_v2)> set_stream{*this, "cublasSetStream_v2"};
-  LibraryFunction<decltype(&cublasSetMathMode)> set_math_mode{*this, "cublasSetMathMode"};
-  LibraryFunction<decltype(&cublasSetSmCountTarget)> set_sm_count{*this, "cublasSetSmCountTarget"};
-  LibraryFunction<decltype(&cublasGetStatusName)> status_name{*this, "cublasGetStatusName"};
-  LibraryFunction<decltype(&cublasGetStatusString)> status_string{*this, "cublasGetStatusString"};
+  GPUEXP_LIBRARY_FUNCTION(create, cublasCreate_v2);
+  GPUEXP_LIBRARY_FUNCTION(set_stream, cublasSetStream_v2);
+  GPUEXP_LIBRARY_FUNCTION(set_math_mode, cublasSetMathMode);
+  GPUEXP_LIBRARY_FUNCTION(set_sm_count, cublasSetSmCountTarget);
+  GPUEXP_LIBRARY_FUNCTION(status_name, cublasGetStatusName);
+  GPUEXP_LIBRARY_FUNCTION(status_string, cublasGetStatusString);
   LibraryFunction<GemmEx*> gemm_ex{*this, "cublasGemmEx"};
-  LibraryFunction<decltype(&cublasSgeam)> sgeam{*this, "cublasSgeam"};
-  LibraryFunction<decltype(&cublasSgemv_v2)> sgemv{*this, "cublasSgemv_v2"};
+  GPUEXP_LIBRARY_FUNCTION(sgeam, cublasSgeam);
+  GPUEXP_LIBRARY_FUNCTION(sgemv, cublasSgemv_v2);
 };
 
 const Library& library() {

@@ -18,29 +18,19 @@ struct Library : LoadedLibrary {
   Library()
       : LoadedLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {}
 
-  LibraryFunction<decltype(&cublasLtCreate)> create{*this, "cublasLtCreate"};
-  LibraryFunction<decltype(&cublasLtGetStatusName)> status_name{*this, "cublasLtGetStatusName"};
-  LibraryFunction<decltype(&cublasLtGetStatusString)> status_string{*this,
-                                                                    "cublasLtGetStatusString"};
-  LibraryFunction<decltype(&cublasLtMatrixLayoutCreate)> create_layout{
-      *this, "cublasLtMatrixLayoutCreate"};
-  LibraryFunction<decltype(&cublasLtMatrixLayoutDestroy)> destroy_layout{
-      *this, "cublasLtMatrixLayoutDestroy"};
-  LibraryFunction<decltype(&cublasLtMatmulDescCreate)> create_operation{*this,
-                                                                        "cublasLtMatmulDescCreate"};
-  LibraryFunction<decltype(&cublasLtMatmulDescDestroy)> destroy_operation{
-      *this, "cublasLtMatmulDescDestroy"};
-  LibraryFunction<decltype(&cublasLtMatmulDescSetAttribute)> set_operation{
-      *this, "cublasLtMatmulDescSetAttribute"};
-  LibraryFunction<decltype(&cublasLtMatmulPreferenceCreate)> create_preference{
-      *this, "cublasLtMatmulPreferenceCreate"};
-  LibraryFunction<decltype(&cublasLtMatmulPreferenceDestroy)> destroy_preference{
-      *this, "cublasLtMatmulPreferenceDestroy"};
-  LibraryFunction<decltype(&cublasLtMatmulPreferenceSetAttribute)> set_preference{
-      *this, "cublasLtMatmulPreferenceSetAttribute"};
-  LibraryFunction<decltype(&cublasLtMatmulAlgoGetHeuristic)> heuristic{
-      *this, "cublasLtMatmulAlgoGetHeuristic"};
-  LibraryFunction<decltype(&cublasLtMatmul)> matmul{*this, "cublasLtMatmul"};
+  GPUEXP_LIBRARY_FUNCTION(create, cublasLtCreate);
+  GPUEXP_LIBRARY_FUNCTION(status_name, cublasLtGetStatusName);
+  GPUEXP_LIBRARY_FUNCTION(status_string, cublasLtGetStatusString);
+  GPUEXP_LIBRARY_FUNCTION(create_layout, cublasLtMatrixLayoutCreate);
+  GPUEXP_LIBRARY_FUNCTION(destroy_layout, cublasLtMatrixLayoutDestroy);
+  GPUEXP_LIBRARY_FUNCTION(create_operation, cublasLtMatmulDescCreate);
+  GPUEXP_LIBRARY_FUNCTION(destroy_operation, cublasLtMatmulDescDestroy);
+  GPUEXP_LIBRARY_FUNCTION(set_operation, cublasLtMatmulDescSetAttribute);
+  GPUEXP_LIBRARY_FUNCTION(create_preference, cublasLtMatmulPreferenceCreate);
+  GPUEXP_LIBRARY_FUNCTION(destroy_preference, cublasLtMatmulPreferenceDestroy);
+  GPUEXP_LIBRARY_FUNCTION(set_preference, cublasLtMatmulPreferenceSetAttribute);
+  GPUEXP_LIBRARY_FUNCTION(heuristic, cublasLtMatmulAlgoGetHeuristic);
+  GPUEXP_LIBRARY_FUNCTION(matmul, cublasLtMatmul);
 };
 
 const Library& api() {

@@ -1,0 +1,25 @@
+// How CUB's algorithms are called: first without a workspace, to be told how much they need.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "device/device_error.hpp"
+
+namespace gpuexp::cub {
+
+/// `call` takes a workspace and its bytes; without a workspace it sets `bytes` to what it needs.
+/// Throws DeviceError where that is more than is given.
+template <class Call>
+void with_workspace(const char* algorithm, void* workspace, std::int64_t bytes, const Call& call) {
+  std::size_t needed = 0;
+  call(nullptr, needed);
+  auto given = static_cast<std::size_t>(bytes);
+  if (needed > given)
+    throw DeviceError(std::string(algorithm) + " needs " + std::to_string(needed) +
+                          " bytes of workspace, more than it was taken to need",
+                      DeviceFault::refused);
+  call(workspace, given);
+}
+
+}  // namespace gpuexp::cub
