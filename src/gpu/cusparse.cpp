@@ -23,16 +23,16 @@ LoadedLibrary after_jit_link() {
 struct SparseLibrary : LoadedLibrary {
   SparseLibrary() : LoadedLibrary(after_jit_link()) {}
 
-  LibraryFunction<decltype(&cusparseCreate)> create{*this, "cusparseCreate"};
-  LibraryFunction<decltype(&cusparseSetStream)> set_stream{*this, "cusparseSetStream"};
-  LibraryFunction<decltype(&cusparseGetErrorString)> error_string{*this, "cusparseGetErrorString"};
-  LibraryFunction<decltype(&cusparseCreateCsr)> create_csr{*this, "cusparseCreateCsr"};
-  LibraryFunction<decltype(&cusparseDestroySpMat)> destroy_matrix{*this, "cusparseDestroySpMat"};
-  LibraryFunction<decltype(&cusparseCreateDnVec)> create_vector{*this, "cusparseCreateDnVec"};
-  LibraryFunction<decltype(&cusparseDestroyDnVec)> destroy_vector{*this, "cusparseDestroyDnVec"};
-  LibraryFunction<decltype(&cusparseSpMV_bufferSize)> buffer_size{*this, "cusparseSpMV_bufferSize"};
-  LibraryFunction<decltype(&cusparseSpMV_preprocess)> preprocess{*this, "cusparseSpMV_preprocess"};
-  LibraryFunction<decltype(&cusparseSpMV)> spmv{*this, "cusparseSpMV"};
+  GPUEXP_LIBRARY_FUNCTION(create, cusparseCreate);
+  GPUEXP_LIBRARY_FUNCTION(set_stream, cusparseSetStream);
+  GPUEXP_LIBRARY_FUNCTION(error_string, cusparseGetErrorString);
+  GPUEXP_LIBRARY_FUNCTION(create_csr, cusparseCreateCsr);
+  GPUEXP_LIBRARY_FUNCTION(destroy_matrix, cusparseDestroySpMat);
+  GPUEXP_LIBRARY_FUNCTION(create_vector, cusparseCreateDnVec);
+  GPUEXP_LIBRARY_FUNCTION(destroy_vector, cusparseDestroyDnVec);
+  GPUEXP_LIBRARY_FUNCTION(buffer_size, cusparseSpMV_bufferSize);
+  GPUEXP_LIBRARY_FUNCTION(preprocess, cusparseSpMV_preprocess);
+  GPUEXP_LIBRARY_FUNCTION(spmv, cusparseSpMV);
 };
 
 const SparseLibrary& sparse_library() {

@@ -149,10 +149,6 @@ void read_sharing(const Gpu& gpu, DeviceState& s) {
   }
 }
 
-using nvml::Device;
-using nvml::Gpu;
-using nvml::Library;
-
 /// nvmlPciInfo_t of the functions that end in _v2 and _v3.
 struct PciInfo {
   char legacy_bus_id[16];

@@ -45,6 +45,10 @@ class LibraryFunction {
   Pointer pointer_;
 };
 
+/// A member of a LoadedLibrary: the function that the library's header declares as `symbol`.
+#define GPUEXP_LIBRARY_FUNCTION(member, symbol) \
+  LibraryFunction<decltype(&symbol)> member { *this, #symbol }
+
 /// A LoadedLibrary with its functions as members, loaded by the first call.
 template <class Library>
 const Library& loaded() {
