@@ -10,9 +10,13 @@
 
 #include "base/config_error.hpp"
 #include "base/host_name.hpp"
-#include "base/json.hpp"
+#include "base/listed_json.hpp"
 
 namespace gpuexp {
+
+template <>
+inline constexpr std::tuple kListedMembers<Hello>{&Hello::rank, &Hello::local_rank, &Hello::host,
+                                                  &Hello::boot, &Hello::arguments};
 
 namespace {
 
@@ -125,19 +129,11 @@ Hello hello_of(const JobOptions& options) {
 }
 
 std::string to_line(const Hello& hello) {
-  return Json{{"rank", hello.rank},
-              {"local_rank", hello.local_rank},
-              {"host", hello.host},
-              {"boot", hello.boot},
-              {"arguments", hello.arguments}}
-      .dump();
+  return listed_json(hello).dump();
 }
 
 Hello hello_from(const std::string& line) {
-  const Json json = Json::parse(line);
-  return {json.at("rank").get<int>(), json.at("local_rank").get<int>(),
-          json.at("host").get<std::string>(), json.at("boot").get<std::string>(),
-          json.at("arguments").get<std::vector<std::string>>()};
+  return from_listed<Hello>(Json::parse(line));
 }
 
 }  // namespace gpuexp

@@ -65,7 +65,7 @@ class RemoteExecutor::Call {
     const Json json =
         Json::parse(remote_.receive(launches * remote_.options_.launch_timeout_s, what_));
     if (json.is_array() || !json.contains("error")) remote_.has_answered_ = true;
-    if (json.is_array()) return {wire::sample_from(json), {}};
+    if (json.is_array()) return {from_listed<Sample>(json), {}};
     if (json.contains("done")) return {std::nullopt, json.at("done")};
     const DeviceError error = wire::error_from(json.at("error"));
     if (error.device_lost()) remote_.worker_.reset();
@@ -179,7 +179,7 @@ void RemoteExecutor::stop_profiler() {
 void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
   Call(*this, "set_up")
       .with("family", family.id)
-      .with("values", wire::to_json(values))
+      .with("values", listed_json(values))
       .with("seed", seed)
       .result(kReferenceLaunches);
 }
@@ -193,17 +193,17 @@ void RemoteExecutor::launch(const Variant& variant, Mode mode) {
 }
 
 Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
-  return wire::verification_from(
+  return from_listed<Verification>(
       Call(*this, "check").of(variant).in(mode).result(kReferenceLaunches));
 }
 
 SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, int launches) {
   const int to_capture = is_back_to_back(mode) ? 1 + kBackToBackLaunches : 3;
-  return wire::traits_from(Call(*this, "warm_up")
-                               .of(variant)
-                               .in(mode)
-                               .with("launches", launches)
-                               .result(launches + to_capture));
+  return from_listed<SampleTraits>(Call(*this, "warm_up")
+                                       .of(variant)
+                                       .in(mode)
+                                       .with("launches", launches)
+                                       .result(launches + to_capture));
 }
 
 void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,
@@ -218,7 +218,7 @@ SampleTraits RemoteExecutor::sample_from_first(const Variant& variant, Mode mode
                                                const SampleTaken& taken) {
   Call call(*this, "sample_from_first");
   call.of(variant).in(mode).with("launches", launches).send();
-  return wire::traits_from(call.samples(1, taken));
+  return from_listed<SampleTraits>(call.samples(1, taken));
 }
 
 void RemoteExecutor::sustain(const std::vector<const Variant*>& sequence, Mode mode,
@@ -245,15 +245,16 @@ void RemoteExecutor::start_clock() {
 }
 
 std::optional<ClockReading> RemoteExecutor::sm_clock() {
-  return wire::clock_from(Call(*this, "sm_clock").result(1));
+  return from_listed<std::optional<ClockReading>>(Call(*this, "sm_clock").result(1));
 }
 
 MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {
-  return wire::metrics_from(Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches));
+  return from_listed<MetricValues>(
+      Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches));
 }
 
 CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& metrics) {
-  return wire::support_from(
+  return from_listed<CounterSupport>(
       Call(*this, "counter_support").with("metrics", metrics).result(kReferenceLaunches));
 }
 
@@ -264,30 +265,23 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
   Json requests = Json::array();
   for (const CountedLaunch& launch : launches)
     requests.push_back(wire::to_json(launch));
-  const Json answer = Call(*this, "count")
-                          .with("launches", requests)
-                          .with("seed", seed)
-                          .with("metrics", metrics)
-                          .result(kReferenceLaunches + static_cast<double>(launches.size()));
-  std::vector<LaunchCounts> counts;
-  for (const Json& of_launch : answer)
-    counts.push_back(wire::counts_from(of_launch));
-  return counts;
+  return from_listed<std::vector<LaunchCounts>>(
+      Call(*this, "count")
+          .with("launches", requests)
+          .with("seed", seed)
+          .with("metrics", metrics)
+          .result(kReferenceLaunches + static_cast<double>(launches.size())));
 }
 
 std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch& launch,
                                                              std::uint64_t seed,
                                                              std::size_t kernel) {
   // Patched code takes some dozen times as long.
-  const Json answer = Call(*this, "count_source")
-                          .with("launch", wire::to_json(launch))
-                          .with("seed", seed)
-                          .with("kernel", kernel)
-                          .result(2 * kReferenceLaunches);
-  std::vector<CountedInstruction> instructions;
-  for (const Json& instruction : answer)
-    instructions.push_back(wire::counted_instruction_from(instruction));
-  return instructions;
+  return from_listed<std::vector<CountedInstruction>>(Call(*this, "count_source")
+                                                          .with("launch", wire::to_json(launch))
+                                                          .with("seed", seed)
+                                                          .with("kernel", kernel)
+                                                          .result(2 * kReferenceLaunches));
 }
 
 }  // namespace gpuexp

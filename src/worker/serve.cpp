@@ -35,26 +35,26 @@ class Server {
                             request.at("seconds").get<double>()),
              nullptr;
     if (call == "start_clock") return timer_.start_clock(), nullptr;
-    if (call == "sm_clock") return wire::to_json(timer_.sm_clock());
+    if (call == "sm_clock") return listed_json(timer_.sm_clock());
     if (call == "sample_floor")
       return timer_.sample_floor(mode_of(request), request.at("samples").get<int>());
     if (call == "counter_support")
-      return wire::to_json(
+      return listed_json(
           counter_reader_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
     if (call == "count") return count(request);
     if (call == "count_source") return count_source(request);
     const Variant& variant = variant_of(request.at("variant"));
-    if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
+    if (call == "measured_metrics") return listed_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
     const PhaseRange range(tracer_, launch_name(variant, mode), phase_of(call, mode));
     if (call == "poison") return executor_.poison(variant, mode), nullptr;
     if (call == "launch") return executor_.launch(variant, mode), nullptr;
-    if (call == "check") return wire::to_json(executor_.check(variant, mode));
+    if (call == "check") return listed_json(executor_.check(variant, mode));
     if (call == "sample_from_first")
-      return wire::to_json(
+      return listed_json(
           timer_.sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
     if (call == "warm_up")
-      return wire::to_json(timer_.warm_up(variant, mode, request.at("launches").get<int>()));
+      return listed_json(timer_.warm_up(variant, mode, request.at("launches").get<int>()));
     throw std::invalid_argument("no call is named " + call);
   }
 
@@ -83,7 +83,7 @@ class Server {
     const Family* family = registry_.find(request.at("family").get<std::string>());
     if (!family) throw std::invalid_argument("no family is called " + request.at("family").dump());
     family_ = family;
-    values_ = wire::values_from(request.at("values"));
+    values_ = from_listed<Values>(request.at("values"));
     executor_.set_up(*family, values_, request.at("seed").get<std::uint64_t>());
     return nullptr;
   }
@@ -101,21 +101,15 @@ class Server {
     std::vector<CountedLaunch> launches;
     for (const Json& launch : request.at("launches"))
       launches.push_back(wire::counted_launch_from(launch, registry_));
-    Json answer = Json::array();
-    for (const LaunchCounts& counts :
-         counter_reader_.count(launches, request.at("seed").get<std::uint64_t>(),
-                               request.at("metrics").get<std::vector<std::string>>()))
-      answer.push_back(wire::to_json(counts));
-    return answer;
+    return listed_json(
+        counter_reader_.count(launches, request.at("seed").get<std::uint64_t>(),
+                              request.at("metrics").get<std::vector<std::string>>()));
   }
 
   Json count_source(const Json& request) {
-    Json answer = Json::array();
-    for (const CountedInstruction& instruction : source_counter_reader_.count_source(
-             wire::counted_launch_from(request.at("launch"), registry_),
-             request.at("seed").get<std::uint64_t>(), request.at("kernel").get<std::size_t>()))
-      answer.push_back(wire::to_json(instruction));
-    return answer;
+    return listed_json(source_counter_reader_.count_source(
+        wire::counted_launch_from(request.at("launch"), registry_),
+        request.at("seed").get<std::uint64_t>(), request.at("kernel").get<std::size_t>()));
   }
 
   std::vector<const Variant*> sequence_of(const Json& request) const {
@@ -143,8 +137,7 @@ class Server {
   }
 
   SampleTaken sender() {
-    return
-        [this](std::size_t, const Sample& sample) { channel_.send(wire::to_json(sample).dump()); };
+    return [this](std::size_t, const Sample& sample) { channel_.send(listed_json(sample).dump()); };
   }
 
   Channel& channel_;

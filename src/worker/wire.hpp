@@ -1,41 +1,68 @@
 // What the two processes say to each other, in JSON: a request is one line, its answer is lines of
-// samples, if any, and a last one that holds "done" or "error".
+// samples, which are lists, and a last one that holds "done" or "error".
 #pragma once
 
-#include "base/json_reader.hpp"
+#include "family/listed_timeline.hpp"
 #include "family/registry.hpp"
 #include "run/executor.hpp"
 
-namespace gpuexp::wire {
+namespace gpuexp {
 
-using gpuexp::Json;
+template <>
+inline constexpr std::tuple kListedMembers<Mismatch>{
+    &Mismatch::buffer, &Mismatch::index, &Mismatch::expected, &Mismatch::got, &Mismatch::allowed};
+template <>
+inline constexpr std::tuple kListedMembers<RmsError>{&RmsError::buffer, &RmsError::got,
+                                                     &RmsError::allowed};
+template <>
+inline constexpr std::tuple kListedMembers<Verification>{
+    &Verification::elements,      &Verification::checked,
+    &Verification::wrong,         &Verification::first_wrong,
+    &Verification::overrun,       &Verification::changed_input,
+    &Verification::rms,           &Verification::error_rms_rel,
+    &Verification::error_max_rel, &Verification::worst_over_allowed};
+template <>
+inline constexpr std::tuple kListedMembers<SampleTraits>{
+    &SampleTraits::launches, &SampleTraits::flushed_bytes,  &SampleTraits::rotated_bytes,
+    &SampleTraits::gated,    &SampleTraits::preparation_us, &SampleTraits::timeline};
+template <>
+inline constexpr std::tuple kListedMembers<Sample>{&Sample::time_us, &Sample::sm_clock_mhz,
+                                                   &Sample::start_ns};
+template <>
+inline constexpr std::tuple kListedMembers<ClockReading>{&ClockReading::mhz, &ClockReading::load};
+template <>
+inline constexpr std::tuple kListedMembers<CounterSupport>{&CounterSupport::unavailable,
+                                                           &CounterSupport::unknown};
+template <>
+inline constexpr std::tuple kListedMembers<KernelCounts>{&KernelCounts::kernel,
+                                                         &KernelCounts::values};
+template <>
+inline constexpr std::tuple kListedMembers<LaunchCounts>{
+    &LaunchCounts::metrics, &LaunchCounts::kernels, &LaunchCounts::passes};
+template <>
+inline constexpr std::tuple kListedMembers<SourceCounts>{&SourceCounts::warps,
+                                                         &SourceCounts::lanes,
+                                                         &SourceCounts::lanes_on,
+                                                         &SourceCounts::sectors,
+                                                         &SourceCounts::ideal_sectors,
+                                                         &SourceCounts::shared_wavefronts,
+                                                         &SourceCounts::ideal_shared_wavefronts};
+template <>
+inline constexpr std::tuple kListedMembers<CountedInstruction>{
+    &CountedInstruction::kernel, &CountedInstruction::address, &CountedInstruction::counts};
 
-Json to_json(const Values& values);
-Json to_json(const Verification& verification);
-Json to_json(const SampleTraits& traits);
-Json to_json(const Sample& sample);  ///< an array, as no answer is
-Json to_json(const std::optional<ClockReading>& reading);
+namespace wire {
+
 Json to_json(const DeviceError& error);
-Json to_json(const MetricValues& metrics);
-Json to_json(const CounterSupport& support);
-Json to_json(const LaunchCounts& counts);
 Json to_json(const CountedLaunch& launch);
-Json to_json(const CountedInstruction& instruction);
 
-/// These throw Json::exception for what the functions above have not made.
-Values values_from(const Json& json);
-Verification verification_from(const Json& json);
-SampleTraits traits_from(const Json& json);
-Sample sample_from(const Json& json);
-std::optional<ClockReading> clock_from(const Json& json);
+/// These throw JsonError for what the functions above have not made.
 DeviceError error_from(const Json& json);
-MetricValues metrics_from(const Json& json);
-CounterSupport support_from(const Json& json);
-LaunchCounts counts_from(const Json& json);
-CountedInstruction counted_instruction_from(const Json& json);
 /// Also std::invalid_argument for what the registry does not have.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
 
 Mode mode_from(const Json& json);
 
-}  // namespace gpuexp::wire
+}  // namespace wire
+
+}  // namespace gpuexp
