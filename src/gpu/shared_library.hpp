@@ -47,7 +47,9 @@ class LibraryFunction {
 
 /// A member of a LoadedLibrary: the function that the library's header declares as `symbol`.
 #define GPUEXP_LIBRARY_FUNCTION(member, symbol) \
-  LibraryFunction<decltype(&symbol)> member { *this, #symbol }
+  LibraryFunction<decltype(&symbol)> member {   \
+    *this, #symbol                              \
+  }
 
 /// A LoadedLibrary with its functions as members, loaded by the first call.
 template <class Library>

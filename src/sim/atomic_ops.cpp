@@ -192,6 +192,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kAtomicOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> atomic_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

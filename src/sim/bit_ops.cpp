@@ -171,6 +171,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kBitOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> bit_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -123,6 +123,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kBulkOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> bulk_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

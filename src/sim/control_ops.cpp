@@ -377,6 +377,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kControlOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> control_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

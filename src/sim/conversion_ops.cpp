@@ -435,6 +435,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kConversionOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> conversion_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -27,12 +27,13 @@ const OpcodeDecoder* find_among(std::span<const OpcodeDecoder> opcodes, std::str
 const OpcodeDecoder* find_decoder(std::string_view mnemonic,
                                   std::span<const std::string_view> modifiers) {
   if (has_wide_modifier(modifiers)) {
-    if (const OpcodeDecoder* const found = find_among(kWideOpcodes, mnemonic)) return found;
+    if (const OpcodeDecoder* const found = find_among(wide_opcodes(), mnemonic)) return found;
   }
-  for (const auto& opcodes : {kIntegerOpcodes, kFloatOpcodes, kMemoryOpcodes, kControlOpcodes,
-                              kMatrixOpcodes, kMbarrierOpcodes, kBulkOpcodes, kTensorOpcodes,
-                              kSpecialOpcodes, kWarpgroupOpcodes, kLaneOpcodes, kAtomicOpcodes,
-                              kBitOpcodes, kHalfOpcodes, kSelectOpcodes, kConversionOpcodes}) {
+  for (const auto& opcodes :
+       {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
+        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
+        warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
+        select_opcodes(), conversion_opcodes()}) {
     if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
   }
   return nullptr;

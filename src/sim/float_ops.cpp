@@ -481,6 +481,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kFloatOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> float_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -289,6 +289,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kHalfOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> half_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

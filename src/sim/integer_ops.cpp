@@ -519,6 +519,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kIntegerOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> integer_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

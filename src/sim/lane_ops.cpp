@@ -210,6 +210,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kLaneOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> lane_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

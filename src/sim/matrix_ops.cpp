@@ -397,6 +397,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kMatrixOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> matrix_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

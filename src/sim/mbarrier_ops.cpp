@@ -249,6 +249,8 @@ AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes) {
   return awaited;
 }
 
-const std::span<const OpcodeDecoder> kMbarrierOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> mbarrier_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -433,6 +433,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kMemoryOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> memory_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -8,41 +8,41 @@
 namespace gpuexp::sim {
 
 /// Sums, products, shifts and logic of integers.
-extern const std::span<const OpcodeDecoder> kIntegerOpcodes;
+std::span<const OpcodeDecoder> integer_opcodes();
 /// Integers as fields of bits and of bytes: counts, fields, dot products.
-extern const std::span<const OpcodeDecoder> kBitOpcodes;
+std::span<const OpcodeDecoder> bit_opcodes();
 /// Selections, comparisons of integers, moves.
-extern const std::span<const OpcodeDecoder> kSelectOpcodes;
+std::span<const OpcodeDecoder> select_opcodes();
 /// Integers of 64 bits, which code of compute capability 12.0 has instructions for. Of instructions
 /// with a modifier of 64 bits, these decoders come first: their mnemonics are those of 32 bits,
 /// too.
-extern const std::span<const OpcodeDecoder> kWideOpcodes;
+std::span<const OpcodeDecoder> wide_opcodes();
 /// fp32 and fp64.
-extern const std::span<const OpcodeDecoder> kFloatOpcodes;
+std::span<const OpcodeDecoder> float_opcodes();
 /// Pairs of fp16 and of bf16.
-extern const std::span<const OpcodeDecoder> kHalfOpcodes;
+std::span<const OpcodeDecoder> half_opcodes();
 /// Conversions between types of numbers.
-extern const std::span<const OpcodeDecoder> kConversionOpcodes;
+std::span<const OpcodeDecoder> conversion_opcodes();
 /// Tensor cores.
-extern const std::span<const OpcodeDecoder> kMatrixOpcodes;
+std::span<const OpcodeDecoder> matrix_opcodes();
 /// Products of a warpgroup (wgmma): matrices of shared memory, by descriptors.
-extern const std::span<const OpcodeDecoder> kWarpgroupOpcodes;
+std::span<const OpcodeDecoder> warpgroup_opcodes();
 /// Loads, stores and copies.
-extern const std::span<const OpcodeDecoder> kMemoryOpcodes;
+std::span<const OpcodeDecoder> memory_opcodes();
 /// Atomics in global and shared memory.
-extern const std::span<const OpcodeDecoder> kAtomicOpcodes;
+std::span<const OpcodeDecoder> atomic_opcodes();
 /// Barriers that count arrivals and bytes, and stores that arrive there.
-extern const std::span<const OpcodeDecoder> kMbarrierOpcodes;
+std::span<const OpcodeDecoder> mbarrier_opcodes();
 /// Bulk copies and reductions: ranges of memory that the copy engine moves.
-extern const std::span<const OpcodeDecoder> kBulkOpcodes;
+std::span<const OpcodeDecoder> bulk_opcodes();
 /// Copies and reductions of boxes of tensors, whose maps are arguments of the launch.
-extern const std::span<const OpcodeDecoder> kTensorOpcodes;
+std::span<const OpcodeDecoder> tensor_opcodes();
 /// Lanes of a warp among themselves: what they exchange, vote and agree on.
-extern const std::span<const OpcodeDecoder> kLaneOpcodes;
+std::span<const OpcodeDecoder> lane_opcodes();
 /// Branches, barriers, waiting.
-extern const std::span<const OpcodeDecoder> kControlOpcodes;
+std::span<const OpcodeDecoder> control_opcodes();
 /// Special registers: a thread's place in its block, grid and cluster, and others.
-extern const std::span<const OpcodeDecoder> kSpecialOpcodes;
+std::span<const OpcodeDecoder> special_opcodes();
 
 /// "MOV.64", "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);

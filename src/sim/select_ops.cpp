@@ -239,6 +239,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kSelectOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> select_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

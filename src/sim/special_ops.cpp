@@ -81,6 +81,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kSpecialOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> special_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

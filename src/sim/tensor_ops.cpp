@@ -193,6 +193,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kTensorOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> tensor_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

@@ -432,6 +432,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kWarpgroupOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> warpgroup_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace gpuexp::sim

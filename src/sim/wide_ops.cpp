@@ -166,7 +166,9 @@ constexpr OpcodeDecoder kOpcodes[] = {
 
 }  // namespace
 
-const std::span<const OpcodeDecoder> kWideOpcodes = kOpcodes;
+std::span<const OpcodeDecoder> wide_opcodes() {
+  return kOpcodes;
+}
 
 bool has_wide_modifier(std::span<const std::string_view> modifiers) {
   return std::any_of(modifiers.begin(), modifiers.end(), [](std::string_view modifier) {
