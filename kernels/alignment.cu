@@ -147,7 +147,7 @@ Family declare() {
       .metric("load_width_bits", "bit",
               "width of one lane's access to global memory that all rows allow")
       .metric("tiles", "", "128×128 tiles of C");
-  f.figures = {{"alignment", "divisibility", "Alignment: what divides n", {{"param.n", "n"}}}};
+  f.figure("alignment", "divisibility", "Alignment: what divides n", {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;
@@ -156,8 +156,7 @@ Family declare() {
     return steps;
   };
   set_tensor_core_reference(f, operands, error_bound);
-  f.variant(cublas_gemm());
-  f.variant(widest_access());
+  f.variants(cublas_gemm(), widest_access());
   return f;
 }
 

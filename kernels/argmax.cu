@@ -525,17 +525,15 @@ Family declare() {
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("max", &Data::max, &Problem::dtype, one)
       .output("index", &Data::index, one);
-  f.figures = {
-      {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
+  f.figure("argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation =
       "Zero: the largest number is one of the numbers, and its lowest index is one of theirs. bf16 "
       "has 256 values in [0.5, 1], so that many numbers are the largest and ties are tested.";
-  f.variant(max_shuffles()).variant(max_redux()).variant(argmax_pairs());
-  f.variant(argmax_redux()).variant(argmax_batches());
-  f.variant(vendor("cub_max", "max_shuffles", cub::Reduction::max));
-  f.variant(vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));
+  f.variants(max_shuffles(), max_redux(), argmax_pairs(), argmax_redux(), argmax_batches(),
+             vendor("cub_max", "max_shuffles", cub::Reduction::max),
+             vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));
   return f;
 }
 

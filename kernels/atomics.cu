@@ -495,7 +495,7 @@ Family declare() {
       .output("sums", &Data::sums, places)
       .output("float_sums", &Data::float_sums, places, float_tolerance)
       .output("block_sums", &Data::block_sums, places, block_tolerance);
-  f.figures = {{"atomics", "traffic", "Atomics: useful bytes per second"}};
+  f.figure("atomics", "traffic", "Atomics: useful bytes per second");
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     constexpr std::int64_t kMost = std::int64_t{1} << 26;
     if (places(p) <= kMost) return std::nullopt;
@@ -513,11 +513,10 @@ Family declare() {
       "the block that adds up the blocks' sums: the blocks + 40. The RMS error: values have random "
       "signs, so that partial sums are random walks, and c values one after the other err by "
       "0.42·u·√(c/2 + 1) of the RMS sum; trees by less. Twice that is allowed.";
-  f.variant(bound_by_atomics(global())).variant(bound_by_atomics(returning()));
-  f.variant(bound_by_atomics(match_aggregated())).variant(bound_by_atomics(warp_first()));
-  f.variant(bound_by_atomics(redux_aggregated())).variant(block_first());
-  f.variant(bound_by_atomics(shared_first())).variant(bound_by_atomics(float_global()));
-  f.variant(float_block_first()).variant(float_fixed_order());
+  f.variants(bound_by_atomics(global()), bound_by_atomics(returning()),
+             bound_by_atomics(match_aggregated()), bound_by_atomics(warp_first()),
+             bound_by_atomics(redux_aggregated()), block_first(), bound_by_atomics(shared_first()),
+             bound_by_atomics(float_global()), float_block_first(), float_fixed_order());
   return f;
 }
 

@@ -527,19 +527,10 @@ Family declare() {
       "tensor cores are the limit, and what their warps do beside them, which is mostly an "
       "exponential for each score.";
   declare_attention(f, {2, 1, 16384, 16384});
-  f.figures = {{"attention",
-                "rates",
-                "Attention: what each variant adds",
-                {{"param.keys", "keys"}, {"param.mask", "mask"}}}};
-  f.variant(materialized())
-      .variant(scalar_tile())
-      .variant(online_tiles())
-      .variant(split_queries())
-      .variant(skip_hidden())
-      .variant(mask_edges())
-      .variant(async_tiles())
-      .variant(lazy_rescale())
-      .variant(cudnn_attention());
+  f.figure("attention", "rates", "Attention: what each variant adds",
+           {{"param.keys", "keys"}, {"param.mask", "mask"}});
+  f.variants(materialized(), scalar_tile(), online_tiles(), split_queries(), skip_hidden(),
+             mask_edges(), async_tiles(), lazy_rescale(), cudnn_attention());
   return f;
 }
 

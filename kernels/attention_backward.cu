@@ -517,12 +517,9 @@ Family declare() {
   f.reference = reference;
   f.reference_operations = gradient_operations;
   f.tolerance_derivation = kGradientDerivation;
-  f.figures = {{"attention_backward",
-                "rates",
-                "Attention's gradients",
-                {{"param.keys", "keys"}, {"param.mask", "mask"}}}};
-  f.variant(stored()).variant(recompute_atomics()).variant(tiles_ahead()).variant(two_pass());
-  f.variant(cudnn_backward());
+  f.figure("attention_backward", "rates", "Attention's gradients",
+           {{"param.keys", "keys"}, {"param.mask", "mask"}});
+  f.variants(stored(), recompute_atomics(), tiles_ahead(), two_pass(), cudnn_backward());
   return f;
 }
 

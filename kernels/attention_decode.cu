@@ -298,8 +298,8 @@ Family declare() {
       "few for that; parts of the keys are not. What heads share is read once by a block that has "
       "them all.";
   declare_attention(f, {4, 4, 1, 65536});
-  f.figures = {{"attention_decode", "traffic", "One query per head"}};
-  f.variant(per_head()).variant(split_keys()).variant(shared_keys()).variant(cudnn_attention());
+  f.figure("attention_decode", "traffic", "One query per head");
+  f.variants(per_head(), split_keys(), shared_keys(), cudnn_attention());
   return f;
 }
 

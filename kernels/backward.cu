@@ -348,7 +348,7 @@ Family declare() {
       .input("ones", &Data::ones, &Problem::dtype, [](const Problem& p) { return p.rows; })
       .output("dbias", &Data::dbias, columns);
   f.metric("slices", "", "parts of the rows that are summed apart");
-  f.figures = {{"backward", "traffic", "Column sums: useful bytes per second"}};
+  f.figure("backward", "traffic", "Column sums: useful bytes per second");
   f.inputs = inputs;
   set_references(f, columns, [](const Problem& p, const Data& d, int) {
     return ColumnSum{p, d.dy};
@@ -362,9 +362,8 @@ Family declare() {
       "whatever the order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., "
       "section 4.2). The RMS error is that of a random walk's roundings (sum_rms of "
       "family/tolerance.hpp), twice which is allowed; sums in slices err by less.";
-  f.variant(thread_per_column()).variant(bound_by_atomics(slices_atomic()));
-  f.variant(slices_stored()).variant(shared_sums()).variant(vectors());
-  f.variant(bound_by_atomics(vectors_atomic())).variant(cublas_gemv()).variant(cublas_gemm());
+  f.variants(thread_per_column(), bound_by_atomics(slices_atomic()), slices_stored(), shared_sums(),
+             vectors(), bound_by_atomics(vectors_atomic()), cublas_gemv(), cublas_gemm());
   return f;
 }
 

@@ -529,20 +529,17 @@ Family declare() {
       .metric("requests", "", "loads that warps make of the tiles, over all passes")
       .metric("requests_per_sm", "",
               "of the SM with most blocks; cycles over these are cycles per request");
-  f.figures = {{"bank_conflicts",
-                "cycles_per_request",
-                "Bank conflicts: cycles that a load of a warp takes",
-                {{"param.stride", "words between neighbouring lanes"}}}};
+  f.figure("bank_conflicts", "cycles_per_request",
+           "Bank conflicts: cycles that a load of a warp takes",
+           {{"param.stride", "words between neighbouring lanes"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_bits(d.in, elements(p), stream_seed(seed, 0));
   };
   f.reference = reference;
   f.tolerance_derivation =
       "Zero: sums are integers added modulo 2^32, which is exact in any order.";
-  f.variant(contiguous()).variant(broadcast());
-  f.variant(load_4b()).variant(load_8b()).variant(load_16b());
-  f.variant(column()).variant(column_padded()).variant(column_xor());
-  f.variant(ldmatrix()).variant(ldmatrix_padded()).variant(ldmatrix_xor());
+  f.variants(contiguous(), broadcast(), load_4b(), load_8b(), load_16b(), column(), column_padded(),
+             column_xor(), ldmatrix(), ldmatrix_padded(), ldmatrix_xor());
   return f;
 }
 

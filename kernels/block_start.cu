@@ -125,7 +125,7 @@ Family declare() {
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
   set_references(f, &Problem::blocks, [](const Problem&, const Data&, int) { return Reference{}; });
   f.tolerance_derivation = "Zero: each block writes its number.";
-  f.variant(one_resident()).variant(many_resident()).variant(one_per_kernel());
+  f.variants(one_resident(), many_resident(), one_per_kernel());
   return f;
 }
 

@@ -236,10 +236,8 @@ Family declare() {
   f.metric(kBytesInFlightMetric, "B", "bytes that a thread asks for before it waits")
       .metric("bytes_per_sm_in_flight", "B", "the same of all warps of an SM")
       .metric("delivered_bytes", "B", "bytes that reach the SMs, over all passes");
-  f.figures = {{"bytes_in_flight",
-                "little",
-                "Bytes in flight: what bandwidth they get",
-                {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}}}};
+  f.figure("bytes_in_flight", "little", "Bytes in flight: what bandwidth they get",
+           {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;
     return "needs loads_per_thread and warps that are powers of two, for which there are kernels";
@@ -250,7 +248,7 @@ Family declare() {
   set_references(f, &Problem::blocks,
                  [](const Problem& p, const Data& d, int o) { return expected(p, d, o == 1); });
   f.tolerance_derivation = "Zero: checksums are sums of bit patterns modulo 2^32.";
-  f.variant(own_slices()).variant(texture()).variant(one_slice());
+  f.variants(own_slices(), texture(), one_slice());
   return f;
 }
 

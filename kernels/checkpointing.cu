@@ -398,11 +398,9 @@ Family declare() {
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
       .metric("recomputed_layers", "", "layers that the backward pass computes again")
       .metric("peak_bytes", "B", "x, dy, y, dx, and all arrays in between");
-  f.figures = {{"checkpointing",
-                "time_against_memory",
-                "Checkpointing: time against memory",
-                {{"metric.peak_bytes", "memory of all arrays"},
-                 {"param.every", "layers from one checkpoint to the next"}}}};
+  f.figure("checkpointing", "time_against_memory", "Checkpointing: time against memory",
+           {{"metric.peak_bytes", "memory of all arrays"},
+            {"param.every", "layers from one checkpoint to the next"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return references(d)(o); });
@@ -420,7 +418,7 @@ Family declare() {
       "of s of 0.6. Of the gradient, 128 roundings are 6.6u, sigmoids 64/8·0.5/√3 = 2.4 times e "
       "with s·|1 - 2s| up to 0.5, and x, off by 25u on the way, 64·0.0125·25u = 20u. Twice that is "
       "allowed.";
-  f.variant(layers()).variant(in_segments());
+  f.variants(layers(), in_segments());
   return f;
 }
 

@@ -248,13 +248,12 @@ Family declare() {
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
       .output("out", &Data::out, &Problem::n);
-  f.figures = {{"coalescing", "traffic", "Coalescing: which addresses a warp asks for"}};
+  f.figure("coalescing", "traffic", "Coalescing: which addresses a warp asks for");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.variant(read_contiguous()).variant(read_reversed());
-  f.variant(read_misaligned()).variant(read_strided());
+  f.variants(read_contiguous(), read_reversed(), read_misaligned(), read_strided());
   return f;
 }
 

@@ -394,7 +394,7 @@ Family declare() {
       .input("b", &Data::b, &Problem::n)
       .output("c", &Data::c, &Problem::n);
   f.metric(kBytesInFlightMetric, "B", "of the loads that a thread makes before it waits");
-  f.figures = {{"coarsening", "traffic", "Coarsening: the same sums by more elements per thread"}};
+  f.figure("coarsening", "traffic", "Coarsening: the same sums by more elements per thread");
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.elements)) return std::nullopt;
     return "needs elements that are a power of two, for which there are kernels";
@@ -404,8 +404,8 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: a and b are multiples of 2^-23 in [-1, 1), and fp32 has all multiples of 2^-23 "
       "between -2 and 2, among which their sum is.";
-  f.variant(one_element()).variant(contiguous()).variant(block_strided()).variant(vectors());
-  f.variant(grid_stride()).variant(unrolled()).variant(unrolled_restrict());
+  f.variants(one_element(), contiguous(), block_strided(), vectors(), grid_stride(), unrolled(),
+             unrolled_restrict());
   return f;
 }
 

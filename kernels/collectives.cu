@@ -485,8 +485,8 @@ Family declare() {
     const double steps = p.dtype == DataType::bf16 ? p.gpus - 1 + 0x1p-8 : p.gpus - 1;
     return Tolerance{u * steps, 0.0, kRmsSafety * sum_rms(p.gpus, p.dtype), 0.0};
   };
-  f.variant(one_shot()).variant(two_shot()).variant(ring()).variant(low_latency());
-  f.variant(plain_nccl()).variant(nccl_registered()).variant(nccl_windows());
+  f.variants(one_shot(), two_shot(), ring(), low_latency(), plain_nccl(), nccl_registered(),
+             nccl_windows());
   return f;
 }
 

@@ -466,7 +466,7 @@ Family declare() {
                       "order does not show");
   f.input("x", &Data::x, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.output("count", &Data::count, [](const Problem&) { return std::int64_t{1}; });
-  f.figures = {{"compaction", "traffic", "Stream compaction: useful bytes per second"}};
+  f.figure("compaction", "traffic", "Stream compaction: useful bytes per second");
   f.inputs = inputs;
   f.reset = unwritten;
   f.reference = reference;
@@ -475,10 +475,8 @@ Family declare() {
       "kept, the output holds what it held before. Results are compared place by place; who loses "
       "the order runs where all kept elements are alike, and has as many of them as there are, "
       "and no gap between.";
-  f.variant(atomic_per_element()).variant(warp_aggregated()).variant(tile_aggregated());
-  f.variant(three_pass()).variant(look_back()).variant(look_back_staged());
-  f.variant(look_back_large());
-  f.variant(vendor_cub());
+  f.variants(atomic_per_element(), warp_aggregated(), tile_aggregated(), three_pass(), look_back(),
+             look_back_staged(), look_back_large(), vendor_cub());
   return f;
 }
 

@@ -155,10 +155,8 @@ Family declare() {
      return kWarp;
    }).output("words", &Data::words, [](const Problem&) { return kWarp; });
   f.metric(kStepCyclesMetric, "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
-  f.figures = {{"hierarchy",
-                "working_sets",
-                "Memory hierarchy: what a dependent load takes",
-                {{"param.bytes", "working set"}}}};
+  f.figure("hierarchy", "working_sets", "Memory hierarchy: what a dependent load takes",
+           {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t words = chain_words(p);
     if (p.bytes % kWordBytes != 0 || (words & (words - 1)) != 0)
@@ -171,7 +169,7 @@ Family declare() {
       f, [](const Problem&) { return kWarp; },
       [](const Problem& p, const Data&, int o) { return expected(p, o == 0); });
   f.tolerance_derivation = "Zero: words are whole numbers below 2^14.";
-  f.variant(uniform_index()).variant(index_per_lane());
+  f.variants(uniform_index(), index_per_lane());
   return f;
 }
 

@@ -494,10 +494,8 @@ Family declare() {
       .output("dlogits", &Data::dlogits, matrix_type, elements)
       .output("dlogits_given", &Data::dlogits_given, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figures = {{"cross_entropy",
-                "share_of_copy",
-                "Cross entropy beside a copy of the logits",
-                {{"param.dtype", "type"}}}};
+  f.figure("cross_entropy", "share_of_copy", "Cross entropy beside a copy of the logits",
+           {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.reference_operations = [](const Problem& p) {
@@ -517,9 +515,8 @@ Family declare() {
       "rounded to U. The RMS errors: a sum's as max_sum_rms of row_group.cuh has it, an "
       "exponential's bound, and U, because the gradients at the labels are nearly the same number "
       "and are rounded alike. Twice that is allowed.";
-  f.variant(copy()).variant(ops()).variant(separate()).variant(fused_reread());
-  f.variant(fused_registers());
-  f.variant(forward_scalar()).variant(forward()).variant(backward());
+  f.variants(copy(), ops(), separate(), fused_reread(), fused_registers(), forward_scalar(),
+             forward(), backward());
   return f;
 }
 

@@ -511,9 +511,8 @@ Family declare() {
       return Tolerance{0x1p-8 * (p.gpus + 1), 0, kRmsSafety * sum_rms(p.gpus + 1, p.dtype), 0};
     return Tolerance{0x1p-24 * (p.gpus + 4), 0, kRmsSafety * sum_rms(p.gpus + 4, p.dtype), 0};
   };
-  f.variant(after_backward()).variant(overlapped()).variant(prioritized()).variant(few_blocks());
-  f.variant(sharded()).variant(sharded_prioritized());
-  f.variant(nccl_after_backward()).variant(nccl_prioritized());
+  f.variants(after_backward(), overlapped(), prioritized(), few_blocks(), sharded(),
+             sharded_prioritized(), nccl_after_backward(), nccl_prioritized());
   return f;
 }
 

@@ -378,23 +378,16 @@ Family declare() {
       .output("y_sorted", &Data::y_sorted, &Problem::n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
-  f.figures = {{"divergence",
-                "relative_times",
-                "Divergence: what a branch costs",
-                {{"param.fraction", "fraction of elements on side A"},
-                 {"param.cost", "cost of a side (dependent FMAs)"}}}};
+  f.figure("divergence", "relative_times", "Divergence: what a branch costs",
+           {{"param.fraction", "fraction of elements on side A"},
+            {"param.cost", "cost of a side (dependent FMAs)"}});
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int o) {
     return references(p, d)[static_cast<std::size_t>(o)];
   });
   f.tolerance_derivation = fma_way::kToleranceDerivation;
   f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
-  f.variant(uniform())
-      .variant(split_in_warp())
-      .variant(split_by_warp())
-      .variant(random())
-      .variant(sorted())
-      .variant(select());
+  f.variants(uniform(), split_in_warp(), split_by_warp(), random(), sorted(), select());
   return f;
 }
 

@@ -525,7 +525,7 @@ Family declare() {
       .output("y_given_h", &Data::y_given_h, elements)
       .output("g", &Data::g, elements);
   f.metric("passes", "", "times that the kernels of a launch read or write an array of m×n");
-  f.figures = {{"epilogue", "traffic", "Epilogue: useful bytes per second"}};
+  f.figure("epilogue", "traffic", "Epilogue: useful bytes per second");
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (elements(p) < std::int64_t{1} << 31) return std::nullopt;
@@ -547,10 +547,8 @@ Family declare() {
       "roundings add 2 to 2.2 times 0.42·U of y's RMS, below U; of gelu(h + bias) two add 1.4 "
       "times 0.42·U. Twice that is allowed, and the sum's own. The product: ";
   f.tolerance_derivation += kTensorCoreBoundDerivation;
-  f.variant(ops()).variant(fused());
-  f.variant(product_ops()).variant(product_fused()).variant(product_epilogue());
-  f.variant(cublas_fused()).variant(cublaslt_fused());
-  f.variant(cublas_gelu()).variant(cublaslt_gelu());
+  f.variants(ops(), fused(), product_ops(), product_fused(), product_epilogue(), cublas_fused(),
+             cublaslt_fused(), cublas_gelu(), cublaslt_gelu());
   return f;
 }
 

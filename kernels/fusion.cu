@@ -513,7 +513,7 @@ Family declare() {
       .output("y_intrinsics", &Data::y_intrinsics, &Problem::dtype, &Problem::n,
               [](const Problem& p) { return tolerance(p, true); });
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements");
-  f.figures = {{"fusion", "traffic", "Fusion: useful bytes per second"}};
+  f.figure("fusion", "traffic", "Fusion: useful bytes per second");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
     return Reference{p, d.x};
@@ -538,8 +538,8 @@ Family declare() {
       "1/6 and of (1 - exp)² 0.53, which is rounded twice: 0.42·U·α·√((0.17 + 2·0.53)/2) = "
       "0.33·U·α, "
       "and 0.29 of the exponential's bound over √3. Twice that is allowed.";
-  f.variant(ops_scalar()).variant(ops()).variant(ops_in_place()).variant(ops_chunks());
-  f.variant(fused_chains()).variant(fused_scalar()).variant(fused()).variant(fused_intrinsics());
+  f.variants(ops_scalar(), ops(), ops_in_place(), ops_chunks(), fused_chains(), fused_scalar(),
+             fused(), fused_intrinsics());
   return f;
 }
 

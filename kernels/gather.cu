@@ -214,12 +214,12 @@ Family declare() {
       CeilingRows::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
           .without("gather_sequential", 2.0 / 3.0)};
-  f.figures = {{"gather", "traffic", "Gather: indirection and randomness"}};
+  f.figure("gather", "traffic", "Gather: indirection and randomness");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.variant(gather_sequential()).variant(gather_strided()).variant(gather_random());
+  f.variants(gather_sequential(), gather_strided(), gather_random());
   return f;
 }
 

@@ -261,8 +261,7 @@ Family declare() {
       .output("dx", &Data::dx, &Problem::dtype, elements, gradient_tolerance)
       .output("dbias", &Data::dbias, columns, sum_tolerance);
   f.metric("passes", "", "times that the kernels of a launch read or write a matrix");
-  f.figures = {
-      {"gelu_backward", "traffic", "Gradient and its column sums: useful bytes per second"}};
+  f.figure("gelu_backward", "traffic", "Gradient and its column sums: useful bytes per second");
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
@@ -278,7 +277,7 @@ Family declare() {
       "the errors of s move the slope by 30u of its RMS, 18u if spread evenly up to their bounds, "
       "and z's and other roundings by 4u. A sum's own is that of a random walk (sum_rms of "
       "family/tolerance.hpp). Twice that is allowed.";
-  f.variant(two_kernels()).variant(one_kernel());
+  f.variants(two_kernels(), one_kernel());
   return f;
 }
 

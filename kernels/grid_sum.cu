@@ -535,11 +535,10 @@ Family declare() {
       "need. Atomic additions of floats come in any order, and so do roundings; every other way "
       "has one order, which the code fixes, and equal bits in every launch.";
   declare_sums(f);
-  f.figures = {{"grid_sum", "swept_times", "Sums over the grid: time"}};
-  f.variant(two_kernels()).variant(programmatic()).variant(atomic_per_block());
-  f.variant(tile_per_block()).variant(tile_hinted()).variant(last_block());
-  f.variant(tile_last_block()).variant(cooperative());
-  f.variant(bulk_copies()).variant(one_block()).variant(one_cluster()).variant(vendor_cub());
+  f.figure("grid_sum", "swept_times", "Sums over the grid: time");
+  f.variants(two_kernels(), programmatic(), atomic_per_block(), tile_per_block(), tile_hinted(),
+             last_block(), tile_last_block(), cooperative(), bulk_copies(), one_block(),
+             one_cluster(), vendor_cub());
   return f;
 }
 

@@ -451,10 +451,8 @@ Family declare() {
       .metric("step_ns", "ns", kStepNsDoc)
       .metric("near_cycles", "", "SM clocks that a load of a line takes, 10th percentile of lines")
       .metric("far_cycles", "", "the same, 90th percentile");
-  f.figures = {{"hierarchy",
-                "working_sets",
-                "Memory hierarchy: what a dependent load takes",
-                {{"param.bytes", "working set"}}}};
+  f.figure("hierarchy", "working_sets", "Memory hierarchy: what a dependent load takes",
+           {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.stride % kSectorBytes == 0) return std::nullopt;
     return "needs a stride that is a multiple of " + std::to_string(kSectorBytes);
@@ -465,8 +463,7 @@ Family declare() {
       f, [](const Problem&) { return kWarp; },
       [](const Problem& p, const Data&, int o) { return expected(p, o == 0); });
   f.tolerance_derivation = "Zero: nodes are whole numbers below 2^31.";
-  f.variant(shared()).variant(distributed_shared()).variant(global()).variant(past_l1());
-  f.variant(texture()).variant(l2_by_line());
+  f.variants(shared(), distributed_shared(), global(), past_l1(), texture(), l2_by_line());
   return f;
 }
 

@@ -497,14 +497,13 @@ Family declare() {
       .real("exponent", &Problem::exponent, 1, 0.1, 3, "", "of Zipf's law; uniform: unused");
   f.input("samples", &Data::samples, &Problem::dtype, &Problem::n)
       .output("counts", &Data::counts, bins_of);
-  f.figures = {{"histogram", "traffic", "Histograms: useful bytes per second"}};
+  f.figure("histogram", "traffic", "Histograms: useful bytes per second");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
-  f.variant(bound_by_atomics(global_atomics())).variant(bound_by_atomics(vector_loads()));
-  f.variant(bound_by_atomics(match_aggregated()));
-  f.variant(shared_atomics()).variant(lane_copies()).variant(half_counters());
-  f.variant(vendor_cub());
+  f.variants(bound_by_atomics(global_atomics()), bound_by_atomics(vector_loads()),
+             bound_by_atomics(match_aggregated()), shared_atomics(), lane_copies(), half_counters(),
+             vendor_cub());
   return f;
 }
 

@@ -438,10 +438,9 @@ Family declare() {
       .lives_in(Residence::managed)
       .output("advised_out", &Data::advised_out, &Problem::n)
       .lives_in(Residence::managed);
-  f.figures = {{"host_transfer",
-                "transfer_rates",
-                "Between the host's memory and the device's: bytes per second, each way",
-                {{"param.n", "words of 4 bytes"}}}};
+  f.figure("host_transfer", "transfer_rates",
+           "Between the host's memory and the device's: bytes per second, each way",
+           {{"param.n", "words of 4 bytes"}});
   f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
                 CeilingRows::rate("bus_to_host", {"pinned_out"}, Mode::warm, "param.n")
@@ -453,19 +452,12 @@ Family declare() {
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return reference_of(d, o); });
   f.tolerance_derivation = "Zero: copies have equal bits.";
-  f.variant(pageable_in())
-      .variant(pinned_in())
-      .variant(write_combined_in())
-      .variant(over_the_bus(mapped_in()));
-  f.variant(over_the_bus(managed_in()))
-      .variant(over_the_bus(prefetched_in()))
-      .variant(over_the_bus(advised_in()));
-  f.variant(over_the_bus(reread_in())).variant(over_the_bus(mostly_read_in()));
-  f.variant(pageable_out()).variant(pinned_out()).variant(over_the_bus(mapped_out()));
-  f.variant(over_the_bus(managed_out()))
-      .variant(over_the_bus(prefetched_out()))
-      .variant(over_the_bus(advised_out()));
-  f.variant(pageable_both()).variant(pinned_both()).variant(over_the_bus(mapped_both()));
+  f.variants(pageable_in(), pinned_in(), write_combined_in(), over_the_bus(mapped_in()),
+             over_the_bus(managed_in()), over_the_bus(prefetched_in()), over_the_bus(advised_in()),
+             over_the_bus(reread_in()), over_the_bus(mostly_read_in()), pageable_out(),
+             pinned_out(), over_the_bus(mapped_out()), over_the_bus(managed_out()),
+             over_the_bus(prefetched_out()), over_the_bus(advised_out()), pageable_both(),
+             pinned_both(), over_the_bus(mapped_both()));
   return f;
 }
 

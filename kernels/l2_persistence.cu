@@ -343,10 +343,9 @@ Family declare() {
       .input("streamed", &Data::streamed, &Problem::streamed)
       .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
       .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
-  f.figures = {{"l2_persistence",
-                "kept_sets",
-                "A working set beside a kernel that streams: time over that of streaming alone",
-                {{"param.hot", "working set"}}}};
+  f.figure("l2_persistence", "kept_sets",
+           "A working set beside a kernel that streams: time over that of streaming alone",
+           {{"param.hot", "working set"}});
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return evaluate_reference(out[0], kHotThreads, Reference{d.hot, p.hot, kHotThreads, p.passes}) +
@@ -354,9 +353,8 @@ Family declare() {
                               Reference{d.streamed, p.streamed, kStreamThreads, 1});
   };
   f.tolerance_derivation = "Zero: sums of whole numbers modulo 2^32.";
-  f.variant(hot_alone()).variant(stream_alone()).variant(side_by_side());
-  f.variant(window()).variant(evict_first());
-  f.variant(evict_last()).variant(evict_last_set_aside());
+  f.variants(hot_alone(), stream_alone(), side_by_side(), window(), evict_first(), evict_last(),
+             evict_last_set_aside());
   return f;
 }
 

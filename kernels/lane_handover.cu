@@ -201,10 +201,8 @@ Family declare() {
       .integer("cost", &Problem::cost, 16, 1, kMostCost, "",
                "times that each stage makes 8 dependent multiply-adds");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
-  f.figures = {{"lane_handover",
-                "relative_times",
-                "Lanes that hand over to each other",
-                {{"param.cost", "cost of a stage (8 dependent FMAs each)"}}}};
+  f.figure("lane_handover", "relative_times", "Lanes that hand over to each other",
+           {{"param.cost", "cost of a stage (8 dependent FMAs each)"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
   };
@@ -216,7 +214,7 @@ Family declare() {
       "up to 2^16 times 8 of either stay below 2^24, to which fp32 has all whole numbers.";
   static_assert(kWholeStarts + kMostCost * kStep * (kStageA + kStageB) < kWholeEnd,
                 "sums are exact");
-  f.variant(own()).variant(shuffle()).variant(mailbox());
+  f.variants(own(), shuffle(), mailbox());
   return f;
 }
 

@@ -343,10 +343,8 @@ Family declare() {
       .output("y_binned", &Data::y_binned, &Problem::n);
   f.metric("expected_passes", "", "trips of the longest lane of a warp, over the mean")
       .metric("expected_active_lanes_pct", "%", "lanes that have work left during a trip");
-  f.figures = {{"lane_work",
-                "relative_times",
-                "Lanes with different amounts of work",
-                {{"param.spread", "spread: trips are 1 to 4^spread"}}}};
+  f.figure("lane_work", "relative_times", "Lanes with different amounts of work",
+           {{"param.spread", "spread: trips are 1 to 4^spread"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return after_trips(d, o); });
@@ -355,8 +353,7 @@ Family declare() {
       "below 2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, to which fp32 has all whole "
       "numbers.";
   static_assert(kWholeStarts + (kTrip << 2 * kMostSpread) < kWholeEnd, "sums are exact");
-  f.variant(equal()).variant(random()).variant(until_block_done());
-  f.variant(binned()).variant(refill());
+  f.variants(equal(), random(), until_block_done(), binned(), refill());
   return f;
 }
 

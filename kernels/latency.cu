@@ -460,9 +460,8 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: lines, distances and tokens are whole numbers, and sums are whole numbers below 2^21 "
       "to which each step adds one, exact in fp32.";
-  f.variant(fma()).variant(shared()).variant(l1()).variant(l2()).variant(dram());
-  f.variant(l2_all_sms()).variant(dram_all_sms());
-  f.variant(atomic_l2()).variant(barrier());
+  f.variants(fma(), shared(), l1(), l2(), dram(), l2_all_sms(), dram_all_sms(), atomic_l2(),
+             barrier());
   return f;
 }
 

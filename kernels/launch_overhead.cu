@@ -332,12 +332,10 @@ Family declare() {
   f.extent("kernels", &Problem::kernels, 100, 1000, "steps of the chain")
       .extent("n", &Problem::n, 1 << 15, 1 << 20, "elements that each of them makes");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
-  f.figures = {{"launch_overhead",
-                "per_item",
-                "A chain of small kernels: time per kernel",
-                {{"param.kernels", "kernels in the chain"}}},
-               {"timeline_launch_overhead", "timelines",
-                "Ten small kernels: calls of the host, and kernels"}};
+  f.figure("launch_overhead", "per_item", "A chain of small kernels: time per kernel",
+           {{"param.kernels", "kernels in the chain"}})
+      .figure("timeline_launch_overhead", "timelines",
+              "Ten small kernels: calls of the host, and kernels");
   f.ceilings = {CeilingRows::latency("host_call", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")
@@ -352,12 +350,9 @@ Family declare() {
     return 2.0 * static_cast<double>(p.kernels) * static_cast<double>(p.n);
   };
   f.tolerance_derivation = "Zero: arithmetic modulo 2^32, and whole numbers below it are exact.";
-  f.variant(streamed()).variant(waited()).variant(queued());
-  f.variant(programmatic()).variant(queued_programmatic());
-  f.variant(graph()).variant(updated_graph());
-  f.variant(tail_launched()).variant(device_stream());
-  f.variant(grid_barrier()).variant(work_queue());
-  f.variant(first_launch()).variant(from_first());
+  f.variants(streamed(), waited(), queued(), programmatic(), queued_programmatic(), graph(),
+             updated_graph(), tail_launched(), device_stream(), grid_barrier(), work_queue(),
+             first_launch(), from_first());
   return f;
 }
 

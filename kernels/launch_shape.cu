@@ -533,8 +533,7 @@ Family declare() {
       .metric("idle_lanes_pct", "%",
               "lanes of these that have no element, because their thread is outside or because the "
               "block has no thread for them");
-  f.figures = {
-      {"launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes"}};
+  f.figure("launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes");
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
   f.unsupported = needs([](const Problem& p) { return elements(p) <= std::int64_t{1} << 31; },
                         "needs up to 2^31 elements, whose number fits in 32 bits");
@@ -545,13 +544,10 @@ Family declare() {
     return Checkered{p, d.in};
   });
   f.tolerance_derivation = "Zero: a change of sign keeps every other bit.";
-  f.variant(block_256x1x1()).variant(block_32x8x1()).variant(block_16x16x1());
-  f.variant(block_8x32x1()).variant(block_1x256x1());
-  f.variant(block_32x4x2()).variant(block_8x8x4());
-  f.variant(block_1024()).variant(block_32()).variant(block_33());
-  f.variant(busy_32()).variant(busy_33()).variant(twice_the_blocks());
-  f.variant(loop_rows()).variant(flat_64()).variant(flat_32());
-  f.variant(flat_multiply()).variant(grid_stride());
+  f.variants(block_256x1x1(), block_32x8x1(), block_16x16x1(), block_8x32x1(), block_1x256x1(),
+             block_32x4x2(), block_8x8x4(), block_1024(), block_32(), block_33(), busy_32(),
+             busy_33(), twice_the_blocks(), loop_rows(), flat_64(), flat_32(), flat_multiply(),
+             grid_stride());
   return f;
 }
 

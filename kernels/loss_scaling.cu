@@ -442,7 +442,7 @@ Family declare() {
       .metric("mean_relative_error_pct", "%",
               "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
       .metric("tries", "", "passes over the gradients until the scale was found");
-  f.figures = {{"loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses"}};
+  f.figure("loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_on_device(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
   };
@@ -458,10 +458,7 @@ Family declare() {
       "parameters, so each stored value has one rounding, to nearest even, which the reference "
       "carries out by the definition of the format; the search compares integers. Every output "
       "must be equal to its reference, infinities included.";
-  f.variant(fp16_unscaled())
-      .variant(fp16_static_scale())
-      .variant(fp16_dynamic_scale())
-      .variant(bf16_unscaled());
+  f.variants(fp16_unscaled(), fp16_static_scale(), fp16_dynamic_scale(), bf16_unscaled());
   return f;
 }
 

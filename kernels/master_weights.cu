@@ -467,12 +467,10 @@ Family declare() {
               "updates that were not zero and left the weight as it was")
       .metric("rms_error_pct", "%",
               "root mean square of last weight minus exact, over that of the exact movement");
-  f.figures = {{"master_weights",
-                "metrics_by_type",
-                "Updates that are small beside the weight",
-                {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
-                 {"metric.progress_pct", "movement that arrived (%)"},
-                 {"param.learning_rate", "learning rate"}}}};
+  f.figure("master_weights", "metrics_by_type", "Updates that are small beside the weight",
+           {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
+            {"metric.progress_pct", "movement that arrived (%)"},
+            {"param.learning_rate", "learning rate"}});
   f.inputs = inputs;
   set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;
@@ -482,7 +480,7 @@ Family declare() {
       "exactly; it is rounded to fp32, as a fused multiply-add rounds it, and then to what is "
       "kept, by the definition of the format. Every output must be equal to its reference. How far "
       "the roundings lead from exact steps is in the metrics and the error columns.";
-  f.variant(fp16_only()).variant(bf16_only()).variant(bf16_stochastic()).variant(fp32_master());
+  f.variants(fp16_only(), bf16_only(), bf16_stochastic(), fp32_master());
   return f;
 }
 

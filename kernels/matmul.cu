@@ -533,10 +533,10 @@ Family declare() {
       .input("b", &Data::b, elements_of_b<Problem>)
       .output("c", &Data::c, elements_of_c<Problem>);
   f.ceilings = {CeilingRows::rate("fp32", {"cublas"}, Mode::warm, "operations")};
-  f.figures = {
-      {"matmul", "ladder", "fp32 matrix product: what each variant adds"},
-      {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},
-      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
+  f.figure("matmul", "ladder", "fp32 matrix product: what each variant adds")
+      .figure("row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1")
+      .figure("error_against_speed", "error_against_speed",
+              "Error against speed of a matrix product");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
            fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
@@ -549,9 +549,8 @@ Family declare() {
   f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",
            "widest global load of a lane, chosen by the divisibility of the leading dimensions");
-  f.variant(naive()).variant(coalesced()).variant(smem_tile()).variant(coarsen_1d());
-  f.variant(coarsen_2d()).variant(vectorized()).variant(double_buffered()).variant(warp_tile());
-  f.variant(async_stages()).variant(cublas_sgemm());
+  f.variants(naive(), coalesced(), smem_tile(), coarsen_1d(), coarsen_2d(), vectorized(),
+             double_buffered(), warp_tile(), async_stages(), cublas_sgemm());
   return f;
 }
 

@@ -487,18 +487,14 @@ Family declare() {
                                     Rate{"tensor_bf16_fp32", "bf16"}})
     f.ceilings.push_back(
         CeilingRows::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
-  f.figures = {
-      {"matmul_tensor", "ladder", "Tensor cores: what each variant adds"},
-      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
+  f.figure("matmul_tensor", "ladder", "Tensor cores: what each variant adds")
+      .figure("error_against_speed", "error_against_speed",
+              "Error against speed of a matrix product");
   f.unsupported = unsupported;
   f.inputs = inputs;
   set_tensor_core_reference(f, operands, error_bound);
   f.accuracy_reference = accuracy_reference;
-  f.variant(wmma())
-      .variant(wmma_smem())
-      .variant(mma_sync())
-      .variant(mma_cp_async())
-      .variant(cublas_gemm());
+  f.variants(wmma(), wmma_smem(), mma_sync(), mma_cp_async(), cublas_gemm());
   return f;
 }
 

@@ -454,8 +454,7 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: a copy keeps every bit, what is written is an exact fp32 number, and checksums are "
       "integers added modulo 2^32, which is exact in any order.";
-  f.variant(read()).variant(write()).variant(copy());
-  f.variant(read_bulk()).variant(copy_bulk()).variant(vendor_memcpy());
+  f.variants(read(), write(), copy(), read_bulk(), copy_bulk(), vendor_memcpy());
   return f;
 }
 

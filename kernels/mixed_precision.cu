@@ -333,8 +333,8 @@ Family declare() {
               [](const Problem& p) { return tolerance(p, DataType::fp16); })
       .output("y_bf16", &Data::y_bf16, &Problem::n,
               [](const Problem& p) { return tolerance(p, DataType::bf16); });
-  f.figures = {
-      {"mixed_precision", "times_by_type", "Half the bytes, half the time?", {{"param.op", ""}}}};
+  f.figure("mixed_precision", "times_by_type", "Half the bytes, half the time?",
+           {{"param.op", ""}});
   f.inputs = inputs;
   set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;
@@ -352,7 +352,7 @@ Family declare() {
       "|x| of RMS 4/√3; of gelu_tanh 5u of the result, and the 83u of exp(a) times "
       "|y|·exp(a)/(1 + exp(a)), which is never above 0.14. For chance comes the bound per element "
       "times √(32/elements) (Bernstein's inequality, probability 1e-14).";
-  f.variant(fp32_scalar()).variant(fp16_scalar()).variant(fp32()).variant(fp16()).variant(bf16());
+  f.variants(fp32_scalar(), fp16_scalar(), fp32(), fp16(), bf16());
   return f;
 }
 

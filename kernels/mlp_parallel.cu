@@ -395,8 +395,8 @@ Family declare() {
   f.reference_operations = [](const Problem& p) { return operations_of(p, p.hidden); };
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
-  f.variant(one_gpu()).variant(two_gathers()).variant(columns_then_rows());
-  f.variant(columns_then_rows_nccl()).variant(chunks_of_tokens());
+  f.variants(one_gpu(), two_gathers(), columns_then_rows(), columns_then_rows_nccl(),
+             chunks_of_tokens());
   return f;
 }
 

@@ -435,15 +435,13 @@ Family declare() {
       "unless blocks go from row to row and keep them.";
   declare_norm(f).output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figures = {
-      {"normalization", "share_of_copy", "Norms beside a copy", {{"param.dtype", "type"}}}};
+  f.figure("normalization", "share_of_copy", "Norms beside a copy", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;
   f.tolerance_derivation = kNormDerivation;
-  f.variant(copy()).variant(two_pass()).variant(sums()).variant(welford()).variant(vectors());
-  f.variant(registers()).variant(one_wait()).variant(warp_registers()).variant(persistent());
-  f.variant(cluster());
+  f.variants(copy(), two_pass(), sums(), welford(), vectors(), registers(), one_wait(),
+             warp_registers(), persistent(), cluster());
   return f;
 }
 

@@ -507,10 +507,8 @@ Family declare() {
       .output("dx", &Data::dx, matrix_type, elements)
       .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
   declare_products(f, &Data::products);
-  f.figures = {{"normalization_backward",
-                "share_of_copy",
-                "The gradients of norms beside a product of their operands",
-                {{"param.dtype", "type"}}}};
+  f.figure("normalization_backward", "share_of_copy",
+           "The gradients of norms beside a product of their operands", {{"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // of the last kernel
   f.inputs = inputs;
   f.reference = reference;
@@ -524,8 +522,8 @@ Family declare() {
       "small beside t. A sum of m rows is within m·u of the sum of absolute values, whatever the "
       "order, and each term has four roundings of its own; their RMS error is that of a random "
       "walk's roundings (sum_rms of family/tolerance.hpp). Twice the RMS errors are allowed.";
-  f.variant(product()).variant(element_atomics()).variant(separate()).variant(block_atomics());
-  f.variant(block_partials()).variant(cluster_partials());
+  f.variants(product(), element_atomics(), separate(), block_atomics(), block_partials(),
+             cluster_partials());
   return f;
 }
 

@@ -516,8 +516,8 @@ Family declare() {
       .metric("bytes_in_flight_per_sm", "B", "of the threads that are resident on an SM together")
       .metric("independent_fmas_per_scheduler", "",
               "chains of the threads that are resident on an SM, by warps and scheduler");
-  f.figures = {{"occupancy", "rate_over_occupancy",
-                "Occupancy: by warps, and by what a thread has in flight"}};
+  f.figure("occupancy", "rate_over_occupancy",
+           "Occupancy: by warps, and by what a thread has in flight");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.in, p.n, WholeStart{stream_seed(seed, 0)});
@@ -530,11 +530,9 @@ Family declare() {
       "whole number; starts below 2^10 and up to 2^16 steps stay below 2^24, to which fp32 has all "
       "whole numbers.";
   static_assert(kWholeStarts + kMostSteps < kWholeEnd, "sums are exact");
-  f.variant(copy_ilp1()).variant(copy_ilp2()).variant(copy_ilp4());
-  f.variant(copy_half_warps()).variant(copy_quarter_warps());
-  f.variant(fma_ilp1()).variant(fma_ilp2()).variant(fma_ilp4()).variant(fma_half_warps());
-  f.variant(held_natural()).variant(held_capped_64()).variant(held_capped_64_shared());
-  f.variant(held_capped_32());
+  f.variants(copy_ilp1(), copy_ilp2(), copy_ilp4(), copy_half_warps(), copy_quarter_warps(),
+             fma_ilp1(), fma_ilp2(), fma_ilp4(), fma_half_warps(), held_natural(), held_capped_64(),
+             held_capped_64_shared(), held_capped_32());
   return f;
 }
 

@@ -170,7 +170,7 @@ Family declare() {
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
                "distance of neighbouring values in the output");
   f.input("in", &Data::in, &Problem::n).in_out("out", &Data::out, out_count);
-  f.figures = {{"partial_write", "traffic", "Stores that fill part of a sector"}};
+  f.figure("partial_write", "traffic", "Stores that fill part of a sector");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0)) + zeros(p, d);
   };
@@ -179,7 +179,7 @@ Family declare() {
     return Reference{p, d};
   });
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
-  f.variant(write_strided()).variant(write_whole_sectors());
+  f.variants(write_strided(), write_whole_sectors());
   return f;
 }
 

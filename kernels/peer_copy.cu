@@ -546,9 +546,8 @@ Family declare() {
     return Received{p, d};
   });
   f.tolerance_derivation = "Zero: copies have equal bits.";
-  f.variant(loads()).variant(stores()).variant(vector_loads()).variant(vector_stores());
-  f.variant(bulk_loads()).variant(bulk_stores()).variant(copy_engine());
-  f.variant(through_host());
+  f.variants(loads(), stores(), vector_loads(), vector_stores(), bulk_loads(), bulk_stores(),
+             copy_engine(), through_host());
   return f;
 }
 

@@ -325,8 +325,7 @@ Family declare() {
         return Expected{static_cast<Output>(output), Order(), p.steps, d.rank};
       });
   f.tolerance_derivation = "Zero: places and numbers.";
-  f.variant(own_loads()).variant(loads()).variant(atomics()).variant(signals());
-  f.variant(stored_signals());
+  f.variants(own_loads(), loads(), atomics(), signals(), stored_signals());
   return f;
 }
 

@@ -463,9 +463,9 @@ Family declare() {
       .integer("batches", &Problem::batches, 8, 1, kMostSignalBlocks, "",
                "micro-batches that the tokens come in")
       .spans(&Problem::gpus, &Data::rank);
-  f.figures = {{"timeline_pipeline_parallel", "rank_timelines",
-                "Layers on several GPUs: who waits for whom"},
-               {"pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches"}};
+  f.figure("timeline_pipeline_parallel", "rank_timelines",
+           "Layers on several GPUs: who waits for whom")
+      .figure("pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches");
   f.metric(
       "bubble_share", "",
       "of the time that a GPU waits for the first micro-batch or for the last, if all take as long "
@@ -490,8 +490,7 @@ Family declare() {
       [](const Problem& p, const Data& d, int) { return expected(p, d); });
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
   f.tolerance = tolerance;
-  f.variant(one_gpu()).variant(whole_batch()).variant(micro_batches());
-  f.variant(stored_batches()).variant(two_stages());
+  f.variants(one_gpu(), whole_batch(), micro_batches(), stored_batches(), two_stages());
   return f;
 }
 

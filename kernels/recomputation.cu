@@ -512,7 +512,7 @@ Family declare() {
       .metric("peak_bytes", "B",
               "the most that lives at a time: what is kept, and the two gradients that a step of "
               "the backward pass reads and writes");
-  f.figures = {{"recomputation", "traffic", "Recomputation: useful bytes per second"}};
+  f.figure("recomputation", "traffic", "Recomputation: useful bytes per second");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
     return Reference{output, p.dtype, d.x, d.dy, {d.given_1, d.given_2, d.given_3}};
@@ -536,9 +536,8 @@ Family declare() {
       "results move the gradient by √(2.08² + 0.73² + 0.86²)·0.61·U = 1.44·U, three roundings of "
       "gradients by 1.0·U, both by 1.75·U, and functions by (2.08 + 0.73 + 0.86)·0.81·e = 3e. "
       "Twice that is allowed.";
-  f.variant(ops()).variant(stored()).variant(stored_two()).variant(recomputed());
-  f.variant(forward_stored()).variant(forward()).variant(forward_from_first());
-  f.variant(backward_stored()).variant(backward_recomputed());
+  f.variants(ops(), stored(), stored_two(), recomputed(), forward_stored(), forward(),
+             forward_from_first(), backward_stored(), backward_recomputed());
   return f;
 }
 

@@ -370,11 +370,10 @@ Family declare() {
       "cheap; threads that add up many numbers in a register before they need a tree make it "
       "unimportant. What is left is to have enough bytes in flight for memory's bandwidth.";
   declare_sums(f);
-  f.figures = {{"reduction", "traffic", "Sums within blocks: useful bytes per second"}};
-  f.variant(interleaved_divergent()).variant(interleaved_strided()).variant(sequential());
-  f.variant(first_add_on_load()).variant(unrolled_last_warp()).variant(fully_unrolled());
-  f.variant(several_per_thread()).variant(shuffles()).variant(vectors());
-  f.variant(vectors_in_flight()).variant(vendor_cub());
+  f.figure("reduction", "traffic", "Sums within blocks: useful bytes per second");
+  f.variants(interleaved_divergent(), interleaved_strided(), sequential(), first_add_on_load(),
+             unrolled_last_warp(), fully_unrolled(), several_per_thread(), shuffles(), vectors(),
+             vectors_in_flight(), vendor_cub());
   return f;
 }
 

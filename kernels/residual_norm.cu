@@ -170,17 +170,15 @@ Family declare() {
       .output("normed", &Data::normed, matrix_type, elements)
       .output("copied", &Data::copied, matrix_type, elements, exact)
       .output("copied_too", &Data::copied_too, matrix_type, elements, exact);
-  f.figures = {{"residual_norm",
-                "share_of_copy",
-                "A residual and its norm beside two copies",
-                {{"param.norm", "norm"}}}};
+  f.figure("residual_norm", "share_of_copy", "A residual and its norm beside two copies",
+           {{"param.norm", "norm"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;
   f.tolerance_derivation = std::string(kNormDerivation) +
                            " The sum is rounded to fp32 and then as it is stored, which has one "
                            "result: it is compared bit by bit, and the norm is of that.";
-  f.variant(copies()).variant(add_then_norm()).variant(fused());
+  f.variants(copies(), add_then_norm(), fused());
   return f;
 }
 

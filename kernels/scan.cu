@@ -471,7 +471,7 @@ Family declare() {
               [](const Problem&) { return Tolerance{}; });
   f.metric("tile", "", "elements of a block that others wait for");
   f.metric("window", "", "tiles at which a block looks at once");
-  f.figures = {{"scan", "share_of_copy", "Prefix sums beside a copy", {{"param.dtype", "type"}}}};
+  f.figure("scan", "share_of_copy", "Prefix sums beside a copy", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
@@ -488,10 +488,9 @@ Family declare() {
       "that many sums share: the error along a chain of tiles is a random walk, whose mean square "
       "exceeds 48 times what is expected with a probability of e^-29; tiles of chains have 3072 "
       "elements or more, so that d is three times what they do.";
-  f.variant(copy()).variant(hillis_steele()).variant(blelloch()).variant(blelloch_padded());
-  f.variant(warp_shuffles()).variant(vectors()).variant(three_pass()).variant(chained());
-  f.variant(look_back()).variant(look_back_large()).variant(look_back_wide());
-  f.variant(vendor_cub());
+  f.variants(copy(), hillis_steele(), blelloch(), blelloch_padded(), warp_shuffles(), vectors(),
+             three_pass(), chained(), look_back(), look_back_large(), look_back_wide(),
+             vendor_cub());
   return f;
 }
 

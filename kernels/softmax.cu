@@ -524,7 +524,7 @@ Family declare() {
       .input("x", &Data::x, matrix_type, elements)
       .output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figures = {{"softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}}}};
+  f.figure("softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.reference_operations = [](const Problem& p) {
@@ -541,10 +541,9 @@ Family declare() {
       "one more over the sum, in three roundings, and that of U; below 2^-124 it may be 0. The RMS "
       "error is that of storing, 0.42·U (Knuth), of the sum (max_sum_rms of row_group.cuh) and of "
       "two exponentials, spread evenly up to their bounds. Twice that is allowed.";
-  f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
-  f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());
-  f.variant(one_wait()).variant(warp_registers()).variant(lane_groups()).variant(cluster());
-  f.variant(cluster_shared()).variant(stored_registers()).variant(bulk_ring()).variant(library());
+  f.variants(copy(), naive(), three_pass(), three_pass_by_warps(), online(), vectors(), registers(),
+             peeled(), one_wait(), warp_registers(), lane_groups(), cluster(), cluster_shared(),
+             stored_registers(), bulk_ring(), library());
   return f;
 }
 

@@ -368,10 +368,8 @@ Family declare() {
       .input("dy", &Data::dy, matrix_type, elements)
       .output("dx", &Data::dx, matrix_type, elements);
   declare_products(f, &Data::products);
-  f.figures = {{"softmax_backward",
-                "share_of_copy",
-                "The gradient of a softmax beside a product of its operands",
-                {{"param.dtype", "type"}}}};
+  f.figure("softmax_backward", "share_of_copy",
+           "The gradient of a softmax beside a product of its operands", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
@@ -383,8 +381,8 @@ Family declare() {
       "itself is rounded twice. Below 2^-125 results may be subnormal. The RMS error is 0.42·U of "
       "the result (Knuth) and a few roundings of u; a sum of terms of either sign is small beside "
       "dy, and its error smaller. Twice that is allowed.";
-  f.variant(product()).variant(two_pass()).variant(vectors()).variant(registers());
-  f.variant(warp_registers()).variant(cluster()).variant(bulk_ring()).variant(library());
+  f.variants(product(), two_pass(), vectors(), registers(), warp_registers(), cluster(),
+             bulk_ring(), library());
   return f;
 }
 

@@ -509,10 +509,8 @@ Family declare() {
       .input("ell_columns", &Data::ell_columns, ell_elements)
       .input("x", &Data::x, [](const Problem& p) { return sizes(p).columns; })
       .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
-  f.figures = {{"spmv",
-                "share_of_copy",
-                "Sparse matrix times vector beside cuSPARSE",
-                {{"param.matrix", "matrix"}}}};
+  f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
+           {{"param.matrix", "matrix"}});
   f.unsupported = unsupported;
   f.inputs = inputs;
   set_references(
@@ -522,12 +520,10 @@ Family declare() {
       });
   f.tolerance = tolerance;
   f.tolerance_derivation = kToleranceDerivation;
-  f.variant(bound_by_atomics(coo_atomics())).variant(bound_by_atomics(coo_segmented()));
-  f.variant(csr_thread_per_row()).variant(ell());
-  f.variant(csr_warp_per_row()).variant(csr_lanes_per_row());
-  f.variant(csr_adaptive()).variant(merge_path());
-  f.variant(vendor("cusparse_alg1", "merge_path", cusparse::Algorithm::csr_alg1));
-  f.variant(vendor("cusparse_alg2", "cusparse_alg1", cusparse::Algorithm::csr_alg2));
+  f.variants(bound_by_atomics(coo_atomics()), bound_by_atomics(coo_segmented()),
+             csr_thread_per_row(), ell(), csr_warp_per_row(), csr_lanes_per_row(), csr_adaptive(),
+             merge_path(), vendor("cusparse_alg1", "merge_path", cusparse::Algorithm::csr_alg1),
+             vendor("cusparse_alg2", "cusparse_alg1", cusparse::Algorithm::csr_alg2));
   return f;
 }
 

@@ -469,8 +469,8 @@ Family declare() {
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 2^16 at "
       "most, and fp32 has all whole numbers up to 2^24: every partial sum is exact, in any order.";
   static_assert(most_magnitude() < 1 << 24, "sums are exact");
-  f.variant(copy()).variant(naive()).variant(smem_tile());
-  f.variant(column()).variant(column_unrolled()).variant(vectors()).variant(inner_unchecked());
+  f.variants(copy(), naive(), smem_tile(), column(), column_unrolled(), vectors(),
+             inner_unchecked());
   return f;
 }
 

@@ -443,8 +443,8 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 12, and fp32 "
       "has all whole numbers up to 2^24: every partial sum is exact, in any order.";
-  f.variant(copy()).variant(naive()).variant(block_3d()).variant(stream_z());
-  f.variant(stream_z_tile()).variant(stream_z_unrolled()).variant(vectors());
+  f.variants(copy(), naive(), block_3d(), stream_z(), stream_z_tile(), stream_z_unrolled(),
+             vectors());
   return f;
 }
 

@@ -253,8 +253,8 @@ Family declare() {
       .lives_in(Residence::pinned)
       .output("y_pageable", &Data::y_pageable, &Problem::n)
       .lives_in(Residence::pageable);
-  f.figures = {{"timeline_streams", "timelines", "Copy in, compute, copy out: what runs when"},
-               {"streams", "swept_times", "Copy in, compute, copy out: over streams and chunks"}};
+  f.figure("timeline_streams", "timelines", "Copy in, compute, copy out: what runs when")
+      .figure("streams", "swept_times", "Copy in, compute, copy out: over streams and chunks");
   // With one stream, each chunk changes units three times, and nothing else is slower than whole.
   f.ceilings = {CeilingRows::latency("unit_change", {"depth_first"}, Mode::warm, "param.chunks")
                     .where("streams", "1")
@@ -269,8 +269,7 @@ Family declare() {
   };
   f.tolerance_derivation = fma_way::kToleranceDerivation;
   f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
-  f.variant(one_stream()).variant(depth_first()).variant(breadth_first());
-  f.variant(default_stream()).variant(pageable());
+  f.variants(one_stream(), depth_first(), breadth_first(), default_stream(), pageable());
   return f;
 }
 

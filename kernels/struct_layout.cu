@@ -237,7 +237,7 @@ Family declare() {
   f.input("aos", &Data::aos, inputs)
       .input("soa", &Data::soa, inputs)
       .output("out", &Data::out, &Problem::n);
-  f.figures = {{"struct_layout", "traffic", "Array of structures or structure of arrays"}};
+  f.figure("struct_layout", "traffic", "Array of structures or structure of arrays");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;
     steps += fill(d.aos, p.n * kFields, AosValue{stream_seed(seed, 0)});
@@ -260,7 +260,7 @@ Family declare() {
     return Tolerance{p.fields * unit_roundoff(DataType::fp32), 0.0,
                      kRmsSafety * sum_rms(p.fields, DataType::fp32), 0.0};
   };
-  f.variant(aos()).variant(aos_16b()).variant(soa());
+  f.variants(aos(), aos_16b(), soa());
   return f;
 }
 

@@ -185,10 +185,8 @@ Family declare() {
       .output("y_by_warp", &Data::y_by_warp, &Problem::n);
   f.metric("expected_passes", "", "ways that a warp issues")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
-  f.figures = {{"switch_divergence",
-                "relative_times",
-                "Divergence of many ways",
-                {{"param.ways", "ways that the elements are spread over"}}}};
+  f.figure("switch_divergence", "relative_times", "Divergence of many ways",
+           {{"param.ways", "ways that the elements are spread over"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));
   };
@@ -197,7 +195,7 @@ Family declare() {
   });
   f.tolerance_derivation = fma_way::kToleranceDerivation;
   f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
-  f.variant(switch_by_warp()).variant(switch_in_warp());
+  f.variants(switch_by_warp(), switch_in_warp());
   return f;
 }
 

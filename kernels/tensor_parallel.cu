@@ -533,10 +533,9 @@ Family declare() {
   f.reference_operations = [](const Problem& p) { return operation_count(whole_product(p)); };
   f.tolerance_derivation = std::string(kTensorCoreBoundDerivation) + kSummandDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
-  f.variant(one_gpu()).variant(copied_parts()).variant(product_then_copies());
-  f.variant(product_then_nccl()).variant(partial_sums());
-  f.variant(chunks_copy_engine()).variant(chunks_stores());
-  f.variant(product_then_stores()).variant(one_kernel()).variant(one_kernel_paced());
+  f.variants(one_gpu(), copied_parts(), product_then_copies(), product_then_nccl(), partial_sums(),
+             chunks_copy_engine(), chunks_stores(), product_then_stores(), one_kernel(),
+             one_kernel_paced());
   return f;
 }
 

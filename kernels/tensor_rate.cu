@@ -505,7 +505,7 @@ Family declare() {
       "16-bit and tf32 products (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA "
       "tensor cores, PeerJ Computer Science 7:e330, 2021), and Hopper's keep 14 of fp8 products "
       "(DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.3.2). Nothing is rounded.";
-  f.variant(mma_sync()).variant(mma_sync_k16()).variant(wgmma());
+  f.variants(mma_sync(), mma_sync_k16(), wgmma());
   return f;
 }
 

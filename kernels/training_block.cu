@@ -455,18 +455,16 @@ Family declare() {
   f.step_metrics().metric(
       "kept_bytes", "B",
       "that forward leaves for backward: what a network has for each of its blocks");
-  f.figures = {{"training_block",
-                "step_phases",
-                "A step of training, of a transformer block",
-                {{"param.phase", "phase"}, {"param.dtype", "type"}}}};
+  f.figure("training_block", "step_phases", "A step of training, of a transformer block",
+           {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = inputs;
   f.reset = reset;
   f.reference = reference;
   f.tolerance_derivation = block_derivation();
-  f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
-  f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
+  f.variants(separate(), fused(), by_cublas(), fused_recompute(), fused_one_by_one(), fused_graph(),
+             fused_first());
   return f;
 }
 

@@ -370,10 +370,8 @@ Family declare() {
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.step_metrics();
-  f.figures = {{"training_step",
-                "step_phases",
-                "A step of training",
-                {{"param.phase", "phase"}, {"param.dtype", "type"}}}};
+  f.figure("training_step", "step_phases", "A step of training",
+           {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.overflow && !is_scaled(p)) return "an overflow is planted for fp16 to find";
@@ -386,8 +384,8 @@ Family declare() {
   f.reset = reset;
   f.reference = reference;
   f.tolerance_derivation = step_derivation();
-  f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
-  f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
+  f.variants(separate(), fused(), by_cublas(), fused_recompute(), fused_one_by_one(), fused_graph(),
+             fused_first());
   return f;
 }
 

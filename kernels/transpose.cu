@@ -480,15 +480,13 @@ Family declare() {
       .output("copied", &Data::copied, word_type, elements);
   f.metric("access_width_bits", "bit",
            "widest access of a lane to global memory, by the divisibility of both extents");
-  f.figures = {
-      {"transpose", "share_of_copy", "Transpose beside a copy", {{"param.dtype", "type"}}}};
+  f.figure("transpose", "share_of_copy", "Transpose beside a copy", {{"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
-  f.variant(copy()).variant(read_columns()).variant(write_columns()).variant(tile());
-  f.variant(tile_padded()).variant(tile_swizzled()).variant(coarsened());
-  f.variant(tile64_vectors()).variant(output_order()).variant(tma_tile()).variant(cublas_geam());
+  f.variants(copy(), read_columns(), write_columns(), tile(), tile_padded(), tile_swizzled(),
+             coarsened(), tile64_vectors(), output_order(), tma_tile(), cublas_geam());
   return f;
 }
 

@@ -273,7 +273,7 @@ Family declare() {
       .output("sums", &Data::sums, chunks);
   f.metric(kBytesInFlightMetric, "B",
            "width of a load times the loads that a thread issues before it waits");
-  f.figures = {{"vector_width", "traffic", "Width of a load"}};
+  f.figure("vector_width", "traffic", "Width of a load");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));
@@ -282,8 +282,7 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: a copy keeps every bit, and checksums are integers added modulo 2^32, which is exact "
       "in any order.";
-  f.variant(copy_4b()).variant(copy_8b()).variant(copy_16b());
-  f.variant(read_4b()).variant(read_8b()).variant(read_16b());
+  f.variants(copy_4b(), copy_8b(), copy_16b(), read_4b(), read_8b(), read_16b());
   return f;
 }
 

@@ -226,10 +226,8 @@ Family declare() {
   f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
       .output("y", &Data::y, &Problem::n);
-  f.figures = {{"warp_uniform",
-                "relative_times",
-                "A branch that never parts a warp",
-                {{"param.rounds", "branches of an element"}}}};
+  f.figure("warp_uniform", "relative_times", "A branch that never parts a warp",
+           {{"param.rounds", "branches of an element"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
     steps += fill_bits(d.sides, ceil_div(p.n, kBlock), stream_seed(seed, 1));
@@ -242,7 +240,7 @@ Family declare() {
       "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
       "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";
   static_assert(kWholeStarts + kMostRounds * kSide * kStepB < kWholeEnd, "sums are exact");
-  f.variant(per_lane()).variant(broadcast()).variant(vote()).variant(by_block());
+  f.variants(per_lane(), broadcast(), vote(), by_block());
   return f;
 }
 

@@ -153,10 +153,8 @@ Family declare() {
               "predicted throughput relative to a GPU whose every SM always has a whole tile: tail "
               "times tile efficiency")
       .metric("divisor_pow2", "", "largest power of two that divides n; here it should not matter");
-  f.figures = {{"wave_quantization",
-                "sawtooth",
-                "Wave quantization: whole waves of tiles",
-                {{"param.n", "n"}}}};
+  f.figure("wave_quantization", "sawtooth", "Wave quantization: whole waves of tiles",
+           {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {

@@ -497,8 +497,7 @@ Family declare() {
       .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
       .output("m2_cancelled", &Data::m2_cancelled, one,
               [](const Problem& p) { return m2_tolerance(p, true); });
-  f.figures = {
-      {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
+  f.figure("argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = mean_tolerance;
@@ -515,8 +514,7 @@ Family declare() {
       "37(3), 1983): four times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS "
       "error: roundings of 0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and "
       "whose variance is 1/3. Twice that is allowed.";
-  f.variant(two_passes()).variant(sum_of_squares()).variant(shifted());
-  f.variant(per_number()).variant(per_batch());
+  f.variants(two_passes(), sum_of_squares(), shifted(), per_number(), per_batch());
   return f;
 }
 

@@ -103,6 +103,10 @@ void FamilyDeclaration::add_metric(std::string name, std::string unit, std::stri
   family_.metrics.push_back({std::move(name), std::move(unit), std::move(doc)});
 }
 
+void FamilyDeclaration::add_figure(Figure figure) {
+  family_.figures.push_back(std::move(figure));
+}
+
 void FamilyDeclaration::add_variant(Variant variant) {
   family_.variants.push_back(std::move(variant));
 }
@@ -112,7 +116,6 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   family.physics = physics;
   family.tolerance_derivation = tolerance_derivation;
   family.ceilings = ceilings;
-  family.figures = figures;
   family.refers_to_results = refers_to_results;
   family.repeats_without_reset = repeats_without_reset;
   family.make_problem = [setters = setters_,

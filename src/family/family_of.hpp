@@ -90,7 +90,6 @@ class FamilyDeclaration {
   std::string physics;               ///< why the hardware behaves so; one paragraph
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
   std::vector<CeilingRows> ceilings;
-  std::vector<Figure> figures;
   bool refers_to_results = false;      ///< Family::refers_to_results
   bool repeats_without_reset = false;  ///< Family::repeats_without_reset
 
@@ -119,6 +118,7 @@ class FamilyDeclaration {
   void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
+  void add_figure(Figure figure);
   void add_variant(gpuexp::Variant variant);
   /// The family with everything added, which makes problems and data of the given structs.
   Family declared(MakeStruct make_problem, MakeStruct make_data) const;
@@ -321,7 +321,19 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Appends a variant; the order is that of the ladder, simplest first.
+  /// Declares a figure of its results, drawn over `axes`.
+  FamilyOf& figure(std::string name, std::string kind, std::string title,
+                   std::vector<FigureAxis> axes = {}) {
+    add_figure({std::move(name), std::move(kind), std::move(title), std::move(axes)});
+    return *this;
+  }
+
+  /// Appends variants; the order is that of the ladder, simplest first.
+  template <class... Variants>
+  FamilyOf& variants(const Variants&... all) {
+    (variant(all), ...);
+    return *this;
+  }
   FamilyOf& variant(Variant v) {
     gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.expected_changes.erased());
     erased.unsupported = v.unsupported.erased();
