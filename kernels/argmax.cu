@@ -84,9 +84,6 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
     *to.max = from_float<T>(largest.value);
 }
 
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = ~0u;
-
 struct Largest {
   float value = -INFINITY;
   template <class T, int kCount>
@@ -237,12 +234,8 @@ Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Pr
       [](auto zero) { return max_kernel<Largest, OfWarp, decltype(zero)>; });
 }
 
-bool has_many_batches(const Problem& p) {
-  return p.n >= 1 << 28;  // a hundred for each thread
-}
-bool is_large(const Problem& p) {
-  return p.n >= 1 << 25;  // several batches for each thread
-}
+constexpr auto has_many_batches = at_least(&Problem::n, 1 << 28);  // a hundred for each thread
+constexpr auto is_large = at_least(&Problem::n, 1 << 25);  // several batches for each thread
 // Where what a thread does once is most of what it does.
 bool is_small(const Problem& p) {
   return p.n <= 1 << 12;

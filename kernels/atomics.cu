@@ -152,10 +152,7 @@ Variant of_integers(std::string id, std::string compare_to, void (*kernel)(Value
   return v;
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyValues = 1 << 20;
-  return p.n >= kManyValues;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 20);
 
 Variant global() {
   return of_integers("global", "", global_kernel, {});
@@ -190,7 +187,7 @@ Variant returning() {
 // number of sums that a warp has, while the lanes that L2 is asked for fall to that number.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
-  const unsigned lane = threadIdx.x % kWarpThreads;
+  const unsigned lane = threadIdx.x % kWarp;
   for_tile(v, [&](std::uint32_t x) {
     const std::uint32_t to = sum_of(v, x);
     const unsigned peers = __match_any_sync(~0u, to);
@@ -215,7 +212,7 @@ Variant match_aggregated() {
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
     const std::uint32_t sum = warp_sum(added(x));
-    if (threadIdx.x % kWarpThreads == 0) atomicAdd(sums + sum_of(v, x), sum);
+    if (threadIdx.x % kWarp == 0) atomicAdd(sums + sum_of(v, x), sum);
   });
 }
 
@@ -241,7 +238,7 @@ Variant warp_first() {
 __global__ void __launch_bounds__(kBlock) redux_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
     const std::uint32_t sum = __reduce_add_sync(~0u, added(x));
-    if (threadIdx.x % kWarpThreads == 0) atomicAdd(sums, sum);
+    if (threadIdx.x % kWarp == 0) atomicAdd(sums, sum);
   });
 }
 

@@ -132,10 +132,7 @@ bool is_tall(const Problem& p) {
   return p.rows >= kManyRows && p.columns >= kBlock && p.columns <= kFewColumns;
 }
 
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyBytes = 1 << 28;
-  return bytes(p) >= kManyBytes;
-}
+constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
 // ---- slices_atomic: blocks for slices of the rows, and atomics
 //

@@ -22,7 +22,6 @@
 
 namespace gpuexp::bank_conflicts {
 
-constexpr int kWarp = 32;
 constexpr int kBanks = 32;
 constexpr int kBlock = 256;
 constexpr int kLoads = 8;  // that a thread makes in each pass

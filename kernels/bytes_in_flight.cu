@@ -19,7 +19,6 @@
 
 namespace gpuexp::bytes_in_flight {
 
-constexpr int kWarp = 32;
 constexpr int kMostWarps = 16;
 constexpr int kVector = 4;  // elements of a load
 

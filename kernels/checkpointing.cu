@@ -316,10 +316,7 @@ Steps segment_by_segment(const Problem& p, const Data& d, const LaunchContext& c
   return steps;
 }
 
-bool has_long_segments(const Problem& p) {
-  constexpr int kLong = 8;
-  return p.every >= kLong;
-}
+constexpr auto has_long_segments = at_least(&Problem::every, 8);
 
 Variant in_segments() {
   Variant v = variant("segments", "layers", [](const Problem& p) { return (2 + 3) * segments(p); },

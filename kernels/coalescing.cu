@@ -20,7 +20,6 @@ namespace gpuexp::coalescing {
 constexpr int kBlock = 256;
 constexpr int kLoads = 4;
 constexpr int kTile = kBlock * kLoads;
-constexpr int kWarp = 32;
 constexpr int kMaxOffset = kWarp - 1;
 
 struct Problem {

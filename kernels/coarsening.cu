@@ -118,9 +118,7 @@ Variant one_element() {
 }
 
 // Problems with so many blocks that tails are nothing beside the whole.
-bool is_large(const Problem& p) {
-  return p.n >= std::int64_t{1} << 24;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 24);
 bool takes_two(const Problem& p) {
   return is_large(p) && p.elements >= 2;
 }

@@ -98,12 +98,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-bool is_large(const Problem& p) {
-  return p.n >= 1 << 22;  // every resident thread has elements
-}
-bool is_huge(const Problem& p) {
-  return p.n >= 1 << 28;  // L2 is a small part of what moves
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // L2 is a small part of what moves
 // Where a warp has many elements to keep.
 bool keeps_many(const Problem& p) {
   return is_large(p) && p.kept >= 0.25;
@@ -141,11 +137,11 @@ __global__ void __launch_bounds__(kBlock) warp_kernel(Elements x, Kept kept) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const Word element = i < x.n ? x.at[i] : ~Word{0};
   const bool is_kept = element < x.limit;
-  const unsigned votes = __ballot_sync(kScanLanes, is_kept);
-  const unsigned lane = threadIdx.x % kScanWarp;
+  const unsigned votes = __ballot_sync(kAllLanes, is_kept);
+  const unsigned lane = threadIdx.x % kWarp;
   Word first = 0;
   if (lane == 0 && votes != 0) first = atomicAdd(kept.count, static_cast<Word>(__popc(votes)));
-  first = __shfl_sync(kScanLanes, first, 0);
+  first = __shfl_sync(kAllLanes, first, 0);
   const unsigned before = votes & ((1u << lane) - 1);
   if (is_kept) kept.at[first + static_cast<Word>(__popc(before))] = element;
 }
@@ -186,14 +182,14 @@ __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t t
         if (j * kOfAllLanes + k >= left) held.vectors[j].at[k] = ~Word{0};
     }
   }
-  const unsigned lanes_before = (1u << threadIdx.x % kScanWarp) - 1;
+  const unsigned lanes_before = (1u << threadIdx.x % kWarp) - 1;
   Word of_warp = 0;
 #pragma unroll
   for (int j = 0; j < kVectors; ++j) {
     held.before[j] = of_warp;
 #pragma unroll
     for (const Word element : held.vectors[j].at) {
-      const unsigned votes = __ballot_sync(kScanLanes, element < x.limit);
+      const unsigned votes = __ballot_sync(kAllLanes, element < x.limit);
       held.before[j] += static_cast<Word>(__popc(votes & lanes_before));
       of_warp += static_cast<Word>(__popc(votes));
     }

@@ -14,7 +14,6 @@
 
 namespace gpuexp::constant_memory {
 
-constexpr int kWarp = 32;
 constexpr std::int64_t kWords = 16384;      // of all constant memory
 constexpr std::int64_t kFewestWords = 256;  // of a chain
 constexpr std::int64_t kWordBytes = sizeof(unsigned);

@@ -17,8 +17,6 @@
 
 namespace gpuexp::divergence {
 
-constexpr int kWarp = 32;
-
 // By their binary digits, 00101 and 01010, the two ways differ in the sign of four of eight steps.
 constexpr unsigned kWayA = 5;
 constexpr unsigned kWayB = 10;

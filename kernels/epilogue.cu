@@ -170,18 +170,13 @@ Variant ops() {
 // five passes to two. Nothing between is rounded to bf16. Instructions stay, most of them Philox's
 // and GELU's, for a third of the bytes: issue_active_pct rises.
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 16;  // most blocks are whole
-  return elements(p) >= kManyElements;
-}
+constexpr auto is_large = at_least(elements, 1 << 16);  // most blocks are whole
 
 bool is_deep(const Problem& p) {
   return is_large(p) && p.k >= 256;
 }
 // Where DRAM serves every kernel, whatever L2 kept of the one before.
-bool beyond_caches(const Problem& p) {
-  return result_bytes(p) >= std::int64_t{1} << 28;
-}
+constexpr auto beyond_caches = at_least(result_bytes, 1 << 28);
 
 Variant fused() {
   return variant(

@@ -241,10 +241,7 @@ Variant ops_scalar() {
 }
 
 // Where most blocks are whole.
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 16;
-  return p.n >= kManyElements;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 16);
 
 // Where DRAM serves every kernel, whatever L2 kept of the one before.
 bool beyond_caches(const Problem& p) {

@@ -98,10 +98,7 @@ Variant gather_sequential() {
 }
 
 // Where the table is larger than any L2.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManySectors = 1 << 23;
-  return p.n >= kManySectors;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 23);
 
 // ---- gather_strided
 //

@@ -156,10 +156,7 @@ Variant two_kernels() {
   return v;
 }
 
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyBytes = 1 << 28;
-  return bytes(p) >= kManyBytes;
-}
+constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
 // ---- one_kernel: terms of the sums while they are in registers
 //

@@ -50,10 +50,7 @@ Variant two_kernels() {
                         {sums_kernel, sums_kernel}, kPerSm);
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 24;  // every resident thread has some
-  return p.n >= kManyElements;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 24);  // every resident thread has some
 
 // Where a launch is most of the time.
 constexpr std::int64_t kFewElements = 1 << 14;
@@ -190,10 +187,7 @@ Variant tile_variant(std::string id, std::string compare_to, ExpectedChangesOf<P
   return v;
 }
 
-bool has_many_tiles(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 28;
-  return p.n >= kManyElements;
-}
+constexpr auto has_many_tiles = at_least(&Problem::n, 1 << 28);
 
 Variant tile_per_block() {
   return tile_variant<PlainLoad>(

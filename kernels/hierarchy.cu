@@ -23,8 +23,6 @@
 
 namespace gpuexp::hierarchy {
 
-constexpr int kWarp = 32;
-
 struct Problem {
   int steps;
   std::int64_t bytes;

@@ -43,8 +43,6 @@ template <class T>
 constexpr int kBins = 1 << 8 * static_cast<int>(sizeof(T));
 
 constexpr int kBlock = 1024;
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = ~0u;
 
 // ---- global_atomics: a thread per sample, counters in global memory
 //
@@ -177,9 +175,7 @@ Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_
   return s;
 }
 
-bool is_large(const Problem& p) {
-  return p.n >= 1 << 22;  // every block has many samples
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every block has many samples
 bool is_uint8(const Problem& p) {
   return p.dtype == DataType::uint8;
 }

@@ -112,9 +112,7 @@ using Buffer = const std::uint32_t* Data::*;
 using Output = std::uint32_t* Data::*;
 
 constexpr std::int64_t kLarge = 1 << 22;
-bool is_large(const Problem& p) {
-  return p.n >= kLarge;
-}
+constexpr auto is_large = at_least(&Problem::n, kLarge);
 
 /// Changes of the time at large sizes.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {

@@ -16,9 +16,7 @@
 
 namespace gpuexp::lane_handover {
 
-constexpr int kWarp = 32;
 constexpr int kHalf = kWarp / 2;
-constexpr unsigned kAllLanes = ~0u;
 
 struct Problem {
   std::int64_t n;

@@ -20,9 +20,6 @@
 
 namespace gpuexp::lane_work {
 
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = ~0u;
-
 struct Problem {
   std::int64_t n;
   int spread;

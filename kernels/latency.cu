@@ -27,8 +27,6 @@
 
 namespace gpuexp::latency {
 
-constexpr int kWarp = 32;
-
 struct Problem {
   int steps;
   std::int64_t bytes;

@@ -66,7 +66,6 @@ __global__ void block_kernel(Volume v, const float* in, float* out) {
 // ---- how the variants are launched
 
 constexpr int kBlock = 256;
-constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kMostBlocksYZ = 65535;
 
 std::int64_t elements(const Problem& p) {
@@ -235,10 +234,7 @@ Variant block_8x8x4() {
 // and those of block_256x1x1, with 1 KB to load each, are done as fast as they are started. Two
 // fill an SM: a place stays empty until the last of 32 warps has ended.
 
-bool has_long_rows(const Problem& p) {
-  constexpr std::int64_t kLong = 4096;
-  return p.nx >= kLong;
-}
+constexpr auto has_long_rows = at_least(&Problem::nx, 4096);
 
 Variant block_1024() {
   return in_blocks("block_1024", "block_256x1x1", {1024, 1, 1},
@@ -413,10 +409,7 @@ Variant flat_64() {
                   {"global_load_requests", Direction::decreases, 1.5, has_short_rows}});
 }
 
-bool has_many_elements(const Problem& p) {
-  constexpr std::int64_t kMany = 1 << 16;
-  return elements(p) >= kMany;
-}
+constexpr auto has_many_elements = at_least(elements, 1 << 16);
 
 // ---- flat_32: the same in 32 bits
 //

@@ -261,10 +261,7 @@ Variant fp16_only() {
 }
 
 // Where a step finds nothing in L2 of the step before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyWeights = 1 << 26;
-  return p.n >= kManyWeights;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // ---- bf16_only
 //

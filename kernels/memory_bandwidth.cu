@@ -93,16 +93,10 @@ Work work(const Problem& p) {
 }
 
 // Where DRAM serves every pass, whatever the caches kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 26;
-  return p.n >= kManyElements;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // Where what the copy engine leaves to the lanes, the end of the array, is next to nothing.
-bool has_whole_chunks(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 20;
-  return p.n >= kManyElements;
-}
+constexpr auto has_whole_chunks = at_least(&Problem::n, 1 << 20);
 
 template <Moves moves>
 Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
@@ -223,7 +217,7 @@ Variant copy() {
 // ---- read_bulk, copy_bulk: one block per SM, whose copy engine moves 16 KiB at a time
 
 constexpr int kBulkWarps = 4;
-constexpr int kBulkBlock = kBulkWarps * kWarpThreads;
+constexpr int kBulkBlock = kBulkWarps * kWarp;
 constexpr int kStages = 3;  // per warp; 12 of 16 KiB fill an SM's shared memory
 constexpr int kChunkBytes = kChunk * static_cast<int>(sizeof(float));
 constexpr std::int64_t kBulkSharedBytes =
@@ -243,7 +237,7 @@ struct Ring {
 
   __device__ Ring(char* shared, const float* in, std::int64_t n, int passes)
       : in(in), n(n), passes(passes) {
-    const int warp = threadIdx.x / kWarpThreads;
+    const int warp = threadIdx.x / kWarp;
     stages = shared + warp * kStages * kChunkBytes;
     barriers =
         reinterpret_cast<Barrier*>(shared + kBulkWarps * kStages * kChunkBytes) + warp * kStages;
@@ -284,7 +278,7 @@ __device__ std::uint32_t stage_sum(const float* stage, int elements, int lane) {
   std::uint32_t sum = 0;
   const float4* const vectors = reinterpret_cast<const float4*>(stage);
 #pragma unroll 8
-  for (int i = lane; i < elements / kVector; i += kWarpThreads)
+  for (int i = lane; i < elements / kVector; i += kWarp)
     sum += bits_sum(vectors[i]);
   return sum;
 }
@@ -293,7 +287,7 @@ __global__ void __launch_bounds__(kBulkBlock)
     read_bulk_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
   extern __shared__ __align__(128) char shared[];
   const Ring ring(shared, in, n, passes);
-  const int lane = threadIdx.x % kWarpThreads;
+  const int lane = threadIdx.x % kWarp;
   if (lane == 0) ring.start_first();
   __syncwarp();
   std::uint32_t sum = 0;
@@ -322,7 +316,7 @@ __global__ void __launch_bounds__(kBulkBlock)
   const Ring ring(shared, in, n, passes);
   const std::int64_t tail = n / kVector * kVector + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) out[tail] = in[tail];
-  if (threadIdx.x % kWarpThreads != 0) return;
+  if (threadIdx.x % kWarp != 0) return;
   ring.start_first();
 #pragma unroll 1
   for (int iteration = 0; iteration < ring.iterations && ring.bytes(iteration) > 0; ++iteration) {

@@ -138,10 +138,7 @@ Variant fp32_scalar() {
 }
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 27;
-  return p.n >= kManyElements;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 27);
 
 // ---- fp16_scalar
 //

@@ -301,12 +301,11 @@ Variant warp_registers() {
                          {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
                           {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
                          [](auto norm, auto m, const auto& w, const DeviceSpec&) {
-                           const int elements =
-                               row_shape(m.columns, Edges::whole, kRowWarp).elements;
+                           const int elements = row_shape(m.columns, Edges::whole, kWarp).elements;
                            return launch_held<WarpRow, TwoWaits>(norm, m, w, elements,
                                                                  WarpRow::shape(m.rows, m.columns));
                          }),
-                 kRowWarp, Edges::whole);
+                 kWarp, Edges::whole);
 }
 
 // ---- persistent: blocks stay, and keep the weights
@@ -369,9 +368,9 @@ Variant persistent() {
       [](auto norm, auto m, const auto& w, const DeviceSpec& device) {
         using T = typename decltype(m)::Element;
         const std::int64_t vectors = m.columns / kRowWidth<T>;
-        const int held = vectors <= kRowWarp ? 1 : kMostVectors;
+        const int held = vectors <= kWarp ? 1 : kMostVectors;
         Shape s;
-        s.block.x = ceil_div(ceil_div(vectors, held), kRowWarp) * kRowWarp;
+        s.block.x = ceil_div(ceil_div(vectors, held), kWarp) * kWarp;
         s.grid.x = std::min<std::int64_t>(m.rows, device.sm_count * (kMostRowThreads / s.block.x));
         s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
         return held == 1 ? launch(persistent_kernel<norm, T, 1>, s, m, w)

@@ -307,16 +307,16 @@ Kept kept_of(const Problem& p, const DeviceSpec& device, Share share) {
   while (share == Share::cluster && blocks < kMostClusterBlocks && p.columns > most_kept(p, blocks))
     blocks *= 2;
   const std::int64_t of_block = ceil_div(p.columns, width_of(p) * blocks);
-  const int accesses = width_of(p) == 1                      ? kMostSingles
-                       : blocks == 1 && of_block <= kRowWarp ? 1
-                                                             : kMostVectors;
-  const auto warps = static_cast<int>(ceil_div(ceil_div(of_block, accesses), kRowWarp));
+  const int accesses = width_of(p) == 1                   ? kMostSingles
+                       : blocks == 1 && of_block <= kWarp ? 1
+                                                          : kMostVectors;
+  const auto warps = static_cast<int>(ceil_div(ceil_div(of_block, accesses), kWarp));
   // Clusters that are resident: a GPC, which each is in, has 16 SMs or more.
   constexpr int kOfGpc = 16;
   const int places =
       blocks == 1 ? device.sm_count : std::max(1, device.sm_count / kOfGpc) * (kOfGpc / blocks);
-  const std::int64_t parts = places * std::max(1, kKeptThreads / (warps * kRowWarp));
-  return {accesses, warps * kRowWarp, blocks, std::min(parts, p.rows)};
+  const std::int64_t parts = places * std::max(1, kKeptThreads / (warps * kWarp));
+  return {accesses, warps * kWarp, blocks, std::min(parts, p.rows)};
 }
 
 template <Makes kMakes, class Group, class Put, class NormOf, class T>

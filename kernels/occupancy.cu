@@ -39,7 +39,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024;
 
 // ---- copy_ilp1: a load in flight per thread
@@ -383,9 +382,7 @@ Variant held(std::string id, std::string compare_to,
   return v;
 }
 
-bool has_whole_blocks(const Problem& p) {
-  return p.n >= kHeldPerBlock;
-}
+constexpr auto has_whole_blocks = at_least(&Problem::n, kHeldPerBlock);
 bool fills_gpu_with_held(const Problem& p) {
   constexpr std::int64_t kManyBlocks = 2048;
   return p.n / kHeldPerBlock >= kManyBlocks;

@@ -154,9 +154,7 @@ Work work(const Problem& p) {
   return w;
 }
 
-bool is_large(const Problem& p) {
-  return p.n >= 1 << 22;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);
 
 /// Of the rank that has most to do: a kernel, or a copy in a stream for each part.
 std::vector<Phase> phases(const Problem& p, LinkUse by) {

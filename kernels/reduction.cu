@@ -73,15 +73,9 @@ Variant in_levels(std::string id, std::string compare_to, Kernels kernels, int t
   return v;
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 22;  // every resident thread has some
-  return p.n >= kManyElements;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has some
 
-bool is_huge(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 28;
-  return p.n >= kManyElements;
-}
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);
 
 Variant interleaved_divergent() {
   return in_levels("interleaved_divergent", "", {divergent_kernel, divergent_kernel}, kBlock, {});
@@ -188,8 +182,6 @@ Variant first_add_on_load() {
 // alone, without a loop, by __syncwarp in place of __syncthreads: in 2007 the lanes of a warp went
 // in step and nothing was needed, which since Volta they need not (CUDA C++ Programming Guide,
 // "Independent Thread Scheduling"). warp_instructions falls.
-
-constexpr int kWarp = 32;
 
 __device__ __forceinline__ float add_last_warp(float* s) {
   float sum = s[threadIdx.x];

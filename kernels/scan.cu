@@ -84,12 +84,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-bool is_large(const Problem& p) {
-  return p.n >= 1 << 22;  // every resident thread has elements
-}
-bool is_huge(const Problem& p) {
-  return p.n >= 1 << 28;  // L2 is a small part of what moves
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // L2 is a small part of what moves
 
 ExpectedChangeOf<Problem> same_bytes() {
   return {"dram_read_bytes", Direction::unchanged, 1.1, is_huge};
@@ -159,7 +155,7 @@ constexpr int kPairs = 2 * kBlock;  // elements of a block
 // Where element i lies: with padding, a word is left out behind each 32.
 template <bool kPadded>
 __device__ __forceinline__ unsigned word_of(unsigned i) {
-  return kPadded ? i + i / kScanWarp : i;
+  return kPadded ? i + i / kWarp : i;
 }
 
 template <bool kPadded, class T>
@@ -194,7 +190,7 @@ __device__ __forceinline__ void hand_down_tree(T* s) {
 
 template <bool kPadded, class T>
 __global__ void __launch_bounds__(kBlock) blelloch_kernel(Numbers<T> x, T* of_blocks) {
-  __shared__ T s[kPairs + (kPadded ? kPairs / kScanWarp : 0)];
+  __shared__ T s[kPairs + (kPadded ? kPairs / kWarp : 0)];
   const unsigned me = threadIdx.x;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kPairs + me;
   const T one = first < x.n ? x.at[first] : T{};
@@ -244,7 +240,7 @@ template <class T>
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Numbers<T> x, T* of_blocks) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   T sum = sum_up_to_lane(i < x.n ? x.at[i] : T{});
-  const BlockSums<T> block = block_sums<kBlock>(__shfl_sync(kScanLanes, sum, kScanWarp - 1));
+  const BlockSums<T> block = block_sums<kBlock>(__shfl_sync(kAllLanes, sum, kWarp - 1));
   sum += block.before;
   if (i < x.n) x.sums[i] = sum;
   if (threadIdx.x == 0) of_blocks[blockIdx.x] = block.all;
@@ -361,7 +357,7 @@ __global__ void __launch_bounds__(kBlock, kHeld > kVectors ? 4 : 6)
 template <int kHeld, int kWords>
 Variant in_one_pass(Variant v) {
   constexpr std::int64_t kHeldTile = kTileOf<kBlock, kHeld>;
-  constexpr int kWindow = kWords > 0 ? kWords * kScanWarp : 1;
+  constexpr int kWindow = kWords > 0 ? kWords * kWarp : 1;
   v.deterministic = kWords == 0;  // and of integers
   v.metrics = [=](const Problem&, const DeviceSpec&) {
     return MetricValues{{"tile", kHeldTile}, {"window", kWindow}};

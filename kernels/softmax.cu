@@ -311,7 +311,7 @@ Variant one_wait() {
 
 Variant warp_registers() {
   const auto launch_of = [](auto m) {
-    const int elements = row_shape(covered(m), edges_of(m), kRowWarp).elements;
+    const int elements = row_shape(covered(m), edges_of(m), kWarp).elements;
     return launch_held<WarpRow, TwoWaits>(m, elements, edges_of(m),
                                           WarpRow::shape(m.rows, m.columns));
   };
@@ -320,7 +320,7 @@ Variant warp_registers() {
                           {"stalled_barrier", Direction::decreases, 10, is_large},
                           {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
                          launch_of),
-                 kRowWarp);
+                 kWarp);
 }
 
 // ---- lane_groups: several rows per warp

@@ -171,11 +171,11 @@ Variant warp_registers() {
                          {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
                           {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
                          [](auto m, auto* dy) {
-                           const RowShape shape = row_shape(covered(m), kHalf, kRowWarp);
+                           const RowShape shape = row_shape(covered(m), kHalf, kWarp);
                            return launch_held<WarpRow>(m, dy, shape.elements,
                                                        WarpRow::shape(m.rows, m.columns));
                          }),
-                 kRowWarp, kHalf);
+                 kWarp, kHalf);
 }
 
 // ---- cluster: blocks of several SMs share both rows

@@ -152,10 +152,7 @@ struct AosVector {
 };
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyRecords = 1 << 25;
-  return p.n >= kManyRecords;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 25);
 
 Variant aos_16b() {
   Variant v("aos_16b", "aos",

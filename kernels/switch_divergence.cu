@@ -14,8 +14,6 @@
 
 namespace gpuexp::switch_divergence {
 
-constexpr int kWarp = 32;
-
 struct Problem {
   std::int64_t n;
   int ways;

@@ -28,7 +28,6 @@ constexpr int kSlices = 4;
 constexpr int kSliceWords = 8;
 constexpr int kRowWords = kSlices * kSliceWords;
 constexpr int kMaxSteps = 2048;
-constexpr int kWarp = 32;
 
 struct Problem {
   std::int64_t tiles;

@@ -102,10 +102,7 @@ auto copy_kernel_for(const Problem& p) {
 }
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 26;
-  return p.n >= kManyElements;
-}
+constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // What a lane's wider loads do to a warp's requests; DRAM moves the same bytes.
 ExpectedChangesOf<Problem> wider_loads() {

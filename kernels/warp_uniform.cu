@@ -16,8 +16,6 @@
 
 namespace gpuexp::warp_uniform {
 
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = ~0u;
 constexpr int kBlock = 256;
 
 struct Problem {

@@ -37,7 +37,6 @@ constexpr int kBlock = 256;
 constexpr int kPerSm = 4;  // blocks that stay
 constexpr int kLoads = 8;
 constexpr int kVector = 4;  // elements of a load
-constexpr int kWarp = 32;
 
 struct Numbers {
   const float* at;
@@ -163,10 +162,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 27;  // beyond L2
-  return p.n >= kManyElements;
-}
+constexpr auto is_large = at_least(&Problem::n, 1 << 27);  // beyond L2
 
 Variant two_passes() {
   Variant v = variant("two_passes", "", {});

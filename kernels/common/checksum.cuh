@@ -38,12 +38,10 @@ struct ChunkChecksum {
   }
 };
 
-inline constexpr int kWarpThreads = 32;  // warpSize is no constant to the compiler
-
 /// Adds one value per thread over the warp; the result is right in lane 0.
 __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
 #pragma unroll
-  for (int offset = kWarpThreads / 2; offset > 0; offset /= 2)
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
     sum += __shfl_down_sync(~0u, sum, offset);
   return sum;
 }
@@ -52,12 +50,12 @@ __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
 /// call it once.
 template <int kThreads>
 __device__ std::uint32_t block_sum(std::uint32_t sum) {
-  __shared__ std::uint32_t warp_sums[kThreads / kWarpThreads];
+  __shared__ std::uint32_t warp_sums[kThreads / kWarp];
   sum = warp_sum(sum);
-  if (threadIdx.x % kWarpThreads == 0) warp_sums[threadIdx.x / kWarpThreads] = sum;
+  if (threadIdx.x % kWarp == 0) warp_sums[threadIdx.x / kWarp] = sum;
   __syncthreads();
   if (threadIdx.x == 0) {
-    for (int warp = 1; warp < kThreads / kWarpThreads; ++warp)
+    for (int warp = 1; warp < kThreads / kWarp; ++warp)
       sum += warp_sums[warp];
   }
   return sum;

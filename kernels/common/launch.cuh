@@ -10,6 +10,9 @@
 
 namespace gpuexp {
 
+inline constexpr int kWarp = 32;            // threads; warpSize is no constant to the compiler
+inline constexpr unsigned kAllLanes = ~0u;  // the mask of a warp's lanes
+
 /// `blocks` blocks of `threads` threads each, along x.
 inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   Shape s;
@@ -55,6 +58,15 @@ __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each eac
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride)
     each(i);
+}
+
+/// For expected changes: whether the problem has so much of something, a member or a function of
+/// it.
+template <class Amount>
+constexpr auto at_least(Amount amount, std::int64_t least) {
+  return [of = detail::function_of_problem(amount), least](const auto& problem) {
+    return of(problem) >= least;
+  };
 }
 
 /// For `unsupported`: the reason, at problems for which `holds` is false.

@@ -120,26 +120,26 @@ __device__ __forceinline__ T sum_of_chain(const TileStates& states, std::int64_t
 // too.
 template <int kWords, class T>
 __device__ __forceinline__ T sum_of_looks(const TileStates& states, std::int64_t tile) {
-  const int lane = threadIdx.x % kScanWarp;
+  const int lane = threadIdx.x % kWarp;
   const auto look = [&](std::int64_t at) {
     return at < 0 ? TileWord{TileState::up_to, bits_of(T{})} : load_word(states, at);
   };
   T sum = T{};
 #pragma unroll 1
-  for (std::int64_t at = tile - 1 - lane;; at -= kWords * kScanWarp) {
+  for (std::int64_t at = tile - 1 - lane;; at -= kWords * kWarp) {
     TileWord words[kWords];
 #pragma unroll
     for (int j = 0; j < kWords; ++j)
-      words[j] = look(at - j * kScanWarp);
+      words[j] = look(at - j * kWarp);
 #pragma unroll
     for (int j = 0; j < kWords; ++j) {
       unsigned up_to, needed;  // lanes
       for (;;) {
-        up_to = __ballot_sync(kScanLanes, words[j].state == TileState::up_to);
+        up_to = __ballot_sync(kAllLanes, words[j].state == TileState::up_to);
         needed = up_to ^ (up_to - 1);  // the lowest and those below it; all where there is none
-        const unsigned unknown = __ballot_sync(kScanLanes, words[j].state == TileState::unknown);
+        const unsigned unknown = __ballot_sync(kAllLanes, words[j].state == TileState::unknown);
         if ((unknown & needed) == 0) break;
-        words[j] = look(at - j * kScanWarp);
+        words[j] = look(at - j * kWarp);
       }
       sum += warp_sum((needed >> lane & 1u) != 0 ? from_bits<T>(words[j].value) : T{});
       if (up_to != 0) return sum;
@@ -154,7 +154,7 @@ __device__ __forceinline__ T sum_of_looks(const TileStates& states, std::int64_t
 /// what they have themselves; with 0, at one, which says nothing before it knows all up to itself.
 template <int kWords, class T>
 __device__ __forceinline__ T sum_before(const TileStates& states, std::int64_t tile, T own) {
-  const bool says = threadIdx.x % kScanWarp == 0;
+  const bool says = threadIdx.x % kWarp == 0;
   T before = T{};
   if (tile > 0) {
     if constexpr (kWords > 0) {
@@ -172,7 +172,7 @@ __device__ __forceinline__ T sum_before(const TileStates& states, std::int64_t t
 template <int kWords, class T>
 __device__ __forceinline__ T sum_before_block(const TileStates& states, std::int64_t tile, T own) {
   __shared__ T before;
-  if (threadIdx.x < kScanWarp) {
+  if (threadIdx.x < kWarp) {
     const T of_others = sum_before<kWords>(states, tile, own);
     if (threadIdx.x == 0) before = of_others;
   }

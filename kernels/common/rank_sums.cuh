@@ -92,14 +92,13 @@ __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPe
 inline Shape waiting_blocks(std::int64_t bytes, const DeviceSpec& device,
                             std::int64_t most_blocks) {
   constexpr std::int64_t kPackBytes = 16;
-  constexpr std::int64_t kWarp = 32;
   constexpr std::int64_t kSpreadBlock = 128;
   const std::int64_t packs = ceil_div(bytes, kPackBytes);
   const std::int64_t of_each_sm = ceil_div(ceil_div(packs, device.sm_count), kWarp) * kWarp;
   const std::int64_t threads =
       std::clamp<std::int64_t>(of_each_sm, kSpreadBlock, std::int64_t{kSumBlock});
   Shape shape;
-  shape.block = {std::clamp(ceil_div(packs, kWarp) * kWarp, kWarp, threads), 1, 1};
+  shape.block = {std::clamp(ceil_div(packs, kWarp) * kWarp, std::int64_t{kWarp}, threads), 1, 1};
   shape.grid = {std::clamp<std::int64_t>(ceil_div(packs, threads), 1,
                                          std::min<std::int64_t>(kMostSignalBlocks, most_blocks)),
                 1, 1};

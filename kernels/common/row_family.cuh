@@ -45,10 +45,7 @@ inline bool is_large_and_whole(const RowProblem& p) {
   return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
 }
 /// DRAM serves every pass, whatever L2 kept of the one before.
-inline bool beyond_caches(const RowProblem& p) {
-  constexpr std::int64_t kManyBytes = 1 << 28;
-  return matrix_bytes(p) >= kManyBytes;
-}
+inline constexpr auto beyond_caches = at_least(matrix_bytes, 1 << 28);
 /// The rows of all resident blocks are many times what L2 holds.
 inline bool leaves_l2(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;

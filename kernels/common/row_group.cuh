@@ -15,10 +15,9 @@
 
 namespace gpuexp {
 
-constexpr int kRowWarp = 32;
 constexpr int kMostRowThreads = 1024;
 constexpr int kMostClusterThreads = kMostClusterBlocks * kMostRowThreads;
-constexpr int kMostRowWarps = kMostRowThreads / kRowWarp;
+constexpr int kMostRowWarps = kMostRowThreads / kWarp;
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -78,7 +77,7 @@ struct Joined {
 /// Additions in a row behind any term of a sum of `columns`: where a warp has a row, of a lane's
 /// terms and of five shuffles; of a block's warps, and of a cluster's blocks.
 constexpr std::int64_t row_additions(std::int64_t columns) {
-  return ceil_div(columns, kRowWarp) + 5 + 5 + 3;
+  return ceil_div(columns, kWarp) + 5 + 5 + 3;
 }
 /// The relative error of Σ e^(x - max), found by any of the ways here. Terms are positive: each
 /// addition on their way may cost them a roundoff (Higham, Accuracy and Stability of Numerical
@@ -143,7 +142,7 @@ struct LaneRow {
   }
   __device__ void leave() const {}
 };
-using WarpRow = LaneRow<kRowWarp>;
+using WarpRow = LaneRow<kWarp>;
 
 /// A block has a row.
 struct BlockRow {
@@ -163,12 +162,11 @@ struct BlockRow {
   template <int kSlot, class T, class Operation>
   __device__ T all(T v, Operation operation) const {
     __shared__ T of_warps[kMostRowWarps];
-    const int lane = thread % kRowWarp;
-    v = of_lanes<kRowWarp>(v, operation);
-    if (lane == 0) of_warps[thread / kRowWarp] = v;
+    const int lane = thread % kWarp;
+    v = of_lanes<kWarp>(v, operation);
+    if (lane == 0) of_warps[thread / kWarp] = v;
     __syncthreads();
-    return of_lanes<kRowWarp>(lane < threads / kRowWarp ? of_warps[lane] : Operation::none(),
-                              operation);
+    return of_lanes<kWarp>(lane < threads / kWarp ? of_warps[lane] : Operation::none(), operation);
   }
   /// Before the same slot is written again, all have read it.
   __device__ void again() const { __syncthreads(); }
@@ -199,7 +197,7 @@ struct ClusterRow {
     v = block.template all<kSlot>(v, operation);
     if (threadIdx.x == 0) of_block = v;
     sync_cluster();
-    const int lane = threadIdx.x % kRowWarp;
+    const int lane = threadIdx.x % kWarp;
     v = Operation::none();
     if (lane < blocks) {
       const unsigned from =
@@ -210,7 +208,7 @@ struct ClusterRow {
         words[i] = load_cluster_shared(from + i * sizeof *words);
       memcpy(&v, words, sizeof v);
     }
-    return of_lanes<kRowWarp>(v, operation);
+    return of_lanes<kWarp>(v, operation);
   }
   __device__ void again() const {
     sync_cluster();

@@ -175,8 +175,8 @@ Shape stored_shape(const M& m, int blocks) {
   const std::int64_t vectors = m.columns / kRowWidth<typename M::Element>;
   while (blocks < kMostClusterBlocks && vectors > std::int64_t{blocks} * kPartThreads * kVectors)
     blocks *= 2;
-  const std::int64_t warps = ceil_div(vectors, std::int64_t{blocks} * kVectors * kRowWarp);
-  const int threads = static_cast<int>(warps) * kRowWarp;
+  const std::int64_t warps = ceil_div(vectors, std::int64_t{blocks} * kVectors * kWarp);
+  const int threads = static_cast<int>(warps) * kWarp;
   if constexpr (std::is_same<Group, BlockRow>::value)
     return Group::shape(m.rows, m.columns, threads);
   else

@@ -227,8 +227,8 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kF
   int elements = 8;
   while (elements < most_elements(edges) && part > elements * threads)
     elements *= 2;
-  const auto warps = ceil_div(ceil_div(part, elements), kRowWarp);
-  return {elements, static_cast<int>(warps) * kRowWarp, blocks};
+  const auto warps = ceil_div(ceil_div(part, elements), kWarp);
+  return {elements, static_cast<int>(warps) * kWarp, blocks};
 }
 /// In two to eight blocks of 256 threads, as far as these are enough.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {

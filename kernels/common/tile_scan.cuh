@@ -15,10 +15,8 @@
 namespace gpuexp {
 
 constexpr int kScanBlock = 256;
-constexpr int kScanWarp = 32;
-constexpr unsigned kScanLanes = ~0u;
 constexpr int kInVector = 4;  // elements of 4 bytes
-constexpr int kOfAllLanes = kScanWarp * kInVector;
+constexpr int kOfAllLanes = kWarp * kInVector;
 
 template <class T>
 struct alignas(kInVector * sizeof(T)) FourOf {
@@ -37,8 +35,8 @@ inline Shape blocks_of(std::int64_t n, std::int64_t tile) {
 /// The first of this thread's elements; those of its next vector are kOfAllLanes further.
 template <int kThreads, int kVectors>
 __device__ __forceinline__ std::int64_t first_of_thread(std::int64_t tile) {
-  const int warp = threadIdx.x / kScanWarp;
-  const int lane = threadIdx.x % kScanWarp;
+  const int warp = threadIdx.x / kWarp;
+  const int lane = threadIdx.x % kWarp;
   return tile * kTileOf<kThreads, kVectors> + warp * kVectors * kOfAllLanes + lane * kInVector;
 }
 
@@ -97,25 +95,25 @@ __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t t
 /// The sum of all lanes' numbers, in all lanes: of integers one instruction from compute capability
 /// 8.0 on.
 __device__ __forceinline__ int warp_sum(int own) {
-  return __reduce_add_sync(kScanLanes, own);
+  return __reduce_add_sync(kAllLanes, own);
 }
 __device__ __forceinline__ unsigned warp_sum(unsigned own) {
-  return __reduce_add_sync(kScanLanes, own);
+  return __reduce_add_sync(kAllLanes, own);
 }
 __device__ __forceinline__ float warp_sum(float own) {
 #pragma unroll
-  for (int offset = kScanWarp / 2; offset > 0; offset /= 2)
-    own += __shfl_xor_sync(kScanLanes, own, offset);
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    own += __shfl_xor_sync(kAllLanes, own, offset);
   return own;
 }
 
 /// The sum of this lane's number and of those of the lanes below.
 template <class T>
 __device__ __forceinline__ T sum_up_to_lane(T own) {
-  const int lane = threadIdx.x % kScanWarp;
+  const int lane = threadIdx.x % kWarp;
 #pragma unroll
-  for (int offset = 1; offset < kScanWarp; offset *= 2) {
-    const T other = __shfl_up_sync(kScanLanes, own, offset);
+  for (int offset = 1; offset < kWarp; offset *= 2) {
+    const T other = __shfl_up_sync(kAllLanes, own, offset);
     if (lane >= offset) own += other;
   }
   return own;
@@ -131,9 +129,9 @@ __device__ __forceinline__ T sum_up_in_warp(FourOf<T> (&held)[kVectors]) {
     for (int k = 1; k < kInVector; ++k)
       vector.at[k] += vector.at[k - 1];
     const T up_to_lane = sum_up_to_lane(vector.at[kInVector - 1]);
-    const T of_lanes = __shfl_sync(kScanLanes, up_to_lane, kScanWarp - 1);
-    T below = __shfl_up_sync(kScanLanes, up_to_lane, 1);
-    if (threadIdx.x % kScanWarp == 0) below = T{};
+    const T of_lanes = __shfl_sync(kAllLanes, up_to_lane, kWarp - 1);
+    T below = __shfl_up_sync(kAllLanes, up_to_lane, 1);
+    if (threadIdx.x % kWarp == 0) below = T{};
     below += before;
 #pragma unroll
     for (T& element : vector.at)
@@ -153,10 +151,10 @@ struct BlockSums {
 /// block.
 template <int kThreads, class T>
 __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
-  constexpr int kWarps = kThreads / kScanWarp;
+  constexpr int kWarps = kThreads / kWarp;
   __shared__ __align__(kInVector * sizeof(T)) T of_warps[kWarps];
-  const int warp = threadIdx.x / kScanWarp;
-  if (threadIdx.x % kScanWarp == 0) of_warps[warp] = of_warp;
+  const int warp = threadIdx.x / kWarp;
+  if (threadIdx.x % kWarp == 0) of_warps[warp] = of_warp;
   __syncthreads();
   BlockSums<T> sums{T{}, T{}};
 #pragma unroll

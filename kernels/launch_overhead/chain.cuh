@@ -59,9 +59,7 @@ inline std::int64_t other_bytes(const Problem& p) {
   return ceil_div(p.n, kBlock) * kBlock * std::int64_t{sizeof(std::uint32_t)};
 }
 
-inline bool is_long(const Problem& p) {
-  return p.kernels >= 50;
-}
+inline constexpr auto is_long = at_least(&Problem::kernels, 50);
 
 /// A chain on the host's clock, but for its launch.
 inline Variant chain_variant(std::string id, std::string compare_to) {

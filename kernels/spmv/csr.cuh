@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <cuda_runtime.h>
+#include "kernels/common/launch.cuh"
 
 namespace gpuexp::spmv {
 
@@ -22,8 +22,6 @@ struct Csr {
 };
 
 constexpr int kBlock = 256;
-constexpr int kWarp = 32;
 constexpr int kWarps = kBlock / kWarp;
-constexpr unsigned kAllLanes = ~0u;
 
 }  // namespace gpuexp::spmv

@@ -174,7 +174,6 @@ inline std::int64_t shares(const Problem& p) {
 
 /// Rows of ELL's arrays: whole warps.
 inline std::int64_t ell_rows(const Problem& p) {
-  constexpr std::int64_t kWarp = 32;
   return ceil_div(p.rows, kWarp) * kWarp;
 }
 /// 0 where rows differ so much that ELL's arrays would mostly be padding, or where nobody has

@@ -36,7 +36,7 @@ struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::ui
 namespace detail {
 /// What is said of a problem, as a function of it: it is one already, or a member.
 template <class F>
-auto function_of_problem(F f) {
+constexpr auto function_of_problem(F f) {
   if constexpr (std::is_member_object_pointer<F>::value) {
     return [f](const auto& problem) { return problem.*f; };
   } else {
