@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "gpu/cub_reduce.hpp"
+#include "kernels/common/family.cuh"
 #include "kernels/common/last_block.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::argmax {
 

@@ -12,11 +12,8 @@
 
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/checksum.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/ordered_sum.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::atomics {
 

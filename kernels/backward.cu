@@ -10,8 +10,7 @@
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/cublas_variant.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::backward {
 

@@ -5,9 +5,7 @@
 // their number, so that what is left is their coming and going: with one block per SM at a time the
 // next one's start is waited for, and with many the rate at which the work distributor hands them
 // out binds. A kernel for each block waits for the one before to end.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::block_start {
 

@@ -10,11 +10,9 @@
 // parameters alone say how many bytes are in flight. Loads go past L1. The size decides who serves,
 // as in memory_bandwidth: arrays that fit in L2 and were there before come from L2.
 #include "kernels/common/checksum.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/powers_of_two.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/texture_fetch.cuh"
 
 namespace gpuexp::bytes_in_flight {

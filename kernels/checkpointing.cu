@@ -10,10 +10,8 @@
 // memory, until a segment has more exponentials than fit into the time of its bytes.
 #include <algorithm>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/float_vector.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/sigmoid.cuh"
 
 namespace gpuexp::checkpointing {

@@ -10,10 +10,7 @@
 // Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
 // first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
 // binds.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::coalescing {
 

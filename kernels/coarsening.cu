@@ -14,10 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/powers_of_two.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/vectors.cuh"
 
 namespace gpuexp::coarsening {

@@ -10,12 +10,9 @@
 
 #include "gpu/cub_select.hpp"
 #include "kernels/common/bound_by_atomics.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/look_back.cuh"
 #include "kernels/common/prefix_reference.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/tile_scan.cuh"
 
 namespace gpuexp::compaction {

@@ -9,8 +9,7 @@
 // the last one brought, over a working set of `bytes`: the levels of the constant cache show as
 // knees. A program has 64 KiB of constant memory.
 #include "kernels/common/chase.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::constant_memory {
 

@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/fma_way.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::divergence {
 

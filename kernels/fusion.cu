@@ -12,10 +12,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/pack.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::fusion {
 

@@ -7,9 +7,8 @@
 // element-wise kernel then has the shape of a sum's: a tile of columns per block, partial sums, and
 // a second small kernel.
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/gelu_slope.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::gelu_backward {
 

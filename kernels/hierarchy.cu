@@ -15,10 +15,8 @@
 #include "kernels/common/chase.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/texture_fetch.cuh"
 
 namespace gpuexp::hierarchy {

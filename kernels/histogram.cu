@@ -12,9 +12,7 @@
 
 #include "gpu/cub.hpp"
 #include "kernels/common/bound_by_atomics.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/zipf.cuh"
 
 namespace gpuexp::histogram {

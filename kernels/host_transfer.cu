@@ -10,9 +10,7 @@
 // there: that is what a program waits for, and small transfers are all latency.
 #include <algorithm>
 
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::host_transfer {
 

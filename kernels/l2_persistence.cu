@@ -10,9 +10,7 @@
 // Both kernels run at once, in streams of their own. The one that reads the working set has few SMs
 // and one load in flight per thread, so that it waits for each line: from L2 or from DRAM.
 #include "kernels/common/checksum.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::l2_persistence {
 

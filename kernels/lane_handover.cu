@@ -9,9 +9,7 @@
 // gain nothing that the warp's other lanes do not lose.
 //
 // Both stages are `cost` times 8 dependent multiply-adds, the same for all variants.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
 namespace gpuexp::lane_handover {

@@ -12,10 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
 namespace gpuexp::lane_work {

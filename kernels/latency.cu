@@ -19,11 +19,8 @@
 #include <vector>
 
 #include "kernels/common/chase.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::latency {
 

@@ -11,10 +11,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::launch_shape {
 

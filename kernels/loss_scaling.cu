@@ -12,11 +12,9 @@
 // Time is not the point here: what is lost is in the metrics.
 #include <cmath>
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/pack.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/tally.cuh"
 
 namespace gpuexp::loss_scaling {

@@ -12,11 +12,9 @@
 // Within a step arithmetic is in fp32 everywhere; the variants differ in what they keep of it.
 #include <cmath>
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/pack.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/tally.cuh"
 
 namespace gpuexp::master_weights {

@@ -15,10 +15,8 @@
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/compiled_for.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/load_past_l1.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::memory_bandwidth {
 

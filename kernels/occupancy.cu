@@ -15,10 +15,8 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/repeat.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
 namespace gpuexp::occupancy {

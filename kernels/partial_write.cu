@@ -7,9 +7,7 @@
 // then costs a sector read and a sector written; on an H200 (ECC on) the counters show exactly
 // that, 32 bytes read and 32 written per value from stride 8 on (docs/results/README.md). Filling
 // the gaps makes every sector whole and the read needless: more bytes stored, fewer moved.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::partial_write {
 

@@ -11,9 +11,8 @@
 
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/compiled_for.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/rank_signals.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::peer_copy {
 

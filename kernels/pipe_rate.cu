@@ -10,11 +10,9 @@
 // All blocks do the same on the same numbers. Nothing is loaded or stored between the first step
 // and the last, and 256 multiply-adds stand between two jumps: where a pipe takes an instruction
 // per clock, every other one costs its share.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/rounding.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/types.cuh"
 
 namespace gpuexp::pipe_rate {

@@ -11,10 +11,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/float_vector.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/sigmoid.cuh"
 
 namespace gpuexp::recomputation {

@@ -11,9 +11,8 @@
 // Shuffles within warps, and more elements per thread, make both unimportant.
 #include "gpu/cub_scan.hpp"
 #include "kernels/common/copy_limit.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/look_back.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/tile_scan.cuh"
 #include "kernels/scan/reference.cuh"
 

@@ -9,9 +9,7 @@
 // times; each thread adds up what it read. DRAM's share in that is next to nothing, so the bytes
 // that count have a column of their own, metric.shared_bytes.
 #include "kernels/common/checksum.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::shared_bandwidth {
 

@@ -10,9 +10,8 @@
 // Times are of the host's clock: enqueueing hundreds of small steps is a part of them.
 #include <algorithm>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/fma_way.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::streams {
 

@@ -10,9 +10,7 @@
 //
 // All kernels give each thread four records, load every used field of all four before they add, and
 // add the fields in the same order.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::struct_layout {
 

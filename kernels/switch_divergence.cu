@@ -8,9 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/fma_way.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::switch_divergence {
 

@@ -12,10 +12,8 @@
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/mma_sync.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/wgmma.cuh"
 #include "kernels/tensor_rate/operands.cuh"
 

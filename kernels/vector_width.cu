@@ -12,9 +12,7 @@
 // (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
 // so all variants move the same bytes.
 #include "kernels/common/checksum.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::vector_width {
 

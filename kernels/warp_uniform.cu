@@ -9,9 +9,7 @@
 //
 // The branch stands in a loop with short sides, where two instructions show. Each block of 256
 // elements has a word of 32 bits, and bit k mod 32 says which side it takes in round k.
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
 namespace gpuexp::warp_uniform {

@@ -11,13 +11,12 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/last_block.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/moments.cuh"
 #include "kernels/common/ordered_sum.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::welford {
 

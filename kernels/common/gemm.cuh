@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp {
 

@@ -1,4 +1,4 @@
-// What every family file includes: the declaration of families and launches as data.
+// The declaration of families, and launches as data.
 #pragma once
 
 #include <algorithm>

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "gpu/cub_reduce.hpp"
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/pack.cuh"
-#include "kernels/common/random.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::number_sums {
 

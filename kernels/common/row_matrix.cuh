@@ -2,8 +2,7 @@
 // are given, how it is filled, and how it is launched.
 #pragma once
 
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/row_registers.cuh"
 
 namespace gpuexp {

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "kernels/common/copy_limit.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/powers_of_two.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/vectors.cuh"
 
 namespace gpuexp {

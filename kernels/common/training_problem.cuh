@@ -6,8 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/common/training_reference.cuh"
 #include "kernels/common/training_update.cuh"
 

@@ -9,9 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/common/family.cuh"
 #include "kernels/common/float_vector.cuh"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/types.cuh"
 
 namespace gpuexp::training {

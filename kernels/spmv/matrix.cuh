@@ -10,10 +10,7 @@
 #include <vector>
 
 #include "base/matrix_market.hpp"
-#include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
+#include "kernels/common/family.cuh"
 #include "kernels/spmv/share.cuh"
 
 namespace gpuexp::spmv {
