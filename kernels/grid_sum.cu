@@ -92,10 +92,6 @@ Variant programmatic() {
       in_two_kernels(variant("programmatic", "two_kernels", {kLoads, true}, always<2>,
                              {{"warp_instructions", Direction::unchanged, 1.2}, same_bytes()}),
                      {sums_kernel, sums_kernel}, kPerSm);
-  v.min_compute_capability = kProgrammatic;
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_code(device, kProgrammatic);
-  };
   v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
@@ -106,7 +102,7 @@ Variant programmatic() {
     const Kernels first{programmatic_kernel<float, true>, programmatic_kernel<__nv_bfloat16, true>};
     return add_elements(first, blocks_of(kBlock, blocks), p, d, sums) + std::move(second);
   };
-  return v;
+  return needs_capability(std::move(v), kProgrammatic);
 }
 
 // ---- atomic_per_block: blocks add to one place
@@ -432,11 +428,7 @@ Variant bulk_copies() {
                {"metric.bytes_in_flight_per_thread", Direction::increases, 1.9},
                same_bytes()}),
       [](auto zero) { return bulk_kernel<decltype(zero)>; }, bulk_blocks, kStages * kStageBytes);
-  v.min_compute_capability = kBulkCopyComputeCapability;
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  return v;
+  return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
 // ---- one_block: nobody to wait for
@@ -455,11 +447,11 @@ __global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, f
 
 // So many blocks of 1024 threads, and no more.
 Variant of_few(Variant v, int blocks, Kernels kernels) {
-  v.unsupported = [=](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+  v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t most = std::int64_t{blocks} << 22;
     if (p.n > most)
       return "needs n <= " + std::to_string(most) + ": few SMs would take as long as it takes";
-    return blocks > 1 ? lacks_code(device, kClustersFrom) : std::nullopt;
+    return std::nullopt;
   };
   v.shown_at = {{"n", kFewElements}};
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
@@ -499,12 +491,12 @@ __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, flo
 }
 
 Variant one_cluster() {
-  Variant v = of_few(variant("one_cluster", "one_block", {kLoads, true}, always<1>,
-                             {{"metric.kernels", Direction::unchanged},
-                              {"warp_instructions", Direction::increases, 1.5, is_small}}),
-                     kMostClusterBlocks, {cluster_kernel, cluster_kernel});
-  v.min_compute_capability = kClustersFrom;
-  return v;
+  return needs_capability(
+      of_few(variant("one_cluster", "one_block", {kLoads, true}, always<1>,
+                     {{"metric.kernels", Direction::unchanged},
+                      {"warp_instructions", Direction::increases, 1.5, is_small}}),
+             kMostClusterBlocks, {cluster_kernel, cluster_kernel}),
+      kClustersFrom);
 }
 
 // ---- cub

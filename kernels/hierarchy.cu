@@ -194,12 +194,10 @@ Variant distributed_shared() {
     s.cluster = s.grid;
     return launch(distributed_shared_kernel, s, Order(p), task(p, d, clocks));
   });
-  v.min_compute_capability = kClustersFrom;
   v.unsupported = [bytes](const Problem& p, const DeviceSpec& device) {
-    const auto old = lacks_code(device, kClustersFrom);
-    return old ? old : not_in_shared(p, bytes(p), device);
+    return not_in_shared(p, bytes(p), device);
   };
-  return v;
+  return needs_capability(std::move(v), kClustersFrom);
 }
 
 // ---- global, past_l1: chains in global memory

@@ -128,10 +128,6 @@ Variant programmatic_variant(std::string id, std::string compare_to) {
   Variant v = chain_variant(std::move(id), std::move(compare_to), programmatic_kernel);
   // Two instructions more, of about thirty.
   v.expected_changes = {{"warp_instructions", Direction::unchanged, 1.2}};
-  v.min_compute_capability = kProgrammatic;
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_code(device, kProgrammatic);
-  };
   v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
@@ -143,7 +139,7 @@ Variant programmatic_variant(std::string id, std::string compare_to) {
     }
     return steps;
   };
-  return v;
+  return needs_capability(std::move(v), kProgrammatic);
 }
 
 Variant programmatic() {
@@ -156,13 +152,10 @@ Variant programmatic() {
 // of it on the GPU.
 
 Variant queued_programmatic() {
-  Variant v = queued_by(programmatic_variant("queued_programmatic", "queued"))
-                  .expecting({{std::string(kTimeColumn), Direction::decreases, 1.2, is_long}});
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto lacks = lacks_code(device, kProgrammatic);
-    return lacks ? lacks : fills_the_queue(p, device);
-  };
-  return v;
+  return needs_capability(
+      queued_by(programmatic_variant("queued_programmatic", "queued"))
+          .expecting({{std::string(kTimeColumn), Direction::decreases, 1.2, is_long}}),
+      kProgrammatic);
 }
 
 // ---- graph

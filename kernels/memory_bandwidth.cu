@@ -339,11 +339,7 @@ Shape bulk_shape(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant bulk(Variant v) {
-  v.min_compute_capability = kBulkCopyComputeCapability;
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  return v;
+  return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
 // ---- read_bulk

@@ -444,13 +444,14 @@ Steps launch_gradient(const LayerNormGradient<T>& x, const Call& call) {
 // the SMs that a GPC has beyond a multiple of the cluster's blocks.
 
 Variant cluster_partials() {
-  return needs_clusters(
+  return needs_capability(
       stored_by(variant("cluster_partials", "separate",
                         {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}},
                         [](auto norm, auto m, const auto& g, const Call& call) {
                           return launch_apart<Makes::sums_and_dx, ClusterRow>(norm, m, g, call);
                         }),
-                Share::cluster));
+                Share::cluster),
+      kClustersFrom);
 }
 
 // ---- inputs

@@ -312,11 +312,7 @@ Variant bulk(std::string id, std::string compare_to, bool pushed) {
                         return launch_parts(bulk_kernel, p, d, pushed, 32, kPieceWords,
                                             kBlocksPerSm * x.device.sm_count);
                       });
-  v.min_compute_capability = kBulkCopyComputeCapability;
-  v.unsupported = [](const Problem&, const DeviceSpec& device) {
-    return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  return v;
+  return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
 Variant bulk_loads() {

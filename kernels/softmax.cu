@@ -431,7 +431,7 @@ Variant cluster_shared() {
     if (part <= device.sm.shared_bytes_per_block) return std::nullopt;
     return "an eighth of a row is more than a block's shared memory holds";
   };
-  return needs_clusters(std::move(v));
+  return needs_capability(std::move(v), kClustersFrom);
 }
 
 // ---- stored_registers: the row in registers as it is stored

@@ -431,13 +431,10 @@ Variant tma_tile() {
                       {{"global_load_requests", Direction::decreases, 10, is_large},
                        {"warp_instructions", Direction::decreases, 1.1, is_large},
                        {"l2_sectors", Direction::unchanged, 1.15, is_large}});
-  v.min_compute_capability = kBulkCopyComputeCapability;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (access_bytes(p, element_bytes(p)) < kCopyAccess)
-      return "a tensor copy needs rows of both matrices that are multiples of 16 bytes";
-    return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  return v;
+  v.unsupported =
+      needs([](const Problem& p) { return access_bytes(p, element_bytes(p)) >= kCopyAccess; },
+            "a tensor copy needs rows of both matrices that are multiples of 16 bytes");
+  return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
 // ---- cublas: geam

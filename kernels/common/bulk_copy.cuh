@@ -16,8 +16,8 @@
 
 namespace gpuexp {
 
-/// Variants that use the functions below set Variant::min_compute_capability to this and ask
-/// lacks_code (compiled_for.cuh); in older code they trap.
+/// Variants that use the functions below need this capability (needs_capability in
+/// compiled_for.cuh); in older code they trap.
 constexpr int kBulkCopyComputeCapability = 90;
 
 /// Addresses and sizes of bulk copies are multiples of this many bytes.

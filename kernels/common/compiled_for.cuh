@@ -12,6 +12,18 @@ inline std::optional<std::string> lacks_code(const DeviceSpec& device, int neede
   return lacks_code(GPUEXP_CUDA_ARCHITECTURES, device.compute_capability(), needed, false);
 }
 
+/// The variant, for devices of this compute capability or a later one, for which this binary has
+/// code.
+template <class Variant>
+Variant needs_capability(Variant v, int needed) {
+  v.min_compute_capability = needed;
+  v.unsupported = [needed, other = v.unsupported](const auto& p, const DeviceSpec& device) {
+    const auto lacks = lacks_code(device, needed);
+    return lacks || !other ? lacks : other(p, device);
+  };
+  return v;
+}
+
 /// A reason when it lacks the instructions that the device's capability alone has (sm_90a).
 inline std::optional<std::string> lacks_specific_code(const DeviceSpec& device) {
   const int capability = device.compute_capability();

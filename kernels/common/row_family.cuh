@@ -111,20 +111,10 @@ Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = st
   };
   return v;
 }
-/// The variant, for devices with clusters.
-template <class Variant>
-Variant needs_clusters(Variant v) {
-  v.min_compute_capability = kClustersFrom;
-  v.unsupported = [other = v.unsupported](const auto& p, const DeviceSpec& device) {
-    const auto reason = other(p, device);
-    return reason ? reason : lacks_code(device, kClustersFrom);
-  };
-  return v;
-}
 /// By the blocks of a cluster.
 template <class Variant>
 Variant held_by_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
-  return needs_clusters(held_by(std::move(v), kMostClusterThreads, edges));
+  return needs_capability(held_by(std::move(v), kMostClusterThreads, edges), kClustersFrom);
 }
 
 /// What a family declares of rows, columns and types, whose first one is the default.

@@ -257,7 +257,7 @@ Variant held_in_parts(Variant v) {
     return "eight blocks hold " + std::to_string(kPartBytes >> 10) +
            " KiB of a row each, less than there are";
   };
-  return needs_clusters(std::move(v));
+  return needs_capability(std::move(v), kClustersFrom);
 }
 /// And in shared memory, as they arrive.
 template <int kArrays, class Variant>
