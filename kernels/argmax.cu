@@ -177,11 +177,9 @@ std::int64_t bytes_of(const Problem& p) {
 
 // Blocks that stay, or fewer where a thread would not have a vector.
 Shape shape(const Problem& p, const DeviceSpec& device) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid.x = std::min(std::int64_t{device.sm_count} * kPerSm,
-                      ceil_div(bytes_of(p), kBlock * kVectorBytes));
-  return s;
+  return shape_of_blocks(std::min(std::int64_t{device.sm_count} * kPerSm,
+                                  ceil_div(bytes_of(p), kBlock * kVectorBytes)),
+                         kBlock);
 }
 
 Variant variant(std::string id, std::string compare_to, bool has_index,

@@ -113,11 +113,7 @@ Values values(const Problem& p, const Data& d) {
 }
 
 Shape tiles(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  s.tile = {places(p), 1, 1};
-  return s;
+  return shape_of_blocks({ceil_div(p.n, kTile)}, {kBlock}, {places(p)});
 }
 
 // A launch begins with sums of zero.

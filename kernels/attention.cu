@@ -231,11 +231,8 @@ Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t 
                    std::int64_t blocks, Arguments... arguments) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
     using In = decltype(in);
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {ceil_div(p.queries, blocks), 1, 1};
-    s.grid = {blocks, p.batch * p.heads, 1};
-    s.dynamic_shared_bytes = shared;
+    const Shape s = shape_of_blocks({blocks, p.batch * p.heads}, {kBlock},
+                                    {ceil_div(p.queries, blocks)}, shared);
     return launch(kernel(in, dim), s, heads_of(p), operands<In>(d), static_cast<In*>(d.o),
                   d.log_sum, arguments...);
   });
@@ -498,10 +495,7 @@ Steps forward_by_tiles(const Problem& p, const Data& d) {
           return async_tiles_kernel<decltype(in), decltype(dim)::value, false>;
         },
         tile_bytes(p), ceil_div(p.queries, kQueries), kSlack);
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kScalarQueries, 1, 1};
-  s.grid = {ceil_div(p.queries, kScalarQueries), p.batch * p.heads, 1};
+  const Shape s = shape_of_tiles({p.queries, p.batch * p.heads}, {kScalarQueries}, kBlock);
   return launch(scalar_tile_kernel<float, kFp32Dim>, s, heads_of(p), operands<float>(d),
                 static_cast<float*>(d.o), d.log_sum);
 }

@@ -200,11 +200,9 @@ Steps launch_decode(const Problem& p, const Data& d, const LaunchContext& contex
     const Split split = split_of(p, context.device, way);
     auto* const sums = static_cast<float2*>(context.workspace);
     const Partial partial{reinterpret_cast<float*>(sums + split.splits * p.rows()), sums};
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {ceil_div(p.queries, split.splits), split.heads_of_block, 1};
-    s.grid = {split.splits, p.batch * p.heads / split.heads_of_block, 1};
-    s.dynamic_shared_bytes = kDecodeBytes<dim>;
+    const Shape s = shape_of_blocks(
+        {split.splits, p.batch * p.heads / split.heads_of_block}, {kBlock},
+        {ceil_div(p.queries, split.splits), split.heads_of_block}, kDecodeBytes<dim>);
     In* const o = static_cast<In*>(d.o);
     Steps steps = launch(decode_kernel<In, dim>, s, heads_of(p), operands<In>(d), o, d.log_sum,
                          split, partial);

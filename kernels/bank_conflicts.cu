@@ -205,10 +205,7 @@ Variant reading(std::string id, std::string compare_to, const Output& output, Or
     return metrics(p, device, bank_use<Load, Layout>(order(p)));
   };
   v.launch = [order, sums = output.sums](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.tile = {kBlock, 1, 1};
+    const Shape s = shape_of_blocks({p.blocks}, {kBlock}, {kBlock});
     return launch(read_kernel<Load, Layout, decltype(order(p))>, s, d.in, d.*sums, order(p),
                   p.passes);
   };

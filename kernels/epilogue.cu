@@ -96,10 +96,8 @@ Tail tail(const Problem& p, const Data& d) {
 template <Part... parts>
 Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
   constexpr int kTile = kBlock * kWidth;
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kTile, p.n, 1};  // of consecutive elements, whichever rows they are of
-  s.grid = {ceil_div(elements(p), kTile), 1, 1};
+  // Tiles are of consecutive elements, whichever rows they are of.
+  const Shape s = shape_of_blocks({ceil_div(elements(p), kTile)}, {kBlock}, {kTile, p.n});
   return launch(tail_kernel<parts...>, s, tail(p, d), in, out);
 }
 

@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm) tile_kernel(Terms<T> x, float*
   if (threadIdx.x == 0) atomicAdd(sum, of_block);
 }
 
-std::int64_t shape_of_tiles(const Problem& p) {
+std::int64_t tiles_of(const Problem& p) {
   return ceil_div(
       p.n, of_float_type(p.dtype, [](auto zero) { return std::int64_t{kTile<decltype(zero)>}; }));
 }
@@ -178,7 +178,7 @@ Variant tile_variant(std::string id, std::string compare_to, ExpectedChangesOf<P
                       std::move(expected));
   v.deterministic = false;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return adding({tile_kernel<Load>, tile_kernel<Load>}, shape_of_tiles(p), p, d);
+    return adding({tile_kernel<Load>, tile_kernel<Load>}, tiles_of(p), p, d);
   };
   return v;
 }
@@ -274,7 +274,7 @@ Variant last_block() {
 constexpr unsigned kGroup = kBlock;  // blocks, of whose sums each thread of the last has one
 
 std::int64_t groups_of(const Problem& p) {
-  return ceil_div(shape_of_tiles(p), kGroup);
+  return ceil_div(tiles_of(p), kGroup);
 }
 
 struct Groups {
@@ -312,18 +312,18 @@ Variant tile_last_block() {
                        same_bytes()});
   v.without_time = "which blocks add up for the others is decided while they run";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return (1 + 2 * groups_of(p) + shape_of_tiles(p)) * std::int64_t{sizeof(float)};
+    return (1 + 2 * groups_of(p) + tiles_of(p)) * std::int64_t{sizeof(float)};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const counters = static_cast<unsigned*>(x.workspace);
     const std::int64_t count = groups_of(p);
     auto* const sums = reinterpret_cast<float*>(counters + 1 + count);
-    const Groups groups{counters, counters + 1, sums, sums + shape_of_tiles(p)};
+    const Groups groups{counters, counters + 1, sums, sums + tiles_of(p)};
     const std::int64_t cleared = (1 + count) * std::int64_t{sizeof *counters};
     return Steps(MemsetStep{counters, 0, cleared}) + of_float_type(p.dtype, [&](auto zero) {
              using T = decltype(zero);
-             return launch(tile_last_kernel<T>, blocks_of(kBlock, shape_of_tiles(p)),
-                           terms<T>(p, d), groups, d.sum);
+             return launch(tile_last_kernel<T>, blocks_of(kBlock, tiles_of(p)), terms<T>(p, d),
+                           groups, d.sum);
            });
   };
   return v;

@@ -166,11 +166,9 @@ __global__ void __launch_bounds__(kBlock) vector_kernel(Samples<T> samples, std:
 // As many blocks as are resident, or fewer where each thread would not have a vector.
 Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_sm) {
   const std::int64_t bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid.x = std::min(std::int64_t{device.sm_count} * blocks_per_sm,
-                      ceil_div(bytes, std::int64_t{kBlock * sizeof(uint4)}));
-  return s;
+  return shape_of_blocks(std::min(std::int64_t{device.sm_count} * blocks_per_sm,
+                                  ceil_div(bytes, std::int64_t{kBlock * sizeof(uint4)})),
+                         kBlock);
 }
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every block has many samples

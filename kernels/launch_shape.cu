@@ -74,11 +74,7 @@ Work work(const Problem& p) {
 }
 
 Shape shape(const Problem& p, const Extent& block) {
-  Shape s;
-  s.block = block;
-  s.tile = block;
-  s.grid = {ceil_div(p.nx, block.x), ceil_div(p.ny, block.y), ceil_div(p.nz, block.z)};
-  return s;
+  return shape_of_tiles({p.nx, p.ny, p.nz}, block, block);
 }
 
 /// Each thread of the launch takes up to `turns` elements, one after the other.
@@ -384,9 +380,7 @@ __global__ void __launch_bounds__(kBlock) flat_kernel(Volume v, const float* in,
 
 // A block's elements may be in any rows.
 Shape flat_shape(const Problem& p, std::int64_t blocks) {
-  Shape s = shape_of_blocks(blocks, kBlock);
-  s.tile = {p.nx, p.ny, p.nz};
-  return s;
+  return shape_of_blocks({blocks}, {kBlock}, {p.nx, p.ny, p.nz});
 }
 
 Shape one_each(const Problem& p, const DeviceSpec&) {

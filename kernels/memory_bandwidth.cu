@@ -332,10 +332,7 @@ __global__ void __launch_bounds__(kBulkBlock)
 Shape bulk_shape(const Problem& p, const DeviceSpec& device) {
   const std::int64_t blocks =
       std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));
-  Shape s = shape(kBulkBlock, p.n, ceil_div(p.n, blocks));
-  s.grid = {blocks, 1, 1};
-  s.dynamic_shared_bytes = kBulkSharedBytes;
-  return s;
+  return shape_of_shares({blocks}, {p.n}, kBulkBlock, kBulkSharedBytes);
 }
 
 Variant bulk(Variant v) {

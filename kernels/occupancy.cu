@@ -140,9 +140,7 @@ Variant of_n(std::string id, std::string compare_to, std::string output,
 }
 
 Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block, std::int64_t shared) {
-  Shape s = shape_of_tiles(n, elements_per_block, threads);
-  s.dynamic_shared_bytes = shared;
-  return s;
+  return shape_of_tiles({n}, {elements_per_block}, threads, shared);
 }
 
 template <int kLoads>

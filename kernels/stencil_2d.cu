@@ -105,9 +105,7 @@ struct PointsPerThread {
 };
 
 Shape shape(const Problem& p, PointsPerThread each) {
-  Shape s = shape_of_tiles({p.nx, p.ny}, {kLanes * each.x, kWarps * each.y}, kLanes);
-  s.block.y = kWarps;
-  return s;
+  return shape_of_tiles({p.nx, p.ny}, {kLanes * each.x, kWarps * each.y}, {kLanes, kWarps});
 }
 
 /// `kernel_for(p)` takes the points of a thread that `each_of(p)` says.

@@ -92,9 +92,7 @@ std::int64_t points(const Problem& p) {
 
 /// Blocks of `block` threads that have a box of `tile` points each.
 Shape shape(const Problem& p, Extent block, Extent tile) {
-  Shape s = shape_of_tiles({p.nx, p.ny, p.nz}, tile, block.x);
-  s.block = block;
-  return s;
+  return shape_of_tiles({p.nx, p.ny, p.nz}, tile, block);
 }
 
 /// `kernel_for(p)` is launched in the shape that `shape_of(p)` gives.

@@ -54,10 +54,7 @@ struct Chunk {
   CopyStep in(const float* x) const { return {d_x, x + begin, bytes()}; }
   CopyStep out(float* y) const { return {y + begin, d_y, bytes()}; }
   Steps compute() const {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {ceil_div(count, kBlock), 1, 1};
-    s.tile = {ceil_div(count, s.grid.x), 1, 1};
+    const Shape s = shape_of_shares({ceil_div(count, kBlock)}, {count}, kBlock);
     return launch(compute_kernel, s, d_x, d_y, count, cost);
   }
 };

@@ -212,10 +212,8 @@ Variant product_variant(KernelFor kernel_for) {
   v.work = work;
   v.launch = [kernel_for](const Problem& p, const Data& d, const LaunchContext&) {
     const Launchable k = kernel_for(p);
-    Shape s;
-    s.block = {k.threads, 1, 1};
-    s.grid = {p.tiles * k.blocks_per_tile, 1, 1};
-    s.tile = {kTile / k.blocks_per_tile, 1, 1};
+    const Shape s =
+        shape_of_blocks({p.tiles * k.blocks_per_tile}, {k.threads}, {kTile / k.blocks_per_tile});
     return launch(k.kernel, s, d.a, d.b, d.c, p.steps);
   };
   return v;

@@ -50,11 +50,7 @@ Work work(const Problem& p) {
 // A block for each tile of the matrix that is read.
 template <class T>
 Shape tiles(const Matrix<T>& m, int side, Extent block) {
-  Shape s;
-  s.block = block;
-  s.tile = {side, side, 1};
-  s.grid = {ceil_div(m.columns, side), ceil_div(m.rows, side), 1};
-  return s;
+  return shape_of_tiles({m.columns, m.rows}, {side, side}, block);
 }
 
 // `launch_of` gives the launch for a Matrix, which writes to the member of Data.

@@ -130,15 +130,11 @@ using Variant = Family::Variant;
 
 // Blocks that stay, or fewer where a thread would not have a vector.
 Shape shape(const Problem& p, const DeviceSpec& device) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.grid.x = std::min(std::int64_t{device.sm_count} * kPerSm, ceil_div(p.n, kBlock * kVector));
-  return s;
+  return shape_of_blocks(
+      std::min(std::int64_t{device.sm_count} * kPerSm, ceil_div(p.n, kBlock * kVector)), kBlock);
 }
 Shape one_block() {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  return s;
+  return shape_of_blocks(1, kBlock);
 }
 
 Numbers numbers(const Problem& p, const Data& d) {

@@ -84,12 +84,7 @@ inline RowWorkspace row_workspace(const Problem& p, void* workspace) {
 /// So many blocks of so many threads, which share the problem's rows.
 inline Shape shape_of(const Problem& p, std::int64_t threads, const Extent& blocks,
                       std::int64_t shared) {
-  Shape s;
-  s.block = {threads, 1, 1};
-  s.tile = {ceil_div(p.queries, blocks.x), ceil_div(p.batch * p.heads, blocks.y), 1};
-  s.grid = blocks;
-  s.dynamic_shared_bytes = shared;
-  return s;
+  return shape_of_shares(blocks, {p.queries, p.batch * p.heads}, threads, shared);
 }
 
 template <class In>

@@ -281,11 +281,9 @@ class HostRows {
 template <class In>
 Steps evaluate_rows(const ReferenceRows<In>& rows, const ReferenceView& o,
                     const ReferenceView& log_sum) {
-  Shape s;
-  s.block = {kMostDim, 1, 1};
   const std::int64_t count =
       static_cast<std::int64_t>(rows.heads.heads) * rows.heads.allowed.queries;
-  s.grid = {count, 1, 1};
+  const Shape s = shape_of_blocks(count, kMostDim);
   const auto kept = std::make_shared<detail::HostRows<In>>(rows);
   const auto kernel = [&](const ReferenceView& of_o, const ReferenceView& of_log_sum) {
     return launch(detail::reference_kernel<In>, s, rows, of_o, of_log_sum);

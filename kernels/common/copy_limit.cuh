@@ -27,10 +27,7 @@ inline __global__ void __launch_bounds__(kCopyBlock)
 
 /// `tile` is what kCopyBlockBytes are of the family's outputs.
 inline Steps copy_limit(const void* in, void* out, std::int64_t bytes, Extent tile) {
-  Shape s;
-  s.block = {kCopyBlock, 1, 1};
-  s.tile = tile;
-  s.grid = {ceil_div(bytes, kCopyBlockBytes), 1, 1};
+  const Shape s = shape_of_blocks({ceil_div(bytes, kCopyBlockBytes)}, {kCopyBlock}, tile);
   return launch(copy_limit_kernel, s, static_cast<const unsigned char*>(in),
                 static_cast<unsigned char*>(out), bytes);
 }

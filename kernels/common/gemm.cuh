@@ -74,12 +74,7 @@ struct TiledKernel {
 
   /// For a C of m×n; the grid's x runs over its rows and y over its columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
-    Shape s;
-    s.block = block;
-    s.tile = tile;
-    s.grid = {ceil_div(m, tile.x), ceil_div(n, tile.y), 1};
-    s.dynamic_shared_bytes = dynamic_shared_bytes;
-    return s;
+    return shape_of_tiles({m, n}, tile, block, dynamic_shared_bytes);
   }
 };
 

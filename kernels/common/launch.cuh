@@ -21,6 +21,17 @@ inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   return s;
 }
 
+/// Blocks in up to three dimensions, each of which covers a tile of the outputs.
+inline Shape shape_of_blocks(const Extent& blocks, const Extent& block, const Extent& tile,
+                             std::int64_t dynamic_shared_bytes = 0) {
+  Shape s;
+  s.grid = blocks;
+  s.block = block;
+  s.tile = tile;
+  s.dynamic_shared_bytes = dynamic_shared_bytes;
+  return s;
+}
+
 /// Blocks that cover n outputs, with `tile` consecutive ones for each block.
 inline Shape shape_of_tiles(std::int64_t n, std::int64_t tile, std::int64_t threads) {
   Shape s = shape_of_blocks(ceil_div(n, tile), threads);
@@ -29,13 +40,15 @@ inline Shape shape_of_tiles(std::int64_t n, std::int64_t tile, std::int64_t thre
 }
 
 /// Blocks that cover outputs in up to three dimensions, with a tile for each block.
+inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, const Extent& block,
+                            std::int64_t dynamic_shared_bytes = 0) {
+  return shape_of_blocks(
+      {ceil_div(outputs.x, tile.x), ceil_div(outputs.y, tile.y), ceil_div(outputs.z, tile.z)},
+      block, tile, dynamic_shared_bytes);
+}
 inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, std::int64_t threads,
                             std::int64_t dynamic_shared_bytes = 0) {
-  Shape s = shape_of_blocks(1, threads);
-  s.tile = tile;
-  s.grid = {ceil_div(outputs.x, tile.x), ceil_div(outputs.y, tile.y), ceil_div(outputs.z, tile.z)};
-  s.dynamic_shared_bytes = dynamic_shared_bytes;
-  return s;
+  return shape_of_tiles(outputs, tile, Extent{threads, 1, 1}, dynamic_shared_bytes);
 }
 
 /// So many blocks, which share the outputs evenly.
@@ -44,11 +57,10 @@ inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::i
   const auto share = [](std::int64_t all, std::int64_t parts) {
     return ceil_div(all, std::max<std::int64_t>(parts, 1));
   };
-  Shape s = shape_of_blocks(1, threads);
-  s.grid = blocks;
-  s.tile = {share(outputs.x, blocks.x), share(outputs.y, blocks.y), share(outputs.z, blocks.z)};
-  s.dynamic_shared_bytes = dynamic_shared_bytes;
-  return s;
+  return shape_of_blocks(
+      blocks, {threads, 1, 1},
+      {share(outputs.x, blocks.x), share(outputs.y, blocks.y), share(outputs.z, blocks.z)},
+      dynamic_shared_bytes);
 }
 
 /// Calls each(i) for the items i < count that this thread has, in strides of the grid.

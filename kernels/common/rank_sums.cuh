@@ -97,12 +97,10 @@ inline Shape waiting_blocks(std::int64_t bytes, const DeviceSpec& device,
   const std::int64_t of_each_sm = ceil_div(ceil_div(packs, device.sm_count), kWarp) * kWarp;
   const std::int64_t threads =
       std::clamp<std::int64_t>(of_each_sm, kSpreadBlock, std::int64_t{kSumBlock});
-  Shape shape;
-  shape.block = {std::clamp(ceil_div(packs, kWarp) * kWarp, std::int64_t{kWarp}, threads), 1, 1};
-  shape.grid = {std::clamp<std::int64_t>(ceil_div(packs, threads), 1,
-                                         std::min<std::int64_t>(kMostSignalBlocks, most_blocks)),
-                1, 1};
-  return shape;
+  return shape_of_blocks(
+      std::clamp<std::int64_t>(ceil_div(packs, threads), 1,
+                               std::min<std::int64_t>(kMostSignalBlocks, most_blocks)),
+      std::clamp(ceil_div(packs, kWarp) * kWarp, std::int64_t{kWarp}, threads));
 }
 /// At most, of what has the device to itself.
 inline std::int64_t blocks_beside_nothing(const DeviceSpec& device) {

@@ -127,11 +127,7 @@ template <int kLanes>
 struct LaneRow {
   static constexpr int kRows = 256 / kLanes;  // of a block
   static Shape shape(std::int64_t rows, std::int64_t columns) {
-    Shape s;
-    s.block = {kLanes, kRows, 1};
-    s.tile = {kRows * columns, 1, 1};
-    s.grid = {ceil_div(rows, kRows), 1, 1};
-    return s;
+    return shape_of_blocks({ceil_div(rows, kRows)}, {kLanes, kRows}, {kRows * columns});
   }
   std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRows + threadIdx.y;
   int thread = threadIdx.x;
@@ -147,11 +143,7 @@ using WarpRow = LaneRow<kWarp>;
 /// A block has a row.
 struct BlockRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads) {
-    Shape s;
-    s.block = {threads, 1, 1};
-    s.tile = {columns, 1, 1};
-    s.grid = {rows, 1, 1};
-    return s;
+    return shape_of_blocks({rows}, {threads}, {columns});
   }
   static constexpr int rank = 0, blocks = 1;
   std::int64_t row = blockIdx.x;
@@ -176,11 +168,8 @@ struct BlockRow {
 /// A cluster of up to eight blocks has a row.
 struct ClusterRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads, int blocks) {
-    Shape s;
-    s.block = {threads, 1, 1};
+    Shape s = shape_of_blocks({rows * blocks}, {threads}, {ceil_div(columns, blocks)});
     s.cluster = {blocks, 1, 1};
-    s.tile = {ceil_div(columns, blocks), 1, 1};
-    s.grid = {rows * blocks, 1, 1};
     return s;
   }
   int rank = static_cast<int>(cluster_rank());

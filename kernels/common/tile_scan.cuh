@@ -191,9 +191,7 @@ __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::
 /// Sums up in place: those before tile t end in sums[t - 1].
 template <class T>
 Steps scan_sums(T* sums, std::int64_t n, T* all = nullptr) {
-  Shape s;
-  s.block = {kSumsBlock, 1, 1};
-  return launch(scan_sums_kernel<T>, s, sums, n, all);
+  return launch(scan_sums_kernel<T>, shape_of_blocks(1, kSumsBlock), sums, n, all);
 }
 
 /// What the tiles before this one add up to, of sums up to each tile.
