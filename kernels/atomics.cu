@@ -127,9 +127,8 @@ Variant variant(std::string id, std::string compare_to, Pipe pipe,
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = [pipe](const Problem& p) {
-    Work w = streaming_work<std::uint32_t>(p.n, p.k, {{pipe, static_cast<double>(p.n)}});
-    w.moved_written = sector_bytes<std::uint32_t>(p.k, p.apart);
-    return w;
+    return reads<std::uint32_t>(p.n) + writes<std::uint32_t>(p.k, p.apart) +
+           computes(pipe, static_cast<double>(p.n));
   };
   return v;
 }

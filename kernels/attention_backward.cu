@@ -85,12 +85,9 @@ Work work(const Problem& p) {
   const std::int64_t of_rows = p.rows() * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t read = (3 * p.query_elements() + 2 * p.key_elements()) * element_bytes(p);
   const std::int64_t written = (p.query_elements() + 2 * p.key_elements()) * element_bytes(p);
-  Work w;
-  w.bytes_read = w.moved_read = static_cast<double>(read + of_rows);
-  w.bytes_written = w.moved_written = static_cast<double>(written);
   constexpr double kProducts = 5;
-  w.operations = {{tensor_pipe(p), kProducts * product_operations(p)}};
-  return w;
+  return moves_bytes(static_cast<double>(read + of_rows), static_cast<double>(written)) +
+         computes(tensor_pipe(p), kProducts * product_operations(p));
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {

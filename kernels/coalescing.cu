@@ -96,9 +96,7 @@ Shape shape(const Problem& p) {
 
 // `stride` and `offset` say where the layout keeps its values, in elements.
 Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
-  Work w = streaming_work<float>(p.n, p.n);
-  w.moved_read = sector_bytes<float>(p.n, stride, offset);
-  return w;
+  return reads<float>(p.n, stride, offset) + writes<float>(p.n);
 }
 
 // ---- read_contiguous

@@ -71,9 +71,8 @@ Shape loop_shape(const Problem& p, const DeviceSpec& device) {
 }
 
 Work work(const Problem& p) {
-  Work w = streaming_work<float>(2 * p.n, p.n, {{Pipe::fp32, static_cast<double>(p.n)}});
-  w.moved_read = 2 * sector_bytes<float>(p.n);
-  return w;
+  return 2 * reads<float>(p.n) + writes<float>(p.n) +
+         computes(Pipe::fp32, static_cast<double>(p.n));
 }
 
 /// `loads_of(p)` are what a thread has in flight, of 4 bytes each; `kernel_for(p)` is launched in

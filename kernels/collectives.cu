@@ -91,10 +91,8 @@ Work work(const Problem& p) {
   if (p.operation == Operation::reduce_scatter || p.operation == Operation::all_gather ||
       p.operation == Operation::all_to_all)
     link = (ranks - 1) / ranks * bytes;
-  Work w;
+  Work w = moves_bytes(bytes, bytes);
   w.to_peers = w.from_peers = link;
-  w.bytes_read = w.bytes_written = bytes;
-  w.moved_read = w.moved_written = bytes;
   if (is_sum(p)) w.operations = {{Pipe::fp32, (ranks - 1) * static_cast<double>(p.n)}};
   return w;
 }

@@ -83,9 +83,8 @@ Elements elements(const Problem& p, const Data& d) {
 // Of so many kept as the share says, in the mean.
 Work work(const Problem& p) {
   const auto kept = static_cast<std::int64_t>(p.kept * static_cast<double>(p.n));
-  Work w = streaming_work<Word>(p.n, kept + 1, {{Pipe::int32, static_cast<double>(p.n)}});
-  w.moved_written = sector_bytes<Word>(kept) + sector_bytes<Word>(1);
-  return w;
+  return reads<Word>(p.n) + writes<Word>(kept) + writes<Word>(1) +
+         computes(Pipe::int32, static_cast<double>(p.n));
 }
 
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {

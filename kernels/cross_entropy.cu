@@ -100,19 +100,9 @@ enum class Pass { forward, backward, both };
 
 Work work(const Problem& p, Pass pass) {
   constexpr double kOperations = 4;  // of each pass: difference, e^x, and a sum or a product
-  const auto rows = static_cast<double>(p.rows);
-  Work w =
-      row_work(p, 1, pass == Pass::forward ? 0 : 1, (pass == Pass::both ? 2 : 1) * kOperations);
-  w.bytes_read += rows * sizeof(std::int32_t);
-  w.moved_read += sector_bytes<std::int32_t>(p.rows);
-  if (pass == Pass::backward) {
-    w.bytes_read += rows * sizeof(float);
-    w.moved_read += sector_bytes<float>(p.rows);
-  } else {
-    w.bytes_written += rows * sizeof(float);
-    w.moved_written += sector_bytes<float>(p.rows);
-  }
-  return w;
+  return row_work(p, 1, pass == Pass::forward ? 0 : 1, (pass == Pass::both ? 2 : 1) * kOperations) +
+         reads<std::int32_t>(p.rows) +
+         (pass == Pass::backward ? reads<float>(p.rows) : writes<float>(p.rows));
 }
 
 std::vector<std::string> outputs_of(Pass pass) {

@@ -234,14 +234,10 @@ Work work(const Problem& p, bool is_sharded) {
   const auto n = static_cast<double>(p.n);
   const double gradients = n * static_cast<double>(element_bytes(p));
   const double others = p.gpus - 1;
-  Work w;
+  Work w = moves_bytes(n * sizeof(float) * 3, n * sizeof(float) * 2) +
+           computes(Pipe::fp32, 2.0 * n * p.cost);
   w.to_peers = w.from_peers =
       others / p.gpus * (gradients + (is_sharded ? n * sizeof(float) : gradients));
-  w.bytes_read = n * sizeof(float) * 3;
-  w.bytes_written = n * sizeof(float) * 2;
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::fp32, 2.0 * n * p.cost}};
   return w;
 }
 

@@ -76,13 +76,9 @@ __global__ void __launch_bounds__(kBlock)
 // One way per element is useful, also where a variant computes both.
 Work work(const Problem& p) {
   const double n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = n * sizeof(float) + static_cast<double>(p.warps()) * sizeof(std::uint32_t);
-  w.bytes_written = n * sizeof(float);
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * n}};
-  return w;
+  const double words = static_cast<double>(p.warps());
+  return moves_bytes(n * sizeof(float) + words * sizeof(std::uint32_t), n * sizeof(float)) +
+         computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
 Shape shape(const Problem& p) {

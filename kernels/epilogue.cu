@@ -127,11 +127,8 @@ Work work(const Problem& p, Result result) {
   Work w = gemm_work(p.m, p.n, with_product ? p.k : 0, DataType::bf16, DataType::bf16,
                      Pipe::tensor_bf16_fp32);
   if (!with_product) w.operations.clear();
-  for (const std::int64_t count :
-       {p.n, is_whole ? elements(p) : 0, with_product ? 0 : elements(p)}) {
-    w.bytes_read += static_cast<double>(count * static_cast<std::int64_t>(sizeof(T)));
-    w.moved_read += sector_bytes<T>(count);
-  }
+  for (const std::int64_t count : {p.n, is_whole ? elements(p) : 0, with_product ? 0 : elements(p)})
+    w = w + reads<T>(count);
   // Bias, 7 of GELU; a comparison and *, residual.
   const double operations = is_whole ? 11 : 8;
   w.operations.push_back({Pipe::fp32, operations * static_cast<double>(elements(p))});

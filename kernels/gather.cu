@@ -72,9 +72,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
                std::int64_t stride) {
   Variant v(std::move(id));
   v.work = [stride](const Problem& p) {
-    Work w = streaming_work<float>(2 * p.n, p.n);  // an index and a value, both of 4 bytes
-    w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
-    return w;
+    return reads<std::int32_t>(p.n) + reads<float>(p.n, stride) + writes<float>(p.n);
   };
   v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
     const Shape s = shape_of_tiles(p.n, kTile, kBlock);

@@ -118,15 +118,9 @@ Slices slices(const Problem& p, const DeviceSpec& device) {
 }
 
 Work work(const Problem& p) {
-  const double sectors = sector_bytes<char>(bytes(p));
-  Work w;
-  w.bytes_read = 2 * static_cast<double>(bytes(p));
-  w.moved_read = 2 * sectors;
-  w.bytes_written = static_cast<double>(bytes(p)) + static_cast<double>(p.columns) * sizeof(float);
-  w.moved_written = sectors + sector_bytes<float>(p.columns);
   constexpr double kOperations = 16;  // the exponential counts as one, and so does the division
-  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(elements(p))}};
-  return w;
+  return 2 * reads<char>(bytes(p)) + writes<char>(bytes(p)) + writes<float>(p.columns) +
+         computes(Pipe::fp32, kOperations * static_cast<double>(elements(p)));
 }
 
 Variant variant(std::string id, std::string compare_to, double passes,

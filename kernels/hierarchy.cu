@@ -99,12 +99,7 @@ std::int64_t untimed_steps(const Problem& p) {
 Work work(const Problem& p) {
   constexpr std::int64_t kWord = sizeof(std::uint64_t);
   const std::int64_t nodes = std::min<std::int64_t>(Order(p).nodes(), p.steps);
-  Work w;
-  w.bytes_read = static_cast<double>(nodes * kWord);
-  w.bytes_written = static_cast<double>(kWarp * sizeof(std::uint32_t));
-  w.moved_read = sector_bytes<std::uint64_t>(nodes, p.stride / kWord);
-  w.moved_written = sector_bytes<std::uint32_t>(kWarp);
-  return w;
+  return reads<std::uint64_t>(nodes, p.stride / kWord) + writes<std::uint32_t>(kWarp);
 }
 
 Task task(const Problem& p, const Data& d, Clocks* clocks) {

@@ -125,16 +125,11 @@ Variant variant(std::string id, std::string compare_to, bool hot, bool streamed,
   if (!streamed) v.writes = {"hot_sums"};
   if (!hot) v.writes = {"stream_sums"};
   v.work = [hot, streamed](const Problem& p) {
-    Work w;
-    const auto add = [&](std::int64_t n, int threads) {
-      w.bytes_read += static_cast<double>(n * std::int64_t{sizeof(float)});
-      w.moved_read += sector_bytes<float>(n);
-      w.bytes_written += static_cast<double>(threads * sizeof(std::uint32_t));
-      w.moved_written += sector_bytes<std::uint32_t>(threads);
+    const auto of = [](std::int64_t n, int threads) {
+      return reads<float>(n) + writes<std::uint32_t>(threads);
     };
-    if (hot) add(p.hot, kHotThreads);
-    if (streamed) add(p.streamed, kStreamThreads);
-    return w;
+    return (hot ? of(p.hot, kHotThreads) : Work{}) +
+           (streamed ? of(p.streamed, kStreamThreads) : Work{});
   };
   return v;
 }

@@ -70,14 +70,8 @@ double total_trips(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  const double n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = n * (sizeof(float) + sizeof(int));
-  w.bytes_written = n * sizeof(float);
-  w.moved_read = sector_bytes<float>(p.n) + sector_bytes<int>(p.n);
-  w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, 2.0 * kTrip * total_trips(p)}};
-  return w;
+  return reads<float>(p.n) + reads<int>(p.n) + writes<float>(p.n) +
+         computes(Pipe::fp32, 2.0 * kTrip * total_trips(p));
 }
 
 /// The most trips of a warp of elements drawn at random, on average, over the mean of an element.

@@ -113,9 +113,7 @@ constexpr int kBarrierBlock = 256;
 
 /// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
 Work work(std::int64_t lines, std::int64_t stored) {
-  Work w = streaming_work<std::uint64_t, std::uint32_t>(lines, stored);
-  w.moved_read = sector_bytes<std::uint64_t>(lines, kLineWords);
-  return w;
+  return reads<std::uint64_t>(lines, kLineWords) + writes<std::uint32_t>(stored);
 }
 
 /// All but the launch.

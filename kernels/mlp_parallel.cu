@@ -131,13 +131,10 @@ double operations_of(const Problem& p, std::int64_t units) {
 }
 
 Work work_of(const Problem& p, std::int64_t units, double link_bytes) {
-  Work w;
-  w.bytes_read = bytes_of(p.tokens * p.width + 2 * p.width * units);
-  w.bytes_written = bytes_of(elements_of_y(p));
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
+  Work w =
+      moves_bytes(bytes_of(p.tokens * p.width + 2 * p.width * units), bytes_of(elements_of_y(p))) +
+      computes(Pipe::tensor_bf16_fp32, operations_of(p, units));
   w.to_peers = w.from_peers = link_bytes;
-  w.operations = {{Pipe::tensor_bf16_fp32, operations_of(p, units)}};
   return w;
 }
 

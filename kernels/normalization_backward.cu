@@ -116,14 +116,8 @@ std::int64_t sum_columns(const Problem& p) {
 
 Work work(const Problem& p) {
   const bool is_layer = p.norm == Norm::layer;
-  Work w = row_work(p, 2, 1, is_layer ? 12 : 8);
-  const std::int64_t of_rows = p.rows * (is_layer ? 2 : 1);
-  w.bytes_read += static_cast<double>(p.columns * element_bytes(p)) +
-                  static_cast<double>(of_rows) * sizeof(float);
-  w.moved_read += sector_bytes<char>(p.columns * element_bytes(p)) + sector_bytes<float>(of_rows);
-  w.bytes_written += static_cast<double>(sum_columns(p)) * sizeof(float);
-  w.moved_written += sector_bytes<float>(sum_columns(p));
-  return w;
+  return row_work(p, 2, 1, is_layer ? 12 : 8) + reads<char>(p.columns * element_bytes(p)) +
+         reads<float>(p.rows * (is_layer ? 2 : 1)) + writes<float>(sum_columns(p));
 }
 
 // What a launch needs besides its operands.

@@ -61,19 +61,10 @@ Shape shape(const Problem& p) {
   return shape_of_tiles(p.n * p.stride, std::int64_t{kTile} * p.stride, kBlock);
 }
 
-Work reading(const Problem& p) {
-  return streaming_work<float>(p.n, 0);
-}
-
 Variant write_strided() {
   Variant v("write_strided");
   // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
-  v.work = [](const Problem& p) {
-    Work w = reading(p);
-    w.bytes_written = static_cast<double>(p.n * sizeof(float));
-    w.moved_written = sector_bytes<float>(p.n, p.stride);
-    return w;
-  };
+  v.work = [](const Problem& p) { return reads<float>(p.n) + writes<float>(p.n, p.stride); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(write_strided_kernel, shape(p), p, d);
   };
@@ -129,7 +120,7 @@ Variant write_whole_sectors() {
              {"global_store_sectors_per_request", Direction::decreases, 1.9,
               [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}});
   v.work = [](const Problem& p) {
-    Work w = reading(p);
+    Work w = reads<float>(p.n);
     w.bytes_written = static_cast<double>(p.n * sizeof(float));
     w.moved_written = sector_bytes<float>(out_count(p));
     return w;

@@ -129,13 +129,8 @@ auto fma_chains_for(const Problem& p) {
 Work work(const Problem& p) {
   const auto bytes = static_cast<double>(size_of(type(p)));
   const double chains = static_cast<double>(p.blocks) * block_chains(p);
-  Work w;
-  w.bytes_read = bytes * (block_chains(p) + 2.0 * factors(p));
-  w.bytes_written = bytes * chains;
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{p.pipe, 2.0 * chains * p.steps}};
-  return w;
+  return moves_bytes(bytes * (block_chains(p) + 2.0 * factors(p)), bytes * chains) +
+         computes(p.pipe, 2.0 * chains * p.steps);
 }
 
 Variant fma_chains() {

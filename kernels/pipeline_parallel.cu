@@ -266,13 +266,10 @@ double bytes_of(const Problem& p, std::int64_t tokens) {
 }
 
 Work work_of(const Problem& p, int layers, int sent) {
-  Work w;
-  w.bytes_read = bytes_of(p, p.tokens) + bytes_of(p, p.width) * layers;
-  w.bytes_written = bytes_of(p, p.tokens);
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.to_peers = w.from_peers = sent * bytes_of(p, p.tokens);
-  w.operations = {{Pipe::tensor_bf16_fp32, operations_of(p, p.tokens, layers)}};
+  const double tokens = bytes_of(p, p.tokens);
+  Work w = moves_bytes(tokens + bytes_of(p, p.width) * layers, tokens) +
+           computes(Pipe::tensor_bf16_fp32, operations_of(p, p.tokens, layers));
+  w.to_peers = w.from_peers = sent * tokens;
   return w;
 }
 

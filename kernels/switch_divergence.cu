@@ -90,13 +90,9 @@ __device__ float take(unsigned way, float x, int cost) {
 static_assert(fma_way::kWays == 32, "take() spells out every way");
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
-  w.bytes_written = w.bytes_read;
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * static_cast<double>(p.n)}};
-  return w;
+  const auto n = static_cast<double>(p.n);
+  return moves_bytes(n * sizeof(float), n * sizeof(float)) +
+         computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
 /// Ways that a warp issues.

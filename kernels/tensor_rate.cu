@@ -188,13 +188,9 @@ int depth(const Problem& p) {
 
 Work work(const Problem& p) {
   const double tiles = static_cast<double>(p.tiles);
-  Work w;
-  w.bytes_read = (kRows + kColumns) * kRowWords * static_cast<double>(sizeof(std::uint32_t));
-  w.bytes_written = tiles * kTile * static_cast<double>(size_of(sum_type(p)));
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{p.pipe, 2.0 * kTile * slice_depth(p) * p.steps * tiles}};
-  return w;
+  return moves_bytes((kRows + kColumns) * kRowWords * static_cast<double>(sizeof(std::uint32_t)),
+                     tiles * kTile * static_cast<double>(size_of(sum_type(p)))) +
+         computes(p.pipe, 2.0 * kTile * slice_depth(p) * p.steps * tiles);
 }
 
 using Kernel = void (*)(const std::uint32_t*, const std::uint32_t*, void*, int);

@@ -74,14 +74,8 @@ __global__ void __launch_bounds__(kBlock)
 constexpr float kOne = 1.0f;  // which the compiler does not know
 
 Work work(const Problem& p) {
-  Work w;
-  const std::int64_t blocks = ceil_div(p.n, kBlock);
-  w.bytes_read = static_cast<double>(p.n * sizeof(float) + blocks * sizeof(std::uint32_t));
-  w.bytes_written = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = sector_bytes<float>(p.n) + sector_bytes<std::uint32_t>(blocks);
-  w.moved_written = sector_bytes<float>(p.n);
-  w.operations = {{Pipe::fp32, 2.0 * kSide * static_cast<double>(p.n) * p.rounds}};
-  return w;
+  return reads<float>(p.n) + reads<std::uint32_t>(ceil_div(p.n, kBlock)) + writes<float>(p.n) +
+         computes(Pipe::fp32, 2.0 * kSide * static_cast<double>(p.n) * p.rounds);
 }
 
 // Where the rounds are most of what a warp executes.

@@ -146,13 +146,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   v.deterministic = true;
   v.writes = {"mean", "m2"};
   v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n) * sizeof(float);
-    w.bytes_written = 2 * sizeof(float);
-    w.moved_read = sector_bytes<float>(p.n);
-    w.moved_written = 2 * kSectorBytes;
-    w.operations = {{Pipe::fp32, 3 * static_cast<double>(p.n)}};  // from the mean, squared, added
-    return w;
+    return reads<float>(p.n) + 2 * writes<float>(1) +
+           computes(Pipe::fp32, 3 * static_cast<double>(p.n));  // from the mean, squared, added
   };
   return v;
 }

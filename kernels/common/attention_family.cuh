@@ -44,15 +44,12 @@ inline Pipe tensor_pipe(const Problem& p) {
 }
 
 inline Work work(const Problem& p) {
-  Work w;
   const std::int64_t read = (p.query_elements() + 2 * p.key_elements()) * element_bytes(p);
   const std::int64_t written =
       p.query_elements() * element_bytes(p) + p.rows() * static_cast<std::int64_t>(sizeof(float));
-  w.bytes_read = w.moved_read = static_cast<double>(read);
-  w.bytes_written = w.moved_written = static_cast<double>(written);
   constexpr double kProducts = 2;
-  w.operations = {{tensor_pipe(p), kProducts * product_operations(p)}};
-  return w;
+  return moves_bytes(static_cast<double>(read), static_cast<double>(written)) +
+         computes(tensor_pipe(p), kProducts * product_operations(p));
 }
 
 /// Device memory of a launch: operands, O, log-sum-exps, and a workspace.

@@ -15,17 +15,9 @@ inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType i
   const auto bytes = [](std::int64_t rows, std::int64_t columns, DataType type) {
     return rows * columns * static_cast<std::int64_t>(size_of(type));
   };
-  const std::int64_t a = bytes(m, k, input);
-  const std::int64_t b = bytes(k, n, input);
-  const std::int64_t c = bytes(m, n, output);
-  Work w;
-  w.bytes_read = static_cast<double>(a + b);
-  w.bytes_written = static_cast<double>(c);
-  w.moved_read = sector_bytes<char>(a) + sector_bytes<char>(b);
-  w.moved_written = sector_bytes<char>(c);
-  w.operations = {
-      {pipe, 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)}};
-  return w;
+  const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  return reads<char>(bytes(m, k, input)) + reads<char>(bytes(k, n, input)) +
+         writes<char>(bytes(m, n, output)) + computes(pipe, 2.0 * products);
 }
 
 /// The useful work of a product that is stored, moved and computed in a padded size.

@@ -54,14 +54,8 @@ inline bool leaves_l2(const RowProblem& p) {
 
 /// Of so many matrices read and written, and operations of fp32 for each element.
 inline Work row_work(const RowProblem& p, int read, int written, double operations) {
-  const auto bytes = static_cast<double>(matrix_bytes(p));
-  Work w;
-  w.bytes_read = read * bytes;
-  w.bytes_written = written * bytes;
-  w.moved_read = read * sector_bytes<char>(matrix_bytes(p));
-  w.moved_written = written * sector_bytes<char>(matrix_bytes(p));
-  w.operations = {{Pipe::fp32, operations * static_cast<double>(elements(p))}};
-  return w;
+  return read * reads<char>(matrix_bytes(p)) + written * writes<char>(matrix_bytes(p)) +
+         computes(Pipe::fp32, operations * static_cast<double>(elements(p)));
 }
 
 /// A variant that gives equal bits, launch after launch; its work and its launch are to be added.

@@ -136,11 +136,8 @@ struct OneWait {
 /// Of the weights as well.
 inline Work norm_work(const NormProblem& p, int read, int written) {
   const bool is_layer = p.norm == Norm::layer;
-  Work w = row_work(p, read, written, is_layer ? 8 : 4);
-  const std::int64_t weights = p.columns * element_bytes(p) * (is_layer ? 2 : 1);
-  w.bytes_read += static_cast<double>(weights);
-  w.moved_read += sector_bytes<char>(weights);
-  return w;
+  return row_work(p, read, written, is_layer ? 8 : 4) +
+         reads<char>(p.columns * element_bytes(p) * (is_layer ? 2 : 1));
 }
 
 /// Those of a family's data.

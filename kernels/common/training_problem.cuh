@@ -70,10 +70,8 @@ struct StepWork {
   }
   Work work(const StepProblem& p) const {
     const bool by_tensor_cores = p.dtype != DataType::fp32;
-    Work w;
-    w.bytes_read = w.moved_read = static_cast<double>(read);
-    w.bytes_written = w.moved_written = static_cast<double>(written);
-    w.operations = {{Pipe::fp32, others + (by_tensor_cores ? 0 : of_products)}};
+    Work w = moves_bytes(static_cast<double>(read), static_cast<double>(written)) +
+             computes(Pipe::fp32, others + (by_tensor_cores ? 0 : of_products));
     if (by_tensor_cores && of_products > 0)
       w.operations.push_back(
           {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});

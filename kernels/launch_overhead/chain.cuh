@@ -69,10 +69,7 @@ inline Variant chain_variant(std::string id, std::string compare_to) {
   if (!v.compare_to.empty()) v.expected_changes = {{"warp_instructions", Direction::unchanged}};
   v.work = [](const Problem& p) {
     const double bytes = static_cast<double>(p.n) * sizeof(std::uint32_t);
-    Work w;
-    w.bytes_read = w.bytes_written = bytes;
-    w.moved_read = w.moved_written = bytes;  // what is between stays in L2, as far as it has room
-    return w;
+    return moves_bytes(bytes, bytes);  // what is between stays in L2, as far as it has room
   };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return other_bytes(p); };
   return v;
