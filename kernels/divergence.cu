@@ -81,10 +81,6 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
-Shape shape(const Problem& p) {
-  return shape_of_tiles(p.n, kBlock, kBlock);
-}
-
 /// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
 MetricValues metrics(double passes, double active_lanes) {
   return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
@@ -104,7 +100,8 @@ Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, flo
     return branch_metrics(expected_passes(p));
   };
   v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(branch_kernel, shape(p), p.n, p.cost, d.*x, d.*sides, d.*y);
+    return launch(branch_kernel, shape_of_tiles(p.n, kBlock, kBlock), p.n, p.cost, d.*x, d.*sides,
+                  d.*y);
   };
   return v;
 }
@@ -250,7 +247,8 @@ Variant select() {
   v.work = work;
   v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
+    return launch(select_kernel, shape_of_tiles(p.n, kBlock, kBlock), p.n, p.cost, d.x,
+                  d.sides_in_warp, d.y_in_warp);
   };
   return v;
 }

@@ -96,11 +96,11 @@ Variant programmatic() {
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
     const std::int64_t blocks = resident_blocks(p, x.device, kPerSm);
-    Steps second = launch(programmatic_kernel<float, false>, blocks_of(kBlock, 1),
+    Steps second = launch(programmatic_kernel<float, false>, shape_of_blocks(1, kBlock),
                           Terms<float>{sums, blocks}, d.sum);
     std::get<KernelStep>(second.all().front().action).programmatic = true;
     const Kernels first{programmatic_kernel<float, true>, programmatic_kernel<__nv_bfloat16, true>};
-    return add_elements(first, blocks_of(kBlock, blocks), p, d, sums) + std::move(second);
+    return add_elements(first, shape_of_blocks(blocks, kBlock), p, d, sums) + std::move(second);
   };
   return needs_capability(std::move(v), kProgrammatic);
 }
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm) atomic_kernel(Terms<T> x, floa
 
 Steps adding(const Kernels& kernels, std::int64_t blocks, const Problem& p, const Data& d) {
   return Steps(MemsetStep{d.sum, 0, sizeof(float)}) +
-         add_elements(kernels, blocks_of(kBlock, blocks), p, d, d.sum);
+         add_elements(kernels, shape_of_blocks(blocks, kBlock), p, d, d.sum);
 }
 
 Variant atomic_per_block() {
@@ -239,7 +239,7 @@ Variant in_one_kernel(Variant v, KernelOf kernel_of,
     return (blocks(p, device) + 1) * std::int64_t{sizeof(float)};
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape s = blocks_of(kBlock, blocks(p, x.device));
+    Shape s = shape_of_blocks(blocks(p, x.device), kBlock);
     s.dynamic_shared_bytes = shared_bytes;
     auto* const counter = static_cast<unsigned*>(x.workspace);
     auto* const sums = static_cast<float*>(x.workspace) + 1;
@@ -322,8 +322,8 @@ Variant tile_last_block() {
     const std::int64_t cleared = (1 + count) * std::int64_t{sizeof *counters};
     return Steps(MemsetStep{counters, 0, cleared}) + of_float_type(p.dtype, [&](auto zero) {
              using T = decltype(zero);
-             return launch(tile_last_kernel<T>, blocks_of(kBlock, tiles_of(p)), terms<T>(p, d),
-                           groups, d.sum);
+             return launch(tile_last_kernel<T>, shape_of_blocks(tiles_of(p), kBlock),
+                           terms<T>(p, d), groups, d.sum);
            });
   };
   return v;
@@ -455,7 +455,7 @@ Variant of_few(Variant v, int blocks, Kernels kernels) {
   };
   v.shown_at = {{"n", kFewElements}};
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s = blocks_of(kLargeBlock, blocks);
+    Shape s = shape_of_blocks(blocks, kLargeBlock);
     s.cluster = {blocks, 1, 1};
     return add_elements(kernels, s, p, d, d.sum);
   };

@@ -107,13 +107,10 @@ __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
   return thread < last ? sum + bits_sum(in[n - last + thread]) : sum;
 }
 
-Shape shape(int threads) {
-  return shape_of_tiles(threads, kBlock, kBlock);
-}
-
 template <Eviction eviction = Eviction::normal>
 Steps hot_step(const Problem& p, const Data& d) {
-  return launch(hot_kernel<eviction>, shape(kHotThreads), d.hot, p.hot, p.passes, d.hot_sums);
+  return launch(hot_kernel<eviction>, shape_of_tiles(kHotThreads, kBlock, kBlock), d.hot, p.hot,
+                p.passes, d.hot_sums);
 }
 
 /// Reads `hot`, `streamed`, or both.
@@ -154,8 +151,8 @@ __global__ void __launch_bounds__(kBlock)
 
 template <Eviction eviction = Eviction::normal>
 Steps stream_step(const Problem& p, const Data& d) {
-  return launch(stream_kernel<eviction>, shape(kStreamThreads), d.streamed, p.streamed,
-                d.stream_sums);
+  return launch(stream_kernel<eviction>, shape_of_tiles(kStreamThreads, kBlock, kBlock), d.streamed,
+                p.streamed, d.stream_sums);
 }
 
 Variant stream_alone() {

@@ -94,10 +94,6 @@ MetricValues metrics(double passes) {
   return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 / passes}};
 }
 
-Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  return shape_of_tiles(n, elements_per_block, kBlock);
-}
-
 using Kernel = void (*)(std::int64_t, float, const float*, const int*, float*);
 
 Variant of_kernel(std::string id, std::string compare_to, Kernel kernel, int elements_per_block,
@@ -107,7 +103,8 @@ Variant of_kernel(std::string id, std::string compare_to, Kernel kernel, int ele
   v.writes = {std::move(output)};
   v.work = work;
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(kernel, shape(p.n, elements_per_block), p.n, kOne, d.x, d.*trips, d.*y);
+    const Shape s = shape_of_tiles(p.n, elements_per_block, kBlock);
+    return launch(kernel, s, p.n, kOne, d.x, d.*trips, d.*y);
   };
   return v;
 }

@@ -95,10 +95,6 @@ __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients
   return overflow;
 }
 
-Shape store_shape(const Problem& p) {
-  return shape_of_tiles({p.n}, {kTile}, kBlock);
-}
-
 // One pass over the gradients, however many the search takes: what must be done at least.
 Work work(const Problem& p) {
   return reads<float>(p.n) + writes<__half>(p.n) + computes(Pipe::fp32, static_cast<double>(p.n));
@@ -166,7 +162,8 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
   v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext&) {
     const float scale = std::ldexp(1.0f, scale_log2(p));
-    return launch(store_kernel<T>, store_shape(p), p.n, scale, d.gradients, d.*out);
+    return launch(store_kernel<T>, shape_of_tiles(p.n, kTile, kBlock), p.n, scale, d.gradients,
+                  d.*out);
   };
   v.measured_metrics = [out, format, scale_log2](const Problem& p, const Data& d,
                                                  const LaunchContext& x) {
@@ -271,7 +268,8 @@ Variant fp16_dynamic_scale() {
     Search* search = reinterpret_cast<Search*>(d.search);
     Steps steps = launch(begin_search_kernel, single, search);
     for (int t = 0; t < kMaxTries; ++t) {
-      steps += launch(try_scale_kernel, store_shape(p), p.n, d.gradients, d.dynamic_scaled, search);
+      steps += launch(try_scale_kernel, shape_of_tiles(p.n, kTile, kBlock), p.n, d.gradients,
+                      d.dynamic_scaled, search);
       steps += launch(update_scale_kernel, single, search);
     }
     return steps;

@@ -214,10 +214,6 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
 
 // ---- how the variants are launched
 
-Shape step_shape(const Problem& p, std::int64_t tile) {
-  return shape_of_tiles({p.n}, {tile}, kBlock);
-}
-
 // Of one step, which moves everything once.
 template <class Weight, class Gradient>
 Work step_work(const Problem& p) {
@@ -236,8 +232,9 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
     for (int step = 0; step < p.steps; ++step) {
-      steps += launch(step_kernel<Rounding>, step_shape(p, kTile), p.n, learning_rate(p), step,
-                      step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
+      steps +=
+          launch(step_kernel<Rounding>, shape_of_tiles(p.n, kTile, kBlock), p.n, learning_rate(p),
+                 step, step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
     }
     return steps;
   };
@@ -311,8 +308,9 @@ Variant fp32_master() {
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
     for (int step = 0; step < p.steps; ++step) {
-      steps += launch(master_step_kernel, step_shape(p, kMasterTile), p.n, learning_rate(p),
-                      step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
+      steps += launch(master_step_kernel, shape_of_tiles(p.n, kMasterTile, kBlock), p.n,
+                      learning_rate(p), step == 0 ? d.first_fp32 : d.master, d.master, d.copy,
+                      d.gradient_fp16);
     }
     return steps;
   };

@@ -109,15 +109,11 @@ Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem
   return v;
 }
 
-/// Blocks that each serve `elements_per_block` consecutive elements.
-Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
-  return shape_of_tiles(n, elements_per_block, threads);
-}
-
 Variant read() {
   Variant v = moving<Moves::reads>("read", "");
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(read_kernel, shape(kReadBlock, p.n, kChunk), d.in, d.sums, p.n, p.passes);
+    return launch(read_kernel, shape_of_tiles(p.n, kChunk, kReadBlock), d.in, d.sums, p.n,
+                  p.passes);
   };
   return v;
 }
@@ -175,7 +171,7 @@ __global__ void __launch_bounds__(kCopyBlock) move_kernel(Move move, std::int64_
 
 template <class Move>
 Steps launch_move(const Problem& p, const Move& move) {
-  return launch(move_kernel<Move>, shape(kCopyBlock, p.n, kCopyBlock * kVector), move, p.n,
+  return launch(move_kernel<Move>, shape_of_tiles(p.n, kCopyBlock * kVector, kCopyBlock), move, p.n,
                 p.passes);
 }
 

@@ -139,10 +139,6 @@ Variant of_n(std::string id, std::string compare_to, std::string output,
   return v;
 }
 
-Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block, std::int64_t shared) {
-  return shape_of_tiles({n}, {elements_per_block}, threads, shared);
-}
-
 template <int kLoads>
 Variant copy(std::string id, std::string compare_to, Warps warps,
              ExpectedChangesOf<Problem> expected) {
@@ -157,9 +153,10 @@ Variant copy(std::string id, std::string compare_to, Warps warps,
         {"bytes_in_flight_per_sm", bytes * kWarp * resident_warps(p, warps, device)}};
   };
   v.launch = [warps](const Problem& p, const Data& d, const LaunchContext& x) {
-    return launch(copy_kernel<kLoads>,
-                  shape(p.block, p.n, kPerLane * p.block, shared_bytes(p, warps, x.device)), d.in,
-                  d.copy, p.n);
+    return launch(
+        copy_kernel<kLoads>,
+        shape_of_tiles({p.n}, {kPerLane * p.block}, p.block, shared_bytes(p, warps, x.device)),
+        d.in, d.copy, p.n);
   };
   return v;
 }
@@ -268,9 +265,10 @@ Variant fma(std::string id, std::string compare_to, Warps warps,
                          kChains * resident_warps(p, warps, device) / kSchedulers}};
   };
   v.launch = [warps](const Problem& p, const Data& d, const LaunchContext& x) {
-    return launch(fma_kernel<kChains>,
-                  shape(p.block, p.n, kChains * p.block, shared_bytes(p, warps, x.device)), d.in,
-                  d.added, p.n, p.steps, kOne);
+    return launch(
+        fma_kernel<kChains>,
+        shape_of_tiles({p.n}, {kChains * p.block}, p.block, shared_bytes(p, warps, x.device)), d.in,
+        d.added, p.n, p.steps, kOne);
   };
   return v;
 }
@@ -372,8 +370,8 @@ Variant held(std::string id, std::string compare_to,
            ", which its launch bounds name, and shared_kib = 0";
   };
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(kernel, shape(kHeldBlock, p.n, kHeldPerBlock, 0), d.in, d.added, p.n, p.steps,
-                  kOne);
+    return launch(kernel, shape_of_tiles(p.n, kHeldPerBlock, kHeldBlock), d.in, d.added, p.n,
+                  p.steps, kOne);
   };
   return v;
 }

@@ -61,12 +61,13 @@ Variant in_levels(std::string id, std::string compare_to, Kernels kernels, int t
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* to = static_cast<float*>(x.workspace);
     std::int64_t left = ceil_div(p.n, tile);
-    Steps steps = add_elements(kernels, blocks_of(kBlock, left), p, d, left > 1 ? to : d.sum);
+    Steps steps = add_elements(kernels, shape_of_blocks(left, kBlock), p, d, left > 1 ? to : d.sum);
     while (left > 1) {
       const Terms<float> sums{to, left};
       to += left;
       left = ceil_div(left, tile);
-      steps += launch(kernels.of_floats, blocks_of(kBlock, left), sums, left > 1 ? to : d.sum);
+      steps +=
+          launch(kernels.of_floats, shape_of_blocks(left, kBlock), sums, left > 1 ? to : d.sum);
     }
     return steps;
   };

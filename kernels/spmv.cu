@@ -68,20 +68,13 @@ Csr csr(const Problem& p, const Data& d) {
           static_cast<std::int32_t>(s.nonzeros)};
 }
 
-Shape blocks(std::int64_t count) {
-  return shape_of_blocks(count, kBlock);
-}
 // A block takes `tile` rows.
 Shape blocks_of_rows(const Problem& p, std::int64_t tile) {
-  Shape s = blocks(ceil_div(sizes(p).rows, tile));
-  s.tile = {tile, 1, 1};
-  return s;
+  return shape_of_tiles(sizes(p).rows, tile, kBlock);
 }
 // Of kernels whose blocks may write any rows.
 Shape blocks_of_any(const Problem& p, std::int64_t count) {
-  Shape s = blocks(count);
-  s.tile = {sizes(p).rows, 1, 1};
-  return s;
+  return shape_of_blocks({count}, {kBlock}, {sizes(p).rows});
 }
 
 Steps cleared(const Problem& p, const Data& d) {

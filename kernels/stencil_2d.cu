@@ -104,10 +104,6 @@ struct PointsPerThread {
   int x, y;
 };
 
-Shape shape(const Problem& p, PointsPerThread each) {
-  return shape_of_tiles({p.nx, p.ny}, {kLanes * each.x, kWarps * each.y}, {kLanes, kWarps});
-}
-
 /// `kernel_for(p)` takes the points of a thread that `each_of(p)` says.
 template <class KernelFor, class EachOf>
 Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, EachOf each_of,
@@ -120,7 +116,9 @@ Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, Ea
     return MetricValues{{"points_per_thread", static_cast<double>(each.x * each.y)}};
   };
   v.launch = [kernel_for, each_of](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(kernel_for(p), shape(p, each_of(p)),
+    const PointsPerThread each = each_of(p);
+    const Extent tile{kLanes * each.x, kWarps * each.y};
+    return launch(kernel_for(p), shape_of_tiles({p.nx, p.ny}, tile, {kLanes, kWarps}),
                   Plane{d.in, d.out, static_cast<int>(p.nx), static_cast<int>(p.ny)});
   };
   return v;

@@ -77,10 +77,6 @@ MetricValues metrics(const Problem& p, const DeviceSpec&) {
            static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
 }
 
-Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  return shape_of_tiles(n, elements_per_block, kBlock);
-}
-
 // Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
 template <class Kernel>
 Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
@@ -118,7 +114,8 @@ Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const std::int64_t per_block =
         static_cast<std::int64_t>(p.loads_per_thread) * kBlock * kFloats<Vector>;
-    return launch(copy_kernel_for<Vector>(p), shape(p.n, per_block), d.in, d.out, p.n);
+    return launch(copy_kernel_for<Vector>(p), shape_of_tiles(p.n, per_block, kBlock), d.in, d.out,
+                  p.n);
   };
   return v;
 }
@@ -202,7 +199,8 @@ Variant read(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
   v.work = [](const Problem& p) { return streaming_work<float, std::uint32_t>(p.n, chunks(p)); };
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(checksum_kernel_for<Vector>(p), shape(p.n, kChunk), d.in, d.sums, p.n);
+    return launch(checksum_kernel_for<Vector>(p), shape_of_tiles(p.n, kChunk, kBlock), d.in, d.sums,
+                  p.n);
   };
   return v;
 }

@@ -133,9 +133,6 @@ Shape shape(const Problem& p, const DeviceSpec& device) {
   return shape_of_blocks(
       std::min(std::int64_t{device.sm_count} * kPerSm, ceil_div(p.n, kBlock * kVector)), kBlock);
 }
-Shape one_block() {
-  return shape_of_blocks(1, kBlock);
-}
 
 Numbers numbers(const Problem& p, const Data& d) {
   return {d.x, p.n};
@@ -163,9 +160,10 @@ Variant two_passes() {
     auto* const sums = static_cast<float*>(x.workspace);
     const Shape s = shape(p, x.device);
     return launch(sum_kernel, s, numbers(p, d), sums) +
-           launch(total_kernel, one_block(), sums, s.grid.x, static_cast<float>(p.n), d.mean) +
+           launch(total_kernel, shape_of_blocks(1, kBlock), sums, s.grid.x, static_cast<float>(p.n),
+                  d.mean) +
            launch(deviations_kernel, s, numbers(p, d), d.mean, sums) +
-           launch(total_kernel, one_block(), sums, s.grid.x, 1.0f, d.m2);
+           launch(total_kernel, shape_of_blocks(1, kBlock), sums, s.grid.x, 1.0f, d.m2);
   };
   return v;
 }

@@ -103,10 +103,6 @@ Terms<T> terms(const Problem& p, const Data& d) {
   return {static_cast<const T*>(d.x), p.n};
 }
 
-inline Shape blocks_of(int threads, std::int64_t blocks) {
-  return shape_of_blocks(blocks, threads);
-}
-
 inline std::int64_t bytes_of(const Problem& p) {
   return p.n * static_cast<std::int64_t>(size_of(p.dtype));
 }
@@ -165,8 +161,8 @@ inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
     const std::int64_t blocks = resident_blocks(p, x.device, per_sm);
-    return add_elements(kernels, blocks_of(kBlock, blocks), p, d, sums) +
-           launch(kernels.of_floats, blocks_of(kBlock, 1), Terms<float>{sums, blocks}, d.sum);
+    return add_elements(kernels, shape_of_blocks(blocks, kBlock), p, d, sums) +
+           launch(kernels.of_floats, shape_of_blocks(1, kBlock), Terms<float>{sums, blocks}, d.sum);
   };
   return v;
 }
