@@ -105,7 +105,6 @@ __device__ inline void send_rows(const T* staged, const Corner& at, int staged_r
                                  const Operands& x, const Targets& targets, int clocks_per_row,
                                  Hurries&& hurries) {
   using P = PacedTiles;
-  constexpr unsigned kAllLanes = 0xffffffff;
   const auto rows = static_cast<int>(min(x.rows - at.row, static_cast<std::int64_t>(staged_rows)));
   const auto bytes = static_cast<unsigned>(
       min(x.columns - at.col, static_cast<std::int64_t>(P::kBlockN)) * sizeof(T));
