@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
+#include "kernels/common/family.cuh"
 #include "kernels/common/rank_sums.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/vectors.cuh"
 

@@ -16,7 +16,6 @@
 
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/grid_barrier.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/launch_overhead/chain.cuh"
 
 namespace gpuexp::launch_overhead {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "gpu/nccl.hpp"
+#include "kernels/common/family.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/rank_parts.cuh"
-#include "kernels/common/reference.cuh"
 
 namespace gpuexp::collectives {
 

@@ -2,7 +2,7 @@
 // and device_launched.cu, whose kernels launch kernels and are compiled apart for that.
 #pragma once
 
-#include "kernels/common/launch.cuh"
+#include "kernels/common/family.cuh"
 
 namespace gpuexp::launch_overhead {
 
