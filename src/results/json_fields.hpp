@@ -2,8 +2,17 @@
 // members of its provenance, each named once.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
+
+#include "base/json.hpp"
+#include "base/json_schema_parts.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp {
 
@@ -30,9 +39,14 @@ inline constexpr std::string_view kKernelsMember = "kernels";
 /// Member of a report whose config has published figures.
 inline constexpr std::string_view kFiguresMember = "figures";
 
-/// Calls visit(name, member, doc) for each optional member, in the order of the file.
-template <class Device, class Visit>
-void visit_device(Device& device, Visit&& visit) {
+template <class T, class Struct>
+concept MaybeConst = std::is_same_v<std::remove_const_t<T>, Struct>;
+
+// Calls visit(name, member, doc) for each member that is a text, a number or a truth value, or may
+// be missing, in the order of the file.
+
+template <MaybeConst<DeviceProvenance> T, class Visit>
+void visit_members(T& device, const Visit& visit) {
   visit("name", device.name, "as the driver reports it");
   visit("executed_on", device.executed_on,
         "gpu, or simulated: by the CPU, which measures no times");
@@ -59,8 +73,8 @@ void visit_device(Device& device, Visit&& visit) {
         "nodes of the host whose processors the run could use");
 }
 
-template <class Ceiling, class Visit>
-void visit_ceiling(Ceiling& ceiling, Visit&& visit) {
+template <MaybeConst<CeilingProvenance> T, class Visit>
+void visit_members(T& ceiling, const Visit& visit) {
   visit("unit", ceiling.unit, "of the numbers");
   visit("value", ceiling.value,
         "that limits and predictions were made from; null where only the datasheet has one");
@@ -71,16 +85,16 @@ void visit_ceiling(Ceiling& ceiling, Visit&& visit) {
   visit("datasheet", ceiling.datasheet, "null where the datasheet has none");
 }
 
-template <class Config, class Visit>
-void visit_config(Config& config, Visit&& visit) {
+template <MaybeConst<ConfigProvenance> T, class Visit>
+void visit_members(T& config, const Visit& visit) {
   visit("path", config.path, "as given");
   visit("name", config.name, "the config's own name");
   visit("sha256", config.sha256, "of the text, hexadecimal");
   visit("text", config.text, "the file's bytes");
 }
 
-template <class Run, class Visit>
-void visit_run(Run& run, Visit&& visit) {
+template <MaybeConst<Provenance> T, class Visit>
+void visit_members(T& run, const Visit& visit) {
   visit("gpuexp_version", run.gpuexp_version, "of the program that wrote this");
   visit("git_commit", run.git_commit, "that it was built from");
   visit("git_dirty", run.git_dirty, "built from a tree with uncommitted changes");
@@ -91,8 +105,8 @@ void visit_run(Run& run, Visit&& visit) {
   visit("shard", run.shard, "part of the run that this is, such as 2/4; absent where it is all");
 }
 
-template <class Part, class Visit>
-void visit_part(Part& part, Visit&& visit) {
+template <MaybeConst<PartProvenance> T, class Visit>
+void visit_members(T& part, const Visit& visit) {
   visit("shard", part.shard, "absent where it was a whole run");
   visit("utc", part.utc, "its start, ISO 8601");
   visit("host", part.host, "name of its machine");
@@ -101,8 +115,8 @@ void visit_part(Part& part, Visit&& visit) {
   visit("rows", part.rows, "how many of the rows are its");
 }
 
-template <class Rank, class Visit>
-void visit_rank(Rank& rank, Visit&& visit) {
+template <MaybeConst<RankProvenance> T, class Visit>
+void visit_members(T& rank, const Visit& visit) {
   visit("rank", rank.rank, "from 0");
   visit("host", rank.host, "name of its machine");
   visit("gpu", rank.gpu, "the GPU's name");
@@ -114,8 +128,8 @@ void visit_rank(Rank& rank, Visit&& visit) {
         "given");
 }
 
-template <class Source, class Visit>
-void visit_source(Source& source, Visit&& visit) {
+template <MaybeConst<FigureSource> T, class Visit>
+void visit_members(T& source, const Visit& visit) {
   visit("author", source.author, "who published it");
   visit("title", source.title, "of the paper, page or talk");
   visit("year", source.year, "of publication");
@@ -123,15 +137,15 @@ void visit_source(Source& source, Visit&& visit) {
   visit("place", source.place, "figure, table or section that has the numbers");
 }
 
-template <class Figure, class Visit>
-void visit_figure(Figure& figure, Visit&& visit) {
+template <MaybeConst<PublishedFigure> T, class Visit>
+void visit_members(T& figure, const Visit& visit) {
   visit("title", figure.title, "what there is to see");
   visit("published_on", figure.published_on, "the GPU, as the source has it");
   visit("device", figure.device, "its device spec; empty where it has none");
 }
 
-template <class Claim, class Visit>
-void visit_claim(Claim& claim, Visit&& visit) {
+template <MaybeConst<Claim> T, class Visit>
+void visit_members(T& claim, const Visit& visit) {
   visit("name", claim.name, "what the number is of");
   visit("unit", claim.unit, "of the number, and of all others of the claim");
   visit("published", claim.published, "the published number");
@@ -149,12 +163,47 @@ void visit_claim(Claim& claim, Visit&& visit) {
         "what takes longest in the last of the rows, by the model; may be empty");
 }
 
-template <class Row, class Visit>
-void visit_claimed_row(Row& row, Visit&& visit) {
+template <MaybeConst<ClaimedRow> T, class Visit>
+void visit_members(T& row, const Visit& visit) {
   visit("experiment", row.experiment, "its experiment");
   visit("variant", row.variant, "its variant");
   visit("mode", row.mode, "its mode");
   visit("times", row.times, "how often it is added");
+}
+
+/// These members as an object: null where they are missing, and absent if kLaterMembers has them.
+template <class T>
+Json json_of_members(const T& of) {
+  Json json = Json::object();
+  visit_members(of, [&](const char* name, const auto& member, const char*) {
+    Json value = member;
+    const bool is_later =
+        std::find(kLaterMembers.begin(), kLaterMembers.end(), name) != kLaterMembers.end();
+    if (!value.is_null() || !is_later) json[name] = std::move(value);
+  });
+  return json;
+}
+
+template <class T>
+Json json_type_of(const T&) {
+  if constexpr (std::is_same_v<T, std::string>) return "string";
+  if constexpr (std::is_same_v<T, bool>) return "boolean";
+  return std::is_same_v<T, std::int64_t> ? "integer" : "number";
+}
+template <class T>
+Json json_type_of(const std::optional<T>&) {
+  return Json::array({json_type_of(T{}), "null"});
+}
+
+/// The schemas of these members.
+template <class T>
+Json schemas_of_members() {
+  Json properties = Json::object();
+  const T example;
+  visit_members(example, [&](const char* name, const auto& member, const char* doc) {
+    properties[name] = json_schema::described(doc, {{"type", json_type_of(member)}});
+  });
+  return properties;
 }
 
 }  // namespace gpuexp

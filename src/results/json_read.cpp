@@ -18,19 +18,6 @@ namespace {
 
 using Kind = JsonScanner::Kind;
 
-/// Reads a member that a visit of `members` knows; passes over another.
-template <class Members, class Visit>
-void read_known_member(JsonValues& values, const std::string& name, const Place& place,
-                       Members& members, const Visit& visit) {
-  bool is_known = false;
-  visit(members, [&](const char* known, auto& member, const char*) {
-    if (name != known) return;
-    is_known = true;
-    values.read(place, member);
-  });
-  if (!is_known) values.scanner().skip();
-}
-
 // Reads a report front to back, so that its rows are in memory once. The members of the report may
 // come in any order: a first pass over the text checks its syntax and notes where each begins.
 class Reader {
@@ -56,12 +43,6 @@ class Reader {
   }
 
  private:
-  template <class Members, class Visit>
-  void known_member(const std::string& name, const Place& place, Members& members,
-                    const Visit& visit) {
-    read_known_member(values_, name, place, members, visit);
-  }
-
   // ---- the report
 
   void note_members(const Place& root) {
@@ -107,31 +88,23 @@ class Reader {
         values_.array(at, "an array of texts",
                       [&](const Place& item) { values_.read(item, p.argv.emplace_back()); });
       } else if (name == "config") {
-        values_.object(at, [&](const std::string& key, const Place& in) {
-          known_member(key, in, p.config, [](auto& m, const auto& v) { visit_config(m, v); });
-        });
+        values_.members(at, p.config);
       } else if (name == "settings") {
         values_.object(at, [&](const std::string& key, const Place& in) {
           p.settings.emplace_back(key, values_.scalar(in));
         });
       } else if (name == "device") {
-        values_.object(at, [&](const std::string& key, const Place& in) {
-          known_member(key, in, p.device, [](auto& m, const auto& v) { visit_device(m, v); });
-        });
+        values_.members(at, p.device);
       } else if (name == kCeilingsMember) {
         read_ceilings(at, p.ceilings.emplace());
       } else if (name == kPartsMember) {
-        values_.array(at, "an array of parts", [&](const Place& item) {
-          PartProvenance& part = p.parts.emplace_back();
-          values_.object(item, [&](const std::string& key, const Place& in) {
-            known_member(key, in, part, [](auto& m, const auto& v) { visit_part(m, v); });
-          });
-        });
+        values_.array(at, "an array of parts",
+                      [&](const Place& item) { values_.members(item, p.parts.emplace_back()); });
       } else if (name == kRanksMember) {
         values_.array(at, "an array of ranks",
-                      [&](const Place& item) { p.ranks.push_back(read_rank(values_, item)); });
+                      [&](const Place& item) { values_.members(item, p.ranks.emplace_back()); });
       } else {
-        known_member(name, at, p, [](auto& m, const auto& v) { visit_run(m, v); });
+        values_.member(name, at, p);
       }
     });
     values_.require(names, place, {"argv", "config", "settings", "device"});
@@ -144,9 +117,7 @@ class Reader {
       values_.object(at, [&](const std::string& id, const Place& in) {
         CeilingProvenance& ceiling = ceilings.values.emplace_back();
         ceiling.id = id;
-        values_.object(in, [&](const std::string& key, const Place& of) {
-          known_member(key, of, ceiling, [](auto& m, const auto& v) { visit_ceiling(m, v); });
-        });
+        values_.members(in, ceiling);
       });
     });
     values_.require(names, place, {"source", "values"});
@@ -287,14 +258,6 @@ class Reader {
 };
 
 }  // namespace
-
-RankProvenance read_rank(JsonValues& values, const Place& place) {
-  RankProvenance rank;
-  values.object(place, [&](const std::string& name, const Place& at) {
-    read_known_member(values, name, at, rank, [](auto& m, const auto& v) { visit_rank(m, v); });
-  });
-  return rank;
-}
 
 Report parse_report(std::string_view text, const std::string& file) {
   try {

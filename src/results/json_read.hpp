@@ -16,7 +16,4 @@ Report parse_report(std::string_view text, const std::string& file);
 /// The same from a file, which may be compressed, or a pipe.
 Report read_report(const std::string& path);
 
-/// A rank of a provenance, which stands in logs, too.
-RankProvenance read_rank(JsonValues& values, const Place& place);
-
 }  // namespace gpuexp

@@ -27,80 +27,51 @@ constexpr const char* kVersionDoc =
 
 // ---- provenance
 
-const char* type_of(const std::optional<std::string>&) {
-  return "string";
-}
-const char* type_of(const std::optional<bool>&) {
-  return "boolean";
-}
-const char* type_of(const std::optional<std::int64_t>&) {
-  return "integer";
-}
-const char* type_of(const std::optional<double>&) {
-  return "number";
-}
-
-// What is not known is null.
-auto describe_into(Json& properties) {
-  return [&properties](const char* name, const auto& member, const char* doc) {
-    properties[name] = described(doc, {{"type", Json::array({type_of(member), "null"})}});
-  };
-}
-
 Json ceilings() {
-  Json ceiling = Json::object();
-  const CeilingProvenance example;
-  visit_ceiling(example, describe_into(ceiling));
-  return object(
-      {{"source", described("Where they are from, for people.", {{"type", "string"}})},
-       {"values", described("By the names that gpuexp info --measure shows.",
-                            {{"type", "object"}, {"additionalProperties", object(ceiling, {})}})}},
-      {"source", "values"});
+  const Json ceiling = object(schemas_of_members<CeilingProvenance>(), {});
+  return object({{"source", described("Where they are from, for people.", {{"type", "string"}})},
+                 {"values", described("By the names that gpuexp info --measure shows.",
+                                      {{"type", "object"}, {"additionalProperties", ceiling}})}},
+                {"source", "values"});
 }
 
 Json provenance() {
-  const Provenance example;
-  Json device = Json::object();
-  visit_device(example.device, describe_into(device));
-  Json config = Json::object();
-  visit_config(example.config, describe_into(config));
-  Json properties = Json::object();
-  visit_run(example, describe_into(properties));
+  const Json config = object(schemas_of_members<ConfigProvenance>(), {});
+  const Json device = object(schemas_of_members<DeviceProvenance>(), {});
+  const Json part = object(schemas_of_members<PartProvenance>(), {});
+  const Json rank = object(schemas_of_members<RankProvenance>(), {});
+  Json properties = schemas_of_members<Provenance>();
   properties["argv"] = described("The command line, program first.", list_of({{"type", "string"}}));
-  properties["config"] = described("The config that was run.", object(config, {}));
+  properties["config"] = described("The config that was run.", config);
   properties["settings"] =
       described("What was in force after defaults, config and command line.",
                 {{"type", "object"},
                  {"additionalProperties", {{"type", Json::array({"string", "number", "null"})}}}});
-  properties["device"] = described("What the driver said of the GPU.", object(device, {}));
+  properties["device"] = described("What the driver said of the GPU.", device);
   properties[kCeilingsMember] = described(
       "What the GPU can do at most, from which limits and predictions were made.", ceilings());
-  Json part = Json::object();
-  const PartProvenance part_example;
-  visit_part(part_example, describe_into(part));
   properties[kPartsMember] =
       described("The runs that merged results are of, which have in common what else stands here.",
-                list_of(object(part, {})));
-  Json rank = Json::object();
-  const RankProvenance rank_example;
-  visit_rank(rank_example, describe_into(rank));
-  properties[kRanksMember] =
-      described("Where the ranks of problems ran that span GPUs; absent where none did.",
-                list_of(object(rank, {})));
+                list_of(part));
+  properties[kRanksMember] = described(
+      "Where the ranks of problems ran that span GPUs; absent where none did.", list_of(rank));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 
 // ---- columns and rows
 
+Json text() {
+  return {{"type", "string"}};
+}
+
 Json column() {
   Json types = Json::array();
   for (const FieldType type : {FieldType::text, FieldType::integer, FieldType::real})
     types.push_back(name_of(type));
-  const Json text = {{"type", "string"}};
-  return object({{"name", described("Of the member in every row.", text)},
-                 {"unit", described("Empty for counts and texts.", text)},
+  return object({{"name", described("Of the member in every row.", text())},
+                 {"unit", described("Empty for counts and texts.", text())},
                  {"type", {{"enum", types}}},
-                 {"doc", text}},
+                 {"doc", text()}},
                 {"name", "unit", "type", "doc"});
 }
 
@@ -122,10 +93,6 @@ Json value_of(const FixedColumn& column) {
   Json values = column.values;
   if (is_optional) values.push_back(nullptr);
   return {{"enum", values}};
-}
-
-Json text() {
-  return {{"type", "string"}};
 }
 
 Json counter() {

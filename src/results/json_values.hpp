@@ -85,6 +85,22 @@ class JsonValues {
     });
     return names;
   }
+  /// Reads the member that visit_members() has by this name; passes over another.
+  template <class Members>
+  void member(const std::string& name, const Place& place, Members& members) {
+    bool is_known = false;
+    visit_members(members, [&](const char* known, auto& member, const char*) {
+      if (name != known) return;
+      is_known = true;
+      read(place, member);
+    });
+    if (!is_known) scanner_.skip();
+  }
+  /// An object of such members.
+  template <class Members>
+  void members(const Place& place, Members& members) {
+    object(place, [&](const std::string& name, const Place& at) { member(name, at, members); });
+  }
   template <class ReadItem>
   void array(const Place& place, const char* expected, const ReadItem& read_item) {
     expect(place, Kind::array, expected);

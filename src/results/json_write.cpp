@@ -16,51 +16,28 @@ namespace gpuexp {
 
 namespace {
 
-// Writes optional members into an object, null where they are empty; what older versions lack stays
-// away.
-auto writer_into(Json& object) {
-  return [&object](const char* name, const auto& member, const char*) {
-    const auto& later = kLaterMembers;
-    if (!member && std::find(later.begin(), later.end(), name) != later.end()) return;
-    object[name] = member ? Json(*member) : Json(nullptr);
-  };
-}
-
 Json json_of_ceilings(const CeilingsProvenance& ceilings) {
   Json values = Json::object();
   for (const CeilingProvenance& ceiling : ceilings.values)
-    visit_ceiling(ceiling, writer_into(values[ceiling.id] = Json::object()));
+    values[ceiling.id] = json_of_members(ceiling);
   return {{"source", ceilings.source}, {"values", values}};
-}
-
-// Absent where there are none.
-template <class Members, class Visit>
-void add_list(Json& json, const char* name, const std::vector<Members>& list, const Visit& visit) {
-  for (const Members& members : list) {
-    Json object = Json::object();
-    visit(members, writer_into(object));
-    json[name].push_back(std::move(object));
-  }
 }
 
 }  // namespace
 
 Json json_of(const Provenance& provenance) {
-  Json json = Json::object();
-  visit_run(provenance, writer_into(json));
+  Json json = json_of_members(provenance);
   json["argv"] = provenance.argv;
-  Json& config = json["config"] = Json::object();
-  visit_config(provenance.config, writer_into(config));
+  json["config"] = json_of_members(provenance.config);
   Json& settings = json["settings"] = Json::object();
   for (const auto& [name, value] : provenance.settings)
     settings[name] = json_of(value);
-  Json& device = json["device"] = Json::object();
-  visit_device(provenance.device, writer_into(device));
+  json["device"] = json_of_members(provenance.device);
   if (provenance.ceilings) json[kCeilingsMember] = json_of_ceilings(*provenance.ceilings);
-  add_list(json, kPartsMember, provenance.parts,
-           [](const auto& m, const auto& v) { visit_part(m, v); });
-  add_list(json, kRanksMember, provenance.ranks,
-           [](const auto& m, const auto& v) { visit_rank(m, v); });
+  for (const PartProvenance& part : provenance.parts)
+    json[kPartsMember].push_back(json_of_members(part));
+  for (const RankProvenance& rank : provenance.ranks)
+    json[kRanksMember].push_back(json_of_members(rank));
   return json;
 }
 
@@ -192,12 +169,6 @@ std::string head_of(const Report& report) {
 }
 
 }  // namespace
-
-std::string to_json(const RankProvenance& rank) {
-  Json json = Json::object();
-  visit_rank(rank, writer_into(json));
-  return text_of(json, -1);
-}
 
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options) {
   Parts parts(write);

@@ -32,9 +32,6 @@ std::string to_json(const Report& report, const JsonOptions& options = {});
 
 Json json_of(const Provenance& provenance);
 
-/// A rank of a provenance, in one line.
-std::string to_json(const RankProvenance& rank);
-
 /// The same in parts: a report of many rows would be in memory twice.
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options = {});
 

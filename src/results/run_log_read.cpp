@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/output.hpp"
+#include "results/json_fields.hpp"
 #include "results/json_read.hpp"
 #include "results/json_values.hpp"
 #include "stats/statistics.hpp"
@@ -191,7 +192,7 @@ class RunLogReader {
         values.array(at, "an array of rows",
                      [&](const Place& item) { event.kernels.push_back(kernel(values, item)); });
       } else if (event.kind == "rank" && name == event.kind) {
-        event.rank = read_rank(values, at);
+        values.members(at, event.rank.emplace());
       } else if (event.kind == "event" && name == event.kind) {
         values.read(at, event.what);
       } else if (event.kind == "event" && name == "utc") {

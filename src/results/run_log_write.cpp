@@ -13,6 +13,7 @@
 #include "base/json.hpp"
 #include "base/json_text.hpp"
 #include "base/output.hpp"
+#include "results/json_fields.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp {
@@ -145,7 +146,7 @@ void RunLogWriter::event(const std::string& what) {
 }
 
 void RunLogWriter::rank(const RankProvenance& rank) {
-  append(fmt::format("{{\"rank\":{}}}", to_json(rank)));
+  append(line_of(Json{{"rank", json_of_members(rank)}}));
 }
 
 void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {

@@ -237,11 +237,11 @@ std::vector<std::string> missing_from(const std::vector<Taken>& parts) {
 
 // ---- provenance
 
-/// Leaves in `to` what `other` has, too. `visit` calls back for each member.
-template <class T, class Visit>
-void keep_common(T& to, const T& other, const Visit& visit) {
-  visit(to, [&](const char* name, auto& member, const char*) {
-    visit(other, [&](const char* same, const auto& in_other, const char*) {
+/// Leaves in `to` what `other` has, too.
+template <class T>
+void keep_common(T& to, const T& other) {
+  visit_members(to, [&](const char* name, auto& member, const char*) {
+    visit_members(other, [&](const char* same, const auto& in_other, const char*) {
       if constexpr (std::is_same_v<std::decay_t<decltype(member)>,
                                    std::decay_t<decltype(in_other)>>) {
         if (std::string_view(name) == same && member != in_other) member.reset();
@@ -252,14 +252,13 @@ void keep_common(T& to, const T& other, const Visit& visit) {
 
 Provenance common_provenance(const std::vector<Taken>& parts) {
   Provenance common = parts.front().part.log.report.provenance;
-  const auto began = common.utc;
-  std::optional<std::string> first = began;
+  std::optional<std::string> first = common.utc;
   for (const Taken& t : parts) {
     const Provenance& p = t.part.log.report.provenance;
     first = std::min(first, p.utc);
-    keep_common(common, p, [](auto& m, const auto& v) { visit_run(m, v); });
-    keep_common(common.config, p.config, [](auto& m, const auto& v) { visit_config(m, v); });
-    keep_common(common.device, p.device, [](auto& m, const auto& v) { visit_device(m, v); });
+    keep_common(common, p);
+    keep_common(common.config, p.config);
+    keep_common(common.device, p.device);
     if (common.ceilings != p.ceilings) common.ceilings.reset();
     if (common.ranks != p.ranks) common.ranks.clear();
     const auto rows = static_cast<std::int64_t>(t.rows.size());
