@@ -10,6 +10,7 @@
 
 #include "base/host_name.hpp"
 #include "build_info.hpp"
+#include "config/config_keys.hpp"
 #include "device/numa.hpp"
 #include "gpu/nvml_state.hpp"
 #include "render/ceilings_text.hpp"
@@ -106,17 +107,11 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.text = config.text;
   p.settings.emplace_back("seed", std::to_string(config.seed));
   for (const Experiment& e : config.experiments) {
-    const MeasureSettings& m = e.measure;
-    p.settings.emplace_back(e.name + ".min_samples", std::int64_t{m.min_samples});
-    p.settings.emplace_back(e.name + ".max_samples", std::int64_t{m.max_samples});
-    p.settings.emplace_back(e.name + ".min_seconds", m.min_seconds);
-    p.settings.emplace_back(e.name + ".max_seconds", m.max_seconds);
-    p.settings.emplace_back(e.name + ".target_relative_ci", m.target_relative_ci);
-    p.settings.emplace_back(e.name + ".fine_relative_ci", m.fine_relative_ci);
-    p.settings.emplace_back(e.name + ".fine_seconds", m.fine_seconds);
-    p.settings.emplace_back(e.name + ".sustain_seconds", m.sustain_seconds);
-    p.settings.emplace_back(e.name + ".burst_check_seconds", m.burst_check_seconds);
-    p.settings.emplace_back(e.name + ".warmup_launches", std::int64_t{m.warmup_launches});
+    for (const MeasureKey& key : kMeasureKeys) {
+      p.settings.emplace_back(
+          fmt::format("{}.{}", e.name, key.name),
+          std::visit([&](auto member) { return Field(e.measure.*member); }, key.member));
+    }
     if (!e.counters.empty())
       p.settings.emplace_back(e.name + ".counters", fmt::format("{}", fmt::join(e.counters, ",")));
   }

@@ -68,13 +68,9 @@ MeasureSettings read_measure(const Node& experiment) {
   MeasureSettings settings;
   const auto node = experiment.find("measure");
   if (!node) return settings;
-  std::array<Key, kMeasureKeys.size()> keys;
-  std::transform(kMeasureKeys.begin(), kMeasureKeys.end(), keys.begin(),
-                 [](const MeasureKey& key) { return key.key; });
-  node->check_keys(keys);
+  node->check_keys(std::vector<Key>(kMeasureKeys.begin(), kMeasureKeys.end()));
   for (const MeasureKey& key : kMeasureKeys) {
-    if (const auto setting = node->find(key.key.name))
-      read_measure_setting(*setting, key, settings);
+    if (const auto setting = node->find(key.name)) read_measure_setting(*setting, key, settings);
   }
   check_measure(settings, *node);
   return settings;
@@ -104,7 +100,7 @@ std::vector<Mode> read_modes(const Node& node) {
   for (const Node& item : node.items("a list of modes")) {
     const std::string name = item.one_of(names_of(kModes), "mode");
     const Mode mode = std::find_if(kModes.begin(), kModes.end(), [&](const ModeKey& k) {
-                        return k.key.name == name;
+                        return k.name == name;
                       })->mode;
     if (std::find(modes.begin(), modes.end(), mode) != modes.end())
       item.fail(fmt::format("{} is given twice", describe(item.json())));

@@ -110,93 +110,66 @@ inline constexpr std::array kWaveEdgesRangeKeys{
 /// A row of a claim is added at most so often.
 inline constexpr int kMaxTimes = 1'000'000;
 
-struct ModeKey {
-  Mode mode{};
-  Key key;
+struct ModeKey : Key {
+  constexpr ModeKey(Mode of, std::string_view meaning) : Key{name_of(of), meaning}, mode(of) {}
+
+  Mode mode;
 };
 inline constexpr std::array kModes{
-    ModeKey{Mode::cold, {name_of(Mode::cold), "Caches are flushed before every sample."}},
-    ModeKey{Mode::warm, {name_of(Mode::warm), "The same buffers again, after an untimed launch."}},
-    ModeKey{Mode::graph,
-            {name_of(Mode::graph),
-             "Many launches per replay of a CUDA graph, over buffers in rotation."}},
-    ModeKey{Mode::back_to_back,
-            {name_of(Mode::back_to_back),
-             "20 launches in a row on the host's clock, as nccl-tests times collectives."}},
-    ModeKey{Mode::back_to_back_graph,
-            {name_of(Mode::back_to_back_graph), "The same as a CUDA graph, which is replayed."}},
-    ModeKey{Mode::profile,
-            {name_of(Mode::profile), "One launch from flushed caches, for a profiler; no times."}},
+    ModeKey(Mode::cold, "Caches are flushed before every sample."),
+    ModeKey(Mode::warm, "The same buffers again, after an untimed launch."),
+    ModeKey(Mode::graph, "Many launches per replay of a CUDA graph, over buffers in rotation."),
+    ModeKey(Mode::back_to_back,
+            "20 launches in a row on the host's clock, as nccl-tests times collectives."),
+    ModeKey(Mode::back_to_back_graph, "The same as a CUDA graph, which is replayed."),
+    ModeKey(Mode::profile, "One launch from flushed caches, for a profiler; no times."),
 };
 
-struct MeasureKey {
-  Key key;
-  double min;
-  double max;
-  bool above_min;
-  std::variant<int MeasureSettings::*, double MeasureSettings::*> member;
+struct MeasureKey : Key {
+  using Member = std::variant<int MeasureSettings::*, double MeasureSettings::*>;
+  struct Range {
+    double min;
+    double max;
+    bool above_min = false;
+  };
 
-  Bounds bounds() const { return {min, max, above_min, std::string(key.doc)}; }
+  constexpr MeasureKey(std::string_view id, std::string_view meaning, Range allowed, Member where)
+      : Key{id, meaning}, range(allowed), member(where) {}
+
+  Bounds bounds() const { return {range.min, range.max, range.above_min, std::string(doc)}; }
+
+  Range range;
+  Member member;
 };
 inline constexpr std::array kMeasureKeys{
-    MeasureKey{{"min_samples", "samples to take before stopping early"},
-               1,
-               1e6,
-               false,
-               &MeasureSettings::min_samples},
-    MeasureKey{{"max_samples", "samples after which to stop"},
-               1,
-               1e6,
-               false,
-               &MeasureSettings::max_samples},
-    MeasureKey{{"min_seconds", "wall time per cell before stopping early"},
-               0,
-               3600,
-               false,
-               &MeasureSettings::min_seconds},
-    MeasureKey{{"max_seconds", "wall time per cell, wins over min_samples and min_seconds"},
-               0,
-               3600,
-               true,
-               &MeasureSettings::max_seconds},
-    MeasureKey{{"target_relative_ci",
-                "stop when the 95 % interval's half-width over the median is below this; 0 never "
-                "stops early"},
-               0,
-               1,
-               false,
-               &MeasureSettings::target_relative_ci},
-    MeasureKey{{"fine_relative_ci",
-                "go on until the half-width is below this while the group has been sampled for "
-                "less than fine_seconds"},
-               0,
-               1,
-               false,
-               &MeasureSettings::fine_relative_ci},
-    MeasureKey{{"fine_seconds", "wall time per group after which target_relative_ci is enough"},
-               0,
-               3600,
-               false,
-               &MeasureSettings::fine_seconds},
-    MeasureKey{{"sustain_seconds",
-                "seconds for which the group's launches run back to back before its samples, so "
-                "that these show what the power cap leaves"},
-               0,
-               3600,
-               false,
-               &MeasureSettings::sustain_seconds},
-    MeasureKey{{"burst_check_seconds",
-                "seconds for which they do so after the samples of a group near the power cap, to "
-                "see what a longer run would come to; 0: not"},
-               0,
-               3600,
-               false,
-               &MeasureSettings::burst_check_seconds},
-    MeasureKey{{"warmup_launches", "untimed launches before the first sample"},
-               0,
-               1000,
-               false,
-               &MeasureSettings::warmup_launches},
+    MeasureKey("min_samples", "samples to take before stopping early", {1, 1e6},
+               &MeasureSettings::min_samples),
+    MeasureKey("max_samples", "samples after which to stop", {1, 1e6},
+               &MeasureSettings::max_samples),
+    MeasureKey("min_seconds", "wall time per cell before stopping early", {0, 3600},
+               &MeasureSettings::min_seconds),
+    MeasureKey("max_seconds", "wall time per cell, wins over min_samples and min_seconds",
+               {0, 3600, true}, &MeasureSettings::max_seconds),
+    MeasureKey("target_relative_ci",
+               "stop when the 95 % interval's half-width over the median is below this; 0 never "
+               "stops early",
+               {0, 1}, &MeasureSettings::target_relative_ci),
+    MeasureKey("fine_relative_ci",
+               "go on until the half-width is below this while the group has been sampled for "
+               "less than fine_seconds",
+               {0, 1}, &MeasureSettings::fine_relative_ci),
+    MeasureKey("fine_seconds", "wall time per group after which target_relative_ci is enough",
+               {0, 3600}, &MeasureSettings::fine_seconds),
+    MeasureKey("sustain_seconds",
+               "seconds for which the group's launches run back to back before its samples, so "
+               "that these show what the power cap leaves",
+               {0, 3600}, &MeasureSettings::sustain_seconds),
+    MeasureKey("burst_check_seconds",
+               "seconds for which they do so after the samples of a group near the power cap, to "
+               "see what a longer run would come to; 0: not",
+               {0, 3600}, &MeasureSettings::burst_check_seconds),
+    MeasureKey("warmup_launches", "untimed launches before the first sample", {0, 1000},
+               &MeasureSettings::warmup_launches),
 };
 
 /// A config that asks for more cells (problem × variant × mode) than this is an error, as is an
@@ -213,8 +186,6 @@ std::vector<std::string> names_of(const Range& range) {
   for (const auto& entry : range) {
     if constexpr (requires { entry.id; }) {
       names.emplace_back(entry.id);
-    } else if constexpr (requires { entry.key; }) {
-      names.emplace_back(entry.key.name);
     } else {
       names.emplace_back(entry.name);
     }

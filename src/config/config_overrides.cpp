@@ -65,7 +65,7 @@ std::vector<std::string> settable_keys(const std::vector<Experiment>& experiment
   keys.emplace_back("modes");
   keys.emplace_back("counters");
   for (const MeasureKey& key : kMeasureKeys)
-    keys.push_back(fmt::format("{}{}", kMeasurePrefix, key.key.name));
+    keys.push_back(fmt::format("{}{}", kMeasurePrefix, key.name));
   return keys;
 }
 
@@ -97,7 +97,7 @@ bool set(const Setting& setting, Experiment& experiment) {
     return true;
   }
   for (const MeasureKey& key : kMeasureKeys) {
-    if (setting.key != fmt::format("{}{}", kMeasurePrefix, key.key.name)) continue;
+    if (setting.key != fmt::format("{}{}", kMeasurePrefix, key.name)) continue;
     const Json list = to_json_list(setting, false);
     const Json& value = list.size() == 1 ? list.at(0) : list;
     read_measure_setting(Node(value, setting.option, path), key, experiment.measure);

@@ -64,17 +64,17 @@ Json measure() {
   std::vector<Key> keys;
   std::map<std::string_view, Json> schemas;
   for (const MeasureKey& key : kMeasureKeys) {
-    Json& schema = schemas[key.key.name];
+    Json& schema = schemas[key.name];
     const auto* whole = std::get_if<int MeasureSettings::*>(&key.member);
     schema["type"] = whole ? "integer" : "number";
-    schema[key.above_min ? "exclusiveMinimum" : "minimum"] = number(key.min);
-    schema["maximum"] = number(key.max);
+    schema[key.range.above_min ? "exclusiveMinimum" : "minimum"] = number(key.range.min);
+    schema["maximum"] = number(key.range.max);
     if (whole) {
       schema["default"] = defaults.*(*whole);
     } else {
       schema["default"] = number(defaults.*std::get<double MeasureSettings::*>(key.member));
     }
-    keys.push_back(key.key);
+    keys.push_back(key);
   }
   return object(keys, schemas, {});
 }
@@ -172,7 +172,7 @@ Json experiment(const Registry& registry, Json& definitions) {
   }
   Json modes = Json::array();
   for (const ModeKey& mode : kModes)
-    modes.push_back(constant(mode.key.name, mode.key.doc));
+    modes.push_back(constant(mode.name, mode.doc));
   const Json text = {{"type", "string"}};
   Json out = object(kExperimentKeys,
                     {{"family", {{"anyOf", families}}},

@@ -1,5 +1,4 @@
 #include <array>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -75,43 +74,30 @@ std::string counters_table() {
 
 // ---- keys of configs
 
-std::string key_line(const Key& key, const std::string& standard = "") {
-  return fmt::format("| `{}` | {} | {} |\n", key.name, standard, prose(key.doc));
+std::string default_of(const Key&) {
+  return "";
 }
-
 std::string default_of(const MeasureKey& key) {
   const MeasureSettings settings;
   return std::visit([&](auto member) { return fmt::format("{}", settings.*member); }, key.member);
 }
 
 std::string config_keys_table() {
-  const auto head = [](const char* title) {
-    return fmt::format("| {} | default | meaning |\n|---|---:|---|\n", title);
+  std::string text;
+  const auto add_keys = [&](const auto& keys) {
+    for (const auto& key : keys)
+      text += fmt::format("| `{}` | {} | {} |\n", key.name, default_of(key), prose(key.doc));
   };
-  std::string text = head("config");
-  for (const Key& key : kConfigKeys)
-    text += key_line(key);
-  text += "\n" + head("experiment");
-  for (const Key& key : kExperimentKeys)
-    text += key_line(key);
-  text += "\n" + head("mode");
-  for (const ModeKey& mode : kModes)
-    text += key_line(mode.key);
-  text += "\n" + head("measure");
-  for (const MeasureKey& key : kMeasureKeys)
-    text += key_line(key.key, default_of(key));
-  text += "\n" + head("value of an axis");
-  for (const Key& key : kRangeKeys)
-    text += key_line(key);
-  for (const Key& key : kPow2Keys)
-    text += key_line(key);
-  for (const Key& key : kWaveEdgesKeys)
-    text += key_line(key);
-  const auto add = [&](const char* title, std::span<const Key> keys) {
-    text += "\n" + head(title);
-    for (const Key& key : keys)
-      text += key_line(key);
+  const auto add = [&](const char* title, const auto&... lists) {
+    text += fmt::format("{}| {} | default | meaning |\n|---|---:|---|\n", text.empty() ? "" : "\n",
+                        title);
+    (add_keys(lists), ...);
   };
+  add("config", kConfigKeys);
+  add("experiment", kExperimentKeys);
+  add("mode", kModes);
+  add("measure", kMeasureKeys);
+  add("value of an axis", kRangeKeys, kPow2Keys, kWaveEdgesKeys);
   add("figure", kFigureKeys);
   add("source of a figure", kSourceKeys);
   add("claim of a figure", kClaimKeys);

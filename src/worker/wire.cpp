@@ -38,7 +38,7 @@ CountedLaunch counted_launch_from(const Json& json, const Registry& registry) {
 Mode mode_from(const Json& json) {
   const auto name = json.get<std::string>();
   for (const ModeKey& mode : kModes) {
-    if (mode.key.name == name) return mode.mode;
+    if (mode.name == name) return mode.mode;
   }
   throw std::invalid_argument("no mode is called " + name);
 }
