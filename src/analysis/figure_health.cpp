@@ -1,7 +1,7 @@
 #include "analysis/figure_health.hpp"
 
-#include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,42 +12,6 @@ namespace gpuexp {
 namespace {
 
 using health::Sign;
-
-/// A ceiling's term, and which part of the GPU it is a limit of: causes differ by that.
-struct JudgedTerm {
-  const CeilingTerm& term;
-
-  bool starts_with(std::string_view prefix) const {
-    return std::string_view(term.id).starts_with(prefix);
-  }
-  bool is_dram() const { return starts_with("dram_"); }
-  bool is_floor() const { return starts_with("floor_"); }
-  bool is_on_chip() const { return !is_dram() && !is_floor(); }
-};
-
-/// Something that the state says, and which figures it makes worse.
-struct Cause {
-  bool (*concerns)(const JudgedTerm& term);
-  Sign (*sign)(const DeviceState& state, const DeviceSpec& device);
-};
-
-/// The nearest first: the first that applies is named.
-const std::array<Cause, 7> kCauses{{
-    {[](const JudgedTerm& t) { return !t.is_floor(); },
-     [](const DeviceState& s, const DeviceSpec&) { return health::partitioned(s); }},
-    {[](const JudgedTerm& t) { return t.is_dram(); },
-     [](const DeviceState& s, const DeviceSpec&) { return health::memory_clock_low(s); }},
-    {[](const JudgedTerm& t) { return t.is_dram(); },
-     [](const DeviceState& s, const DeviceSpec&) { return health::ecc_newly_on(s); }},
-    {[](const JudgedTerm& t) { return t.is_on_chip(); },
-     [](const DeviceState& s, const DeviceSpec& d) { return health::sm_clock_low(s, d); }},
-    {[](const JudgedTerm& t) { return t.is_on_chip() || t.is_dram(); },
-     [](const DeviceState& s, const DeviceSpec&) { return health::slowed(s); }},
-    {[](const JudgedTerm& t) { return t.is_on_chip(); },
-     [](const DeviceState& s, const DeviceSpec&) { return health::power_limit_low(s); }},
-    {[](const JudgedTerm&) { return true; },
-     [](const DeviceState& s, const DeviceSpec&) { return health::shared_with_others(s); }},
-}};
 
 /// Figures, their bands, and what else is known.
 struct Evidence {
@@ -65,13 +29,23 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
+  /// The nearest cause that applies: what limits DRAM, the SMs or a launch differs.
   std::string likely_cause(const CeilingTerm& term) const {
-    const JudgedTerm of{term};
-    for (const Cause& cause : kCauses) {
-      if (!cause.concerns(of)) continue;
-      if (const Sign sign = cause.sign(state, device)) return *sign;
+    const bool is_dram = term.id.starts_with("dram_");
+    const bool is_floor = term.id.starts_with("floor_");
+    const bool is_on_chip = !is_dram && !is_floor;
+    const std::pair<bool, Sign> causes[] = {
+        {!is_floor, health::partitioned(state)},
+        {is_dram, health::memory_clock_low(state)},
+        {is_dram, health::ecc_newly_on(state)},
+        {is_on_chip, health::sm_clock_low(state, device)},
+        {!is_floor, health::slowed(state)},
+        {is_on_chip, health::power_limit_low(state)},
+        {true, health::shared_with_others(state)},
+        {is_on_chip && term.id != "sm_clock", measured_clock_low()}};
+    for (const auto& [concerns_term, sign] : causes) {
+      if (concerns_term && sign) return *sign;
     }
-    if (of.is_on_chip() && term.id != "sm_clock") return measured_clock_low().value_or("");
     return "";
   }
 };

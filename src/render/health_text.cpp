@@ -38,13 +38,6 @@ std::vector<Finding> all_states(const HealthReport& report) {
   return all;
 }
 
-std::vector<Finding> all_findings(const HealthReport& report) {
-  std::vector<Finding> all = all_states(report);
-  for (const FigureFinding& figure : all_figures(report))
-    all.push_back(figure.finding);
-  return all;
-}
-
 std::vector<std::string> topics(const std::vector<Finding>& findings, FindingVerdict verdict) {
   std::vector<std::string> found;
   for (const Finding& f : findings) {
@@ -179,6 +172,13 @@ std::string verdict_text(const HealthReport& report) {
 }
 
 }  // namespace
+
+std::vector<Finding> all_findings(const HealthReport& report) {
+  std::vector<Finding> all = all_states(report);
+  for (const FigureFinding& figure : all_figures(report))
+    all.push_back(figure.finding);
+  return all;
+}
 
 std::string cure_of(const HealthReport& report, const Finding& finding) {
   constexpr std::string_view kPlaceholder = "-i GPU ";

@@ -31,6 +31,9 @@ enum class HealthVerdict {
 };
 HealthVerdict verdict_of(const HealthReport& report);
 
+/// Of the state and of figures, of the GPU and of its links, whose topics name the other GPU.
+std::vector<Finding> all_findings(const HealthReport& report);
+
 /// The finding's cure with this GPU's UUID, which nvidia-smi takes, so that commands can be copied.
 /// That of a MIG instance is not the one of the GPU to change, and is left out.
 std::string cure_of(const HealthReport& report, const Finding& finding);
