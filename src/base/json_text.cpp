@@ -28,15 +28,24 @@ Json json_of(const ColumnInfo& column) {
           {"doc", column.doc}};
 }
 
-Json json_of_row(const Table& table, std::size_t row) {
-  Json json = Json::object();
-  for (std::size_t c = 0; c < table.columns.size(); ++c)
-    json[table.columns[c].name] = json_of(table.rows[row][c]);
-  return json;
-}
-
-std::string text_of(const Json& json, int indent) {
-  return json.dump(indent);
+std::string json_with_table(const Json& head, const Table& table) {
+  constexpr int kIndent = 2;
+  std::string text = head.dump(kIndent);
+  text.resize(text.size() - 2);  // "\n}" comes last
+  const auto add_lines = [&](const std::string& name, const auto& items, const auto& to_json) {
+    text += ",\n  \"" + name + "\": [";
+    for (const auto& item : items)
+      text += (&item == &items.front() ? "\n    " : ",\n    ") + to_json(item).dump();
+    text += "\n  ]";
+  };
+  add_lines("columns", table.columns, [](const ColumnInfo& column) { return json_of(column); });
+  add_lines("rows", table.rows, [&](const std::vector<Field>& fields) {
+    Json row = Json::object();
+    for (std::size_t c = 0; c < fields.size(); ++c)
+      row[table.columns[c].name] = json_of(fields[c]);
+    return row;
+  });
+  return text + "\n}\n";
 }
 
 }  // namespace gpuexp

@@ -54,7 +54,7 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device, const std::
   options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
   const auto tracer = make_nvtx_tracer();
   CeilingsRun run;
-  run.file.utc = utc("%Y-%m-%dT%H:%M:%SZ", std::time(nullptr));
+  run.file.utc = utc_text(std::time(nullptr));
   run_plan(plan, context.resources, *device.executor, *tracer, recorder, options);
   run.state = read_device_state(device.info.uuid);
   const Report report = recorder.finish({}, !interrupted());

@@ -1,6 +1,5 @@
 #include "cli/provenance.hpp"
 
-#include <array>
 #include <cstring>
 
 #include <elf.h>
@@ -81,14 +80,6 @@ int find_build_id(dl_phdr_info* object, std::size_t, void* found) {
 
 }  // namespace
 
-std::string utc(const char* format, std::time_t at) {
-  std::array<char, 32> text{};
-  std::tm parts{};
-  gmtime_r(&at, &parts);
-  const std::size_t length = std::strftime(text.data(), text.size(), format, &parts);
-  return {text.data(), length};
-}
-
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started) {
   const Config& config = *plan.config;
@@ -98,7 +89,7 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.git_dirty = build_info::git_dirty;
   p.compiler = build_info::compiler;
   p.cuda_toolkit = build_info::cuda_compiler_version;
-  p.utc = utc("%Y-%m-%dT%H:%M:%SZ", started);
+  p.utc = utc_text(started);
   p.host = host_name();
   p.argv = context.argv;
   p.config.path = config.path;

@@ -14,9 +14,6 @@ namespace gpuexp::cli {
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started);
 
-/// UTC in the format of strftime.
-std::string utc(const char* format, std::time_t at);
-
 /// What the linker put into this executable to tell it from every other; empty when it did not.
 std::string build_id();
 

@@ -170,7 +170,7 @@ namespace fs = std::filesystem;
 
 fs::path results_folder(const std::string& out, const std::string& name, std::time_t started) {
   if (!out.empty()) return out;
-  return fs::path("results") / fmt::format("{}-{}", name, utc("%Y%m%dT%H%M%SZ", started));
+  return fs::path("results") / fmt::format("{}-{}", name, utc_text(started, "%Y%m%dT%H%M%SZ"));
 }
 
 void claim_folder(const fs::path& folder) {

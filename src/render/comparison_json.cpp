@@ -30,28 +30,19 @@ Json json_of_tally(const Tally& tally) {
 }  // namespace
 
 std::string to_json(const RunComparison& comparison, const ComparisonContext& context) {
-  constexpr int kIndent = 2;
-  Json head = {{"schema_version", kComparisonSchemaVersion},
-               {"a", json_of_run(context.a)},
-               {"b", json_of_run(context.b)},
-               {"min_effect",
-                {{"source", context.effect_source},
-                 {"relative", context.effect.relative},
-                 {"absolute_us", context.effect.absolute_us}}},
-               {"notes", context.notes},
-               {"fail_on", context.fail_on}};
-  Json& summary =
-      head["summary"] = {{"all", json_of_tally(comparison.all)}, {"experiments", Json::array()}};
-  for (const Tally& tally : comparison.experiments)
-    summary["experiments"].push_back(json_of_tally(tally));
-  const Table& table = comparison.table;
-  std::string text = text_of(head, kIndent);
-  text.resize(text.size() - 2);  // "\n}" comes last
-  text += ",\n  " + json_lines("columns", table.columns.size(),
-                               [&](std::size_t i) { return json_of(table.columns[i]); });
-  text += ",\n  " + json_lines("rows", table.rows.size(),
-                               [&](std::size_t i) { return json_of_row(table, i); });
-  return text + "\n}\n";
+  const Json head = {{"schema_version", kComparisonSchemaVersion},
+                     {"a", json_of_run(context.a)},
+                     {"b", json_of_run(context.b)},
+                     {"min_effect",
+                      {{"source", context.effect_source},
+                       {"relative", context.effect.relative},
+                       {"absolute_us", context.effect.absolute_us}}},
+                     {"notes", context.notes},
+                     {"fail_on", context.fail_on},
+                     {"summary",
+                      {{"all", json_of_tally(comparison.all)},
+                       {"experiments", json_list(comparison.experiments, json_of_tally)}}}};
+  return json_with_table(head, comparison.table);
 }
 
 }  // namespace gpuexp

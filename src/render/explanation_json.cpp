@@ -104,11 +104,6 @@ Json head_json(const std::string& file, const std::optional<std::string>& device
           {"device", device ? Json(*device) : Json(nullptr)}};
 }
 
-std::string indented(const Json& json) {
-  constexpr int kSpaces = 2;
-  return text_of(json, kSpaces) + "\n";
-}
-
 }  // namespace
 
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
@@ -119,7 +114,7 @@ std::string to_json(const std::string& file, const std::optional<std::string>& d
     for (const Explanation& e : explanations)
       json["explanations"].push_back(explanation_json(experiment, e));
   }
-  return indented(json);
+  return json.dump(2) + "\n";
 }
 
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
@@ -131,7 +126,7 @@ std::string to_json(const std::string& file, const std::optional<std::string>& d
     for (const PredictedDifference& d : differences)
       json["predicted_comparisons"].push_back(comparison_json(experiment, d));
   }
-  return indented(json);
+  return json.dump(2) + "\n";
 }
 
 }  // namespace gpuexp

@@ -159,27 +159,18 @@ Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool a
 }
 
 std::string to_json(const FleetComparison& fleet, const FleetContext& context) {
-  constexpr int kIndent = 2;
-  Json head = {{"schema_version", kFleetSchemaVersion},
-               {"across", "uuid"},
-               {"files", context.files},
-               {"min_effect",
-                {{"source", context.effect_source},
-                 {"relative", context.effect.relative},
-                 {"absolute_us", context.effect.absolute_us}}},
-               {"notes", context.notes},
-               {"left_out", fleet.left_out},
-               {"gpus", Json::array()}};
-  for (const FleetGpu& gpu : fleet.gpus)
-    head["gpus"].push_back(json_of(gpu));
-  const Table& table = fleet.table;
-  std::string text = text_of(head, kIndent);
-  text.resize(text.size() - 2);  // "\n}" comes last
-  text += ",\n  " + json_lines("columns", table.columns.size(),
-                               [&](std::size_t i) { return gpuexp::json_of(table.columns[i]); });
-  text += ",\n  " + json_lines("rows", table.rows.size(),
-                               [&](std::size_t i) { return json_of_row(table, i); });
-  return text + "\n}\n";
+  const Json head = {
+      {"schema_version", kFleetSchemaVersion},
+      {"across", "uuid"},
+      {"files", context.files},
+      {"min_effect",
+       {{"source", context.effect_source},
+        {"relative", context.effect.relative},
+        {"absolute_us", context.effect.absolute_us}}},
+      {"notes", context.notes},
+      {"left_out", fleet.left_out},
+      {"gpus", json_list(fleet.gpus, [](const FleetGpu& gpu) { return json_of(gpu); })}};
+  return json_with_table(head, fleet.table);
 }
 
 }  // namespace gpuexp

@@ -50,7 +50,7 @@ void append(std::string& text, const std::string& value) {
     return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
   });
   if (!is_plain) {
-    text += text_of(Json(value), -1);
+    text += Json(value).dump();
     return;
   }
   text += '"';
@@ -146,7 +146,7 @@ void append_lines(Parts& parts, std::size_t count, const Append& append_element)
 void append_kernels(Parts& parts, const Table& kernels) {
   parts.text() += fmt::format(",\n  \"{}\": [", kKernelColumnsMember);
   append_lines(parts, kernels.columns.size(), [&](std::string& text, std::size_t i) {
-    text += text_of(json_of(kernels.columns[i]), -1);
+    text += json_of(kernels.columns[i]).dump();
   });
   parts.text() += fmt::format(",\n  \"{}\": [", kKernelsMember);
   const std::vector<std::string> names = member_names(kernels.columns);
@@ -163,7 +163,7 @@ std::string head_of(const Report& report) {
   head["complete"] = report.complete;
   if (!report.figures.empty())
     head[kFiguresMember] = json_of_figures(report.figures, report.table.rows);
-  std::string text = text_of(head, kIndent);
+  std::string text = head.dump(kIndent);
   text.resize(text.size() - 2);  // "\n}" comes last
   return text;
 }
@@ -175,7 +175,7 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
   const std::vector<RecordColumn>& columns = report.table.columns;
   parts.text() += head_of(report) + ",\n  \"columns\": [";
   append_lines(parts, columns.size(),
-               [&](std::string& text, std::size_t i) { text += text_of(json_of(columns[i]), -1); });
+               [&](std::string& text, std::size_t i) { text += json_of(columns[i]).dump(); });
   parts.text() += ",\n  \"rows\": [";
   const std::vector<std::string> names = member_names(columns);
   const bool has_samples = options.samples && !report.samples_us.empty();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -102,6 +103,9 @@ struct RankProvenance {
 
 /// Takes it in, in order; in the place of an earlier one of its number.
 void keep_rank(std::vector<RankProvenance>& ranks, const RankProvenance& rank);
+
+/// As Provenance::utc has it, or in another format of strftime.
+std::string utc_text(std::time_t at, const char* format = "%Y-%m-%dT%H:%M:%SZ");
 
 struct Provenance {
   std::optional<std::string> gpuexp_version;

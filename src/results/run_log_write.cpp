@@ -1,6 +1,5 @@
 #include "results/run_log_write.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -21,43 +20,24 @@ namespace gpuexp {
 namespace {
 
 Json json_of_fields(const std::vector<Field>& fields) {
-  Json json = Json::array();
-  for (const Field& field : fields)
-    json.push_back(json_of(field));
-  return json;
+  return json_list(fields, [](const Field& field) { return json_of(field); });
 }
 
 Json json_of_origin(const RunOrigin& origin) {
   Json json{{"build_id", origin.build_id},
-            {"seed", nullptr},
+            {"seed", origin.seed},
             {"sets", origin.sets},
             {"filter", origin.filter},
             {"profile", origin.profile}};
-  if (origin.seed) json["seed"] = *origin.seed;
   if (origin.shard) json["shard"] = Json::array({origin.shard->index, origin.shard->count});
-  if (origin.plan.empty()) return json;
-  Json& plan = json["plan"] = Json::array();
-  for (const ShardedCell& cell : origin.plan)
-    plan.push_back(Json::array({cell.shard, cell.key}));
+  const auto json_of_cell = [](const ShardedCell& c) { return Json::array({c.shard, c.key}); };
+  if (!origin.plan.empty()) json["plan"] = json_list(origin.plan, json_of_cell);
   return json;
-}
-
-std::string line_of(const Json& json) {
-  return text_of(json, -1);
 }
 
 // What the last call of the system says.
 ReportError cannot_write(const std::string& path) {
   return ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text.data(), length};
 }
 
 }  // namespace
@@ -71,7 +51,7 @@ RunLogWriter::RunLogWriter(const std::string& path, const Report& report, std::s
                   {"cells", cells},
                   {"origin", json_of_origin(origin)},
                   {"report", Json::parse(to_json(report))}};
-  append(line_of(head));
+  append(head.dump());
 }
 
 RunLogWriter::RunLogWriter(const std::string& path)
@@ -108,11 +88,11 @@ void RunLogWriter::append(std::string line) {
 }
 
 void RunLogWriter::floor(std::string_view mode, const std::vector<double>& samples_us) {
-  append(line_of(Json{{"floor", mode}, {"samples_us", samples_us}}));
+  append(Json{{"floor", mode}, {"samples_us", samples_us}}.dump());
 }
 
 void RunLogWriter::cell_started(std::size_t cell, const std::vector<Field>& fields) {
-  append(line_of(Json{{"cell", cell}, {"fields", json_of_fields(fields)}}));
+  append(Json{{"cell", cell}, {"fields", json_of_fields(fields)}}.dump());
 }
 
 // By hand: there are a thousand of these for one of the others.
@@ -123,37 +103,34 @@ void RunLogWriter::sample(std::size_t cell, int round, double time_us,
 }
 
 void RunLogWriter::clock(std::size_t cell, int first_round, int last_round, double mhz) {
-  append(line_of(Json{{"clock", cell}, {"mhz", mhz}, {"rounds", {first_round, last_round}}}));
+  append(Json{{"clock", cell}, {"mhz", mhz}, {"rounds", {first_round, last_round}}}.dump());
 }
 
 void RunLogWriter::sustained(std::size_t cell, const std::vector<double>& samples_us) {
-  append(line_of(Json{{"sustained", cell}, {"samples_us", samples_us}}));
+  append(Json{{"sustained", cell}, {"samples_us", samples_us}}.dump());
 }
 
 void RunLogWriter::row(std::size_t cell, const std::vector<Field>& fields) {
-  append(line_of(Json{{"row", cell}, {"fields", json_of_fields(fields)}}));
+  append(Json{{"row", cell}, {"fields", json_of_fields(fields)}}.dump());
 }
 
 void RunLogWriter::kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows) {
-  Json json = Json::array();
-  for (const std::vector<Field>& fields : rows)
-    json.push_back(json_of_fields(fields));
-  append(line_of(Json{{"kernels", cell}, {"rows", json}}));
+  append(Json{{"kernels", cell}, {"rows", json_list(rows, json_of_fields)}}.dump());
 }
 
 void RunLogWriter::event(const std::string& what) {
-  append(line_of(Json{{"event", what}, {"utc", utc_now()}}));
+  append(Json{{"event", what}, {"utc", utc_text(std::time(nullptr))}}.dump());
 }
 
 void RunLogWriter::rank(const RankProvenance& rank) {
-  append(line_of(Json{{"rank", json_of_members(rank)}}));
+  append(Json{{"rank", json_of_members(rank)}}.dump());
 }
 
 void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
   Json times = Json::object();
   for (const auto& [name, value] : seconds)
     times[name] = value;
-  append(line_of(Json{{"times_s", times}}));
+  append(Json{{"times_s", times}}.dump());
 }
 
 }  // namespace gpuexp
