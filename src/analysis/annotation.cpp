@@ -121,20 +121,8 @@ std::string to_text(const SourceLine& line) {
 }
 
 ExecutedCounts& ExecutedCounts::operator+=(const ExecutedCounts& more) {
-  warps += more.warps;
-  lanes += more.lanes;
-  lanes_on += more.lanes_on;
-  load_requests += more.load_requests;
-  load_sectors += more.load_sectors;
-  ideal_load_sectors += more.ideal_load_sectors;
-  store_requests += more.store_requests;
-  store_sectors += more.store_sectors;
-  ideal_store_sectors += more.ideal_store_sectors;
-  shared_requests += more.shared_requests;
-  shared_wavefronts += more.shared_wavefronts;
-  ideal_shared_wavefronts += more.ideal_shared_wavefronts;
-  data_wavefronts += more.data_wavefronts;
-  tag_wavefronts += more.tag_wavefronts;
+  for (const NamedCount& count : kExecutedCounts)
+    this->*count.member += more.*count.member;
   time_us += more.time_us;
   l1 += more.l1;
   gpu += more.gpu;
@@ -202,14 +190,6 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
     annotation.counts += kernel.counts;
   }
   return annotation;
-}
-
-std::string problem_text(const AnnotatedLaunch& launch) {
-  std::string text;
-  for (std::size_t i = 0; i < launch.values.size(); ++i)
-    text += fmt::format("{}{}={}", i > 0 ? "," : "", launch.family->parameters[i].name,
-                        to_string(launch.values[i]));
-  return text;
 }
 
 }  // namespace gpuexp

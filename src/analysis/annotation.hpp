@@ -55,6 +55,27 @@ struct ExecutedCounts {
   double ideal_sectors() const { return ideal_load_sectors + ideal_store_sectors; }
 };
 
+/// The members that are sums of whole numbers, by their names in JSON.
+struct NamedCount {
+  const char* name;
+  double ExecutedCounts::*member;
+};
+inline constexpr NamedCount kExecutedCounts[] = {
+    {"warp_instructions", &ExecutedCounts::warps},
+    {"active_lanes", &ExecutedCounts::lanes},
+    {"predicated_on_lanes", &ExecutedCounts::lanes_on},
+    {"global_load_requests", &ExecutedCounts::load_requests},
+    {"global_load_sectors", &ExecutedCounts::load_sectors},
+    {"ideal_global_load_sectors", &ExecutedCounts::ideal_load_sectors},
+    {"global_store_requests", &ExecutedCounts::store_requests},
+    {"global_store_sectors", &ExecutedCounts::store_sectors},
+    {"ideal_global_store_sectors", &ExecutedCounts::ideal_store_sectors},
+    {"shared_requests", &ExecutedCounts::shared_requests},
+    {"shared_wavefronts", &ExecutedCounts::shared_wavefronts},
+    {"ideal_shared_wavefronts", &ExecutedCounts::ideal_shared_wavefronts},
+    {"l1_data_wavefronts", &ExecutedCounts::data_wavefronts},
+    {"l1_tag_wavefronts", &ExecutedCounts::tag_wavefronts}};
+
 struct AnnotatedInstruction {
   std::uint32_t place = 0;    ///< in the kernel's program
   std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
@@ -119,8 +140,5 @@ struct AnnotatedLaunch {
   std::string counted_on;            ///< the GPU that counted all blocks; empty: none
   std::string why_not_counted;       ///< where one was asked to
 };
-
-/// "m=64,n=64,k=64"
-std::string problem_text(const AnnotatedLaunch& launch);
 
 }  // namespace gpuexp

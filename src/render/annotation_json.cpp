@@ -11,6 +11,10 @@ namespace gpuexp {
 
 namespace {
 
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
 Json extent_json(const Extent& e) {
   return Json::array({e.x, e.y, e.z});
 }
@@ -42,24 +46,13 @@ Json counts_json(const SourceCounts& c) {
 }
 
 Json counts_json(const ExecutedCounts& c) {
-  const double time_us = c.time_us.sum();
-  return {{"warp_instructions", count_json(c.warps)},
-          {"active_lanes", count_json(c.lanes)},
-          {"predicated_on_lanes", count_json(c.lanes_on)},
-          {"global_load_requests", count_json(c.load_requests)},
-          {"global_load_sectors", count_json(c.load_sectors)},
-          {"ideal_global_load_sectors", count_json(c.ideal_load_sectors)},
-          {"global_store_requests", count_json(c.store_requests)},
-          {"global_store_sectors", count_json(c.store_sectors)},
-          {"ideal_global_store_sectors", count_json(c.ideal_store_sectors)},
-          {"shared_requests", count_json(c.shared_requests)},
-          {"shared_wavefronts", count_json(c.shared_wavefronts)},
-          {"ideal_shared_wavefronts", count_json(c.ideal_shared_wavefronts)},
-          {"l1_data_wavefronts", count_json(c.data_wavefronts)},
-          {"l1_tag_wavefronts", count_json(c.tag_wavefronts)},
-          {"l1_hit_pct", c.l1.all > 0 ? Json(100 * c.l1.hits / c.l1.all) : Json(nullptr)},
-          {"predicted_us", time_us},
-          {"gpu", c.gpu == SourceCounts{} ? Json(nullptr) : counts_json(c.gpu)}};
+  Json json = Json::object();
+  for (const auto& [name, member] : kExecutedCounts)
+    json[name] = count_json(c.*member);
+  json["l1_hit_pct"] = c.l1.all > 0 ? Json(100 * c.l1.hits / c.l1.all) : Json(nullptr);
+  json["predicted_us"] = c.time_us.sum();
+  json["gpu"] = c.gpu == SourceCounts{} ? Json(nullptr) : counts_json(c.gpu);
+  return json;
 }
 
 Json line_json(const SourceLine& line) {
@@ -67,55 +60,43 @@ Json line_json(const SourceLine& line) {
   return {{"file", line.file}, {"line", line.line}};
 }
 
-Json lines_json(const AnnotatedKernel& kernel, const SourceFiles& sources) {
-  Json lines = Json::array();
-  for (const AnnotatedLine& line : kernel.lines) {
-    Json json{{"file", nullptr}, {"line", nullptr}, {"text", nullptr}};
-    if (!line.at.file.empty()) {
-      json["file"] = line.at.file;
-      json["line"] = line.at.line;
-    }
-    if (const auto text = sources.line(line.at.file, line.at.line)) json["text"] = printable(*text);
-    json["inlined_at"] = Json::array();
-    for (const SourceLine& from : line.from)
-      json["inlined_at"].push_back(line_json(from));
-    json["counts"] = counts_json(line.counts);
-    json["warp_states_us"] = states_json(line.counts.time_us);
-    json["accesses"] = Json::array();
-    for (const LineAccess& access : line.accesses)
-      json["accesses"].push_back(
-          {{"access", access.access}, {"counts", counts_json(access.counts)}});
-    lines.push_back(std::move(json));
-  }
-  return lines;
+Json line_json(const AnnotatedLine& line, const SourceFiles& sources) {
+  const bool is_known = !line.at.file.empty();
+  const auto text = sources.line(line.at.file, line.at.line);
+  return {{"file", is_known ? Json(line.at.file) : nullptr},
+          {"line", is_known ? Json(line.at.line) : nullptr},
+          {"text", text ? Json(printable(*text)) : nullptr},
+          {"inlined_at", json_list(line.from, [](const SourceLine& l) { return line_json(l); })},
+          {"counts", counts_json(line.counts)},
+          {"warp_states_us", states_json(line.counts.time_us)},
+          {"accesses", json_list(line.accesses, [](const LineAccess& a) -> Json {
+             return {{"access", a.access}, {"counts", counts_json(a.counts)}};
+           })}};
 }
 
-Json instructions_json(const AnnotatedKernel& kernel) {
-  Json instructions = Json::array();
-  for (const AnnotatedInstruction& i : kernel.instructions) {
-    Json json{{"offset", i.address},
-              {"sass", i.text},
-              {"at", line_json(i.at)},
-              {"inlined_at", line_json(i.from)},
-              {"access", nullptr}};
-    if (!i.access.empty()) json["access"] = i.access;
-    json["counts"] = counts_json(i.counts);
-    json["warp_states_us"] = states_json(i.counts.time_us);
-    instructions.push_back(std::move(json));
-  }
-  return instructions;
+Json instruction_json(const AnnotatedInstruction& i) {
+  return {{"offset", i.address},
+          {"sass", i.text},
+          {"at", line_json(i.at)},
+          {"inlined_at", line_json(i.from)},
+          {"access", text_or_null(i.access)},
+          {"counts", counts_json(i.counts)},
+          {"warp_states_us", states_json(i.counts.time_us)}};
 }
 
 Json kernel_json(const AnnotatedKernel& kernel, const SourceFiles& sources) {
-  Json launches = Json::array();
-  for (const Shape& shape : kernel.shapes)
-    launches.push_back({{"grid", extent_json(shape.grid)}, {"block", extent_json(shape.block)}});
-  return {{"kernel", kernel.name},
-          {"launches", std::move(launches)},
-          {"counts", counts_json(kernel.counts)},
-          {"warp_states_us", states_json(kernel.counts.time_us)},
-          {"lines", lines_json(kernel, sources)},
-          {"instructions", instructions_json(kernel)}};
+  return {
+      {"kernel", kernel.name},
+      {"launches",
+       json_list(kernel.shapes,
+                 [](const Shape& shape) -> Json {
+                   return {{"grid", extent_json(shape.grid)}, {"block", extent_json(shape.block)}};
+                 })},
+      {"counts", counts_json(kernel.counts)},
+      {"warp_states_us", states_json(kernel.counts.time_us)},
+      {"lines", json_list(kernel.lines,
+                          [&](const AnnotatedLine& line) { return line_json(line, sources); })},
+      {"instructions", json_list(kernel.instructions, instruction_json)}};
 }
 
 Json access_json(const PicturedAccess& p) {
@@ -140,13 +121,11 @@ Json access_json(const PicturedAccess& p) {
 }
 
 Json picture_json(const WarpPicture& picture) {
-  Json accesses = Json::array();
-  for (const PicturedAccess& access : picture.accesses)
-    accesses.push_back(access_json(access));
-  return {{"kernel", picture.kernel},         {"block", extent_json(picture.block)},
-          {"warp", picture.asked.warp},       {"file", picture.line.file},
-          {"line", picture.line.line},        {"execution", picture.asked.execution},
-          {"executions", picture.executions}, {"accesses", std::move(accesses)}};
+  return {
+      {"kernel", picture.kernel},         {"block", extent_json(picture.block)},
+      {"warp", picture.asked.warp},       {"file", picture.line.file},
+      {"line", picture.line.line},        {"execution", picture.asked.execution},
+      {"executions", picture.executions}, {"accesses", json_list(picture.accesses, access_json)}};
 }
 
 Json prediction_json(const AnnotatedLaunch& launch) {
@@ -167,10 +146,6 @@ Json prediction_json(const AnnotatedLaunch& launch) {
   return json;
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 }  // namespace
 
 std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& sources,
@@ -179,9 +154,7 @@ std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& so
   for (std::size_t i = 0; i < launch.values.size(); ++i)
     std::visit([&](const auto& v) { problem[launch.family->parameters[i].name] = v; },
                launch.values[i]);
-  Json kernels = Json::array();
-  for (const AnnotatedKernel& kernel : launch.annotation.kernels)
-    kernels.push_back(kernel_json(kernel, sources));
+  const auto of_kernel = [&](const AnnotatedKernel& k) { return kernel_json(k, sources); };
   Json json{{"schema_version", kAnnotationSchemaVersion},
             {"family", launch.family->id},
             {"variant", launch.variant->id},
@@ -196,7 +169,7 @@ std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& so
             {"mode", name_of(launch.mode)},
             {"prediction", prediction_json(launch)},
             {"counts", counts_json(launch.annotation.counts)},
-            {"kernels", std::move(kernels)},
+            {"kernels", json_list(launch.annotation.kernels, of_kernel)},
             {"warp", picture ? picture_json(*picture) : Json(nullptr)}};
   return json.dump(2) + "\n";
 }

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "family/function_text.hpp"
 #include "render/terminal_options.hpp"
 
 namespace gpuexp {
@@ -328,7 +329,7 @@ std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions
   constexpr std::size_t kWidth = 100;
   std::vector<std::string> paragraphs{
       fmt::format("{}/{} on {}, {}", launch.family->id, launch.variant->id, launch.device.name,
-                  problem_text(launch)),
+                  values_text(*launch.family, launch.values)),
       fmt::format(
           "simulated: counts of the executed machine code (compute capability {}.{}), {} of "
           "{} blocks",

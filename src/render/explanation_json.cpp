@@ -8,12 +8,8 @@ namespace gpuexp {
 
 namespace {
 
-Json times_json(const LeastTimes& times) {
-  Json json = Json::array();
-  for (const LeastTime& t : times.of_resources)
-    json.push_back(
-        {{"resource", name_of(t.resource)}, {"amount", t.amount}, {"least_time_us", t.time_us}});
-  return json;
+Json time_json(const LeastTime& t) {
+  return {{"resource", name_of(t.resource)}, {"amount", t.amount}, {"least_time_us", t.time_us}};
 }
 
 Json bound_json(const std::optional<Bound>& bound) {
@@ -23,14 +19,13 @@ Json bound_json(const std::optional<Bound>& bound) {
           {"share_of_time", bound->share},
           {"launch_us", bound->times.launch_us},
           {"sm_share", bound->times.sm_share},
-          {"least_times", times_json(bound->times)}};
+          {"least_times", json_list(bound->times.of_resources, time_json)}};
 }
 
 Json changes_json(const std::vector<CounterChange>& changes) {
-  Json json = Json::array();
-  for (const CounterChange& c : changes)
-    json.push_back({{"counter", c.counter}, {"from", c.from}, {"to", c.to}});
-  return json;
+  return json_list(changes, [](const CounterChange& c) -> Json {
+    return {{"counter", c.counter}, {"from", c.from}, {"to", c.to}};
+  });
 }
 
 Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row) {
@@ -43,10 +38,7 @@ Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row)
 }
 
 Json not_seen_json(const std::vector<ExpectedChange>& expected) {
-  Json json = Json::array();
-  for (const ExpectedChange& change : expected)
-    json.push_back(text_of({change}));
-  return json;
+  return json_list(expected, [](const ExpectedChange& change) { return text_of({change}); });
 }
 
 Json explanation_json(const ExperimentResults& experiment, const Explanation& e) {
