@@ -315,27 +315,6 @@ std::optional<double> predicted_factor(const ResultRecord& reference, const Resu
   return *from_us / *to_us;
 }
 
-double slower_time_us(const Explanation& e) {
-  return std::max(*e.reference().time_us(), *e.row().time_us());
-}
-
-// Of each variant the problem that takes longest; of several within the noise, the first.
-std::vector<Explanation> longest_of(std::vector<Explanation> all) {
-  constexpr double kClearlyLonger = 1.005;
-  std::vector<Explanation> longest;
-  for (Explanation& e : all) {
-    const auto same = std::find_if(longest.begin(), longest.end(), [&](const Explanation& other) {
-      return other.row().variant == e.row().variant;
-    });
-    if (same == longest.end()) {
-      longest.push_back(std::move(e));
-    } else if (slower_time_us(e) > kClearlyLonger * slower_time_us(*same)) {
-      *same = std::move(e);
-    }
-  }
-  return longest;
-}
-
 }  // namespace
 
 std::string_view name_of(Cause cause) {
@@ -362,6 +341,38 @@ double share_of_factor(double factor, double measured) {
   return std::log(factor) / std::log(measured);
 }
 
+std::vector<RowPair> pairs_of(
+    const ExperimentResults& experiment, bool all_problems,
+    const std::function<std::optional<double>(const ResultRecord&)>& time_of) {
+  constexpr double kClearlyLonger = 1.005;
+  const auto key = [&](const std::string& variant, const ResultRecord& row) {
+    return variant + '\0' + row.family + '\0' + group_of(experiment, row);
+  };
+  std::map<std::string, RecordRef> timed;
+  for (const ResultRecord& row : experiment.rows) {
+    if (time_of(row)) timed.emplace(key(row.variant, row), row);
+  }
+  const auto slower_us = [&](const RowPair& pair) {
+    return std::max(*time_of(pair.reference()), *time_of(pair.row()));
+  };
+  std::vector<RowPair> pairs;
+  for (const ResultRecord& row : experiment.rows) {
+    if (row.compare_to.empty() || !time_of(row)) continue;
+    const auto reference = timed.find(key(row.compare_to, row));
+    if (reference == timed.end()) continue;
+    const RowPair pair(reference->second, row);
+    const auto same = std::find_if(pairs.begin(), pairs.end(), [&](const RowPair& other) {
+      return !all_problems && other.row().variant == row.variant;
+    });
+    if (same == pairs.end()) {
+      pairs.push_back(pair);
+    } else if (slower_us(pair) > kClearlyLonger * slower_us(*same)) {
+      *same = pair;
+    }
+  }
+  return pairs;
+}
+
 Explanation explain(const ResultRecord& reference, const ResultRecord& row,
                     const DeviceRates& rates) {
   Explanation e(reference, row);
@@ -382,21 +393,13 @@ Explanation explain(const ResultRecord& reference, const ResultRecord& row,
 
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
                                          const ExplanationOptions& options) {
-  const auto key = [&](const std::string& variant, const ResultRecord& row) {
-    return variant + '\0' + row.family + '\0' + group_of(experiment, row);
+  const auto time_of = [](const ResultRecord& row) {
+    return row.is_above_limit() ? std::nullopt : row.time_us();
   };
-  std::map<std::string, RecordRef> timed;
-  for (const ResultRecord& row : experiment.rows) {
-    if (row.time_us() && !row.is_above_limit()) timed.emplace(key(row.variant, row), row);
-  }
   std::vector<Explanation> explanations;
-  for (const ResultRecord& row : experiment.rows) {
-    if (row.compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
-    const auto reference = timed.find(key(row.compare_to, row));
-    if (reference == timed.end()) continue;
-    explanations.push_back(explain(reference->second, row, options.rates));
-  }
-  return options.all_problems ? explanations : longest_of(std::move(explanations));
+  for (const RowPair& pair : pairs_of(experiment, options.all_problems, time_of))
+    explanations.push_back(explain(pair.reference(), pair.row(), options.rates));
+  return explanations;
 }
 
 }  // namespace gpuexp

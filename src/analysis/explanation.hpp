@@ -22,6 +22,7 @@
 // have it, which add latencies to declared amounts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,14 +89,30 @@ struct LatencyFactor {
   bool is_predicted;
 };
 
-/// One variant against its compare_to, at one problem in one mode.
-struct Explanation {
-  /// Of the row against that of its compare_to; both outlive this.
-  Explanation(const ResultRecord& reference, const ResultRecord& row)
+/// A row and that of its compare_to, at one problem in one mode; both outlive this.
+class RowPair {
+ public:
+  RowPair(const ResultRecord& reference, const ResultRecord& row)
       : reference_(&reference), row_(&row) {}
 
   const ResultRecord& reference() const { return *reference_; }
   const ResultRecord& row() const { return *row_; }
+
+ private:
+  const ResultRecord* reference_;
+  const ResultRecord* row_;
+};
+
+/// In the order of the rows: those that have a time by `time_of`, as their references have.
+/// Unless of `all_problems`, of each variant the pair that takes longest; of several within half a
+/// percent the first.
+std::vector<RowPair> pairs_of(
+    const ExperimentResults& experiment, bool all_problems,
+    const std::function<std::optional<double>(const ResultRecord&)>& time_of);
+
+/// One variant against its compare_to.
+struct Explanation : RowPair {
+  using RowPair::RowPair;
 
   double factor = 1;           ///< time of the reference over that of the row
   std::optional<Ratio> ratio;  ///< the same with its interval; empty where one has none
@@ -120,14 +137,10 @@ struct Explanation {
   Confidence confidence = Confidence::none;
 
   bool row_is_slower() const { return factor < 1; }
-  const ResultRecord& slower() const { return row_is_slower() ? *row_ : *reference_; }
+  const ResultRecord& slower() const { return row_is_slower() ? row() : reference(); }
   const std::optional<Bound>& slower_bound() const {
     return row_is_slower() ? bound : reference_bound;
   }
-
- private:
-  const ResultRecord* reference_;
-  const ResultRecord* row_;
 };
 
 /// On a logarithmic scale, the share of the measured factor that another one is.

@@ -8,10 +8,10 @@
 
 namespace gpuexp {
 
-struct PredictedDifference {
-  const ResultRecord* reference;  ///< of the row's compare_to; both outlive this
-  const ResultRecord* row;
-  double factor;                         ///< predicted time of the reference over that of the row
+struct PredictedDifference : RowPair {
+  explicit PredictedDifference(const RowPair& pair) : RowPair(pair) {}
+
+  double factor = 1;                     ///< predicted time of the reference over that of the row
   std::vector<CounterChange> changes;    ///< declared to change, and did
   std::vector<CounterChange> kept;       ///< declared to stay, and did
   std::vector<ExpectedChange> not_seen;  ///< declared, and counted otherwise

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <type_traits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -51,107 +52,77 @@ bool is_wanted(const ResultRecord& row, const ExplainArguments& options) {
          (options.variant.empty() || row.variant == options.variant);
 }
 
-/// Experiments that something wanted is said of, by of(experiment); row(one of them) is its row.
-template <class Of, class Row>
-auto wanted(const RecordTable& table, const ExplainArguments& options, const Of& of,
-            const Row& row) {
+/// What is said of the rows of one experiment: explanations or predicted differences.
+template <class Said>
+using SaidOf = std::pair<ExperimentResults, std::vector<Said>>;
+
+/// Experiments that something wanted is said of, by of(experiment).
+template <class Said, class Of>
+std::vector<SaidOf<Said>> wanted(const RecordTable& table, const ExplainArguments& options,
+                                 const Of& of) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
   check_is_there("--family", &ResultRecord::family, options.family, experiments);
   check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
-  std::vector<std::pair<ExperimentResults, decltype(of(experiments.front()))>> kept;
+  std::vector<SaidOf<Said>> kept;
   for (ExperimentResults& experiment : experiments) {
-    auto said = of(experiment);
-    std::erase_if(said, [&](const auto& one) { return !is_wanted(row(one), options); });
+    std::vector<Said> said = of(experiment);
+    std::erase_if(said, [&](const Said& one) { return !is_wanted(one.row(), options); });
     if (!said.empty()) kept.emplace_back(std::move(experiment), std::move(said));
   }
   return kept;
 }
 
-std::vector<ExplainedExperiment> explained(const RecordTable& table,
-                                           const ExplainArguments& options,
-                                           const ExplanationOptions& how) {
-  return wanted(
-      table, options, [&](const ExperimentResults& e) { return explanations_of(e, how); },
-      [](const Explanation& e) -> const ResultRecord& { return e.row(); });
-}
-
-std::string summary_of_predicted(std::size_t count) {
-  if (count == 0)
+std::string summary_text(const std::vector<PredictedDifference>& all) {
+  if (all.empty())
     return "nothing to explain: no variant has a predicted time beside the one that it compares to";
-  return fmt::format("{} predicted {}", count, count == 1 ? "comparison" : "comparisons");
+  return fmt::format("{} predicted {}", all.size(), all.size() == 1 ? "comparison" : "comparisons");
 }
 
-// Of each variant, or of the one asked for.
-std::vector<PredictedExperiment> predicted(const RecordTable& table,
-                                           const ExplainArguments& options) {
-  return wanted(
-      table, options,
-      [&](const ExperimentResults& e) { return predicted_differences_of(e, options.all); },
-      [](const PredictedDifference& d) -> const ResultRecord& { return *d.row; });
+std::string summary_text(const std::vector<Explanation>& all) {
+  if (all.empty())
+    return "nothing to explain: no variant was timed beside the one that it compares to";
+  return summary_of(all);
 }
 
-Page page_of_predicted(const Report& report, const std::vector<PredictedExperiment>& experiments,
-                       const ExplainArguments& options) {
+template <class Said>
+Page page_of(const Report& report, const std::vector<SaidOf<Said>>& experiments, bool is_all) {
   Page page;
   page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
-  std::size_t count = 0;
-  for (const auto& [experiment, differences] : experiments) {
+  std::vector<Said> all;
+  for (const auto& [experiment, said] : experiments) {
     ExperimentView& view = page.experiments.emplace_back(heading_of(experiment));
-    for (const PredictedDifference& d : differences)
-      view.explanations.push_back(printable(text_of(experiment, d)));
-    count += differences.size();
+    for (const Said& one : said)
+      view.explanations.push_back(printable(text_of(experiment, one)));
+    all.insert(all.end(), said.begin(), said.end());
   }
-  page.summary = summary_of_predicted(count);
-  if (count > 0 && !options.all) page.summary += kOfLongest;
-  return page;
-}
-
-Page page_of(const Report& report, const std::vector<ExplainedExperiment>& experiments,
-             bool is_all) {
-  Page page;
-  page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
-  std::vector<Explanation> all;
-  bool is_counted = true;
-  for (const auto& [experiment, explanations] : experiments) {
-    ExperimentView& view = page.experiments.emplace_back(heading_of(experiment));
-    for (const Explanation& e : explanations) {
-      view.explanations.push_back(printable(text_of(experiment, e)));
-      is_counted = is_counted && e.counted;
-      all.push_back(e);
-    }
+  if constexpr (std::is_same_v<Said, Explanation>) {
+    if (std::any_of(all.begin(), all.end(), [](const Explanation& e) { return !e.counted; }))
+      page.head.emplace_back(
+          "note: rows without hardware counters are not explained; gpuexp run --counters reads "
+          "them");
   }
-  if (!is_counted) {
-    page.head.emplace_back(
-        "note: rows without hardware counters are not explained; gpuexp run --counters reads them");
-  }
-  page.summary = all.empty() ? "nothing to explain: no variant was timed beside the one that it "
-                               "compares to"
-                             : summary_of(all);
+  page.summary = summary_text(all);
   if (!all.empty() && !is_all) page.summary += kOfLongest;
   return page;
+}
+
+template <class Said>
+void show(const Report& report, const std::vector<SaidOf<Said>>& experiments,
+          const ExplainArguments& options) {
+  fmt::print("{}", options.json ? to_json(options.file, report.provenance.device.name, experiments)
+                                : render_terminal(page_of(report, experiments, options.all),
+                                                  terminal_options(stdout)));
 }
 
 ExitCode run(const ExplainArguments& options) {
   const Report report = read_results(options.file);
   if (report.provenance.device.is_simulated()) {
-    const auto experiments = predicted(report.table, options);
-    if (options.json) {
-      fmt::print("{}", to_json(options.file, report.provenance.device.name, experiments));
-    } else {
-      fmt::print("{}", render_terminal(page_of_predicted(report, experiments, options),
-                                       terminal_options(stdout)));
-    }
-    return ExitCode::ok;
-  }
-  ExplanationOptions how;
-  how.rates = rates_of(report);
-  how.all_problems = options.all;
-  const auto experiments = explained(report.table, options, how);
-  if (options.json) {
-    fmt::print("{}", to_json(options.file, report.provenance.device.name, experiments));
+    const auto of = [&](const auto& e) { return predicted_differences_of(e, options.all); };
+    show(report, wanted<PredictedDifference>(report.table, options, of), options);
   } else {
-    fmt::print(
-        "{}", render_terminal(page_of(report, experiments, options.all), terminal_options(stdout)));
+    const ExplanationOptions how{rates_of(report), options.all};
+    const auto of = [&](const auto& e) { return explanations_of(e, how); };
+    show(report, wanted<Explanation>(report.table, options, of), options);
   }
   return ExitCode::ok;
 }

@@ -41,53 +41,51 @@ Json not_seen_json(const std::vector<ExpectedChange>& expected) {
   return json_list(expected, [](const ExpectedChange& change) { return text_of({change}); });
 }
 
+Json pair_json(const ExperimentResults& experiment, const RowPair& pair) {
+  return {{"experiment", experiment.name}, {"family", pair.row().family},
+          {"variant", pair.row().variant}, {"compare_to", pair.reference().variant},
+          {"mode", mode_text(pair.row())}, {"parameters", parameters_of(experiment, pair.row())}};
+}
+
 Json explanation_json(const ExperimentResults& experiment, const Explanation& e) {
-  return {{"experiment", experiment.name},
-          {"family", e.row().family},
-          {"variant", e.row().variant},
-          {"compare_to", e.reference().variant},
-          {"mode", mode_text(e.row())},
-          {"parameters", parameters_of(experiment, e.row())},
-          {"time_us", e.row().time_us()},
-          {"compare_to_time_us", e.reference().time_us()},
-          {"factor", e.factor},
-          {"factor_ci95_low", e.ratio ? Json(e.ratio->ci95.low) : Json(nullptr)},
-          {"factor_ci95_high", e.ratio ? Json(e.ratio->ci95.high) : Json(nullptr)},
-          {"differs", e.differs},
-          {"counted", e.counted},
-          {"changes", changes_json(e.changes)},
-          {"kept", changes_json(e.kept)},
-          {"not_seen", not_seen_json(e.not_seen)},
-          {"others", changes_json(e.others)},
-          {"bound", bound_json(e.bound)},
-          {"compare_to_bound", bound_json(e.reference_bound)},
-          {"misfit", e.misfit ? Json(name_of(e.misfit->amount.resource)) : Json(nullptr)},
-          {"accounted_factor", e.accounted},
-          {"accounted_factor_without_idle_sms", e.accounted_without_idle_sms},
-          {"predicted_factor", e.predicted},
-          {"latency_factor", e.latency ? Json(e.latency->factor) : Json(nullptr)},
-          {"cause", name_of(e.cause)},
-          {"confidence", name_of(e.confidence)},
-          {"text", text_of(experiment, e)}};
+  Json json = pair_json(experiment, e);
+  json.update({{"time_us", e.row().time_us()},
+               {"compare_to_time_us", e.reference().time_us()},
+               {"factor", e.factor},
+               {"factor_ci95_low", e.ratio ? Json(e.ratio->ci95.low) : Json(nullptr)},
+               {"factor_ci95_high", e.ratio ? Json(e.ratio->ci95.high) : Json(nullptr)},
+               {"differs", e.differs},
+               {"counted", e.counted},
+               {"changes", changes_json(e.changes)},
+               {"kept", changes_json(e.kept)},
+               {"not_seen", not_seen_json(e.not_seen)},
+               {"others", changes_json(e.others)},
+               {"bound", bound_json(e.bound)},
+               {"compare_to_bound", bound_json(e.reference_bound)},
+               {"misfit", e.misfit ? Json(name_of(e.misfit->amount.resource)) : Json(nullptr)},
+               {"accounted_factor", e.accounted},
+               {"accounted_factor_without_idle_sms", e.accounted_without_idle_sms},
+               {"predicted_factor", e.predicted},
+               {"latency_factor", e.latency ? Json(e.latency->factor) : Json(nullptr)},
+               {"cause", name_of(e.cause)},
+               {"confidence", name_of(e.confidence)},
+               {"text", text_of(experiment, e)}});
+  return json;
 }
 
 Json comparison_json(const ExperimentResults& experiment, const PredictedDifference& d) {
-  return {{"experiment", experiment.name},
-          {"family", d.row->family},
-          {"variant", d.row->variant},
-          {"compare_to", d.reference->variant},
-          {"mode", mode_text(*d.row)},
-          {"parameters", parameters_of(experiment, *d.row)},
-          {"predicted_time_us", d.row->predicted_time_us},
-          {"compare_to_predicted_time_us", d.reference->predicted_time_us},
-          {"predicted_factor", d.factor},
-          {"differs", d.differs()},
-          {"bound_by", d.row->bound_by},
-          {"compare_to_bound_by", d.reference->bound_by},
-          {"changes", changes_json(d.changes)},
-          {"kept", changes_json(d.kept)},
-          {"not_seen", not_seen_json(d.not_seen)},
-          {"text", text_of(experiment, d)}};
+  Json json = pair_json(experiment, d);
+  json.update({{"predicted_time_us", d.row().predicted_time_us},
+               {"compare_to_predicted_time_us", d.reference().predicted_time_us},
+               {"predicted_factor", d.factor},
+               {"differs", d.differs()},
+               {"bound_by", d.row().bound_by},
+               {"compare_to_bound_by", d.reference().bound_by},
+               {"changes", changes_json(d.changes)},
+               {"kept", changes_json(d.kept)},
+               {"not_seen", not_seen_json(d.not_seen)},
+               {"text", text_of(experiment, d)}});
+  return json;
 }
 
 Json head_json(const std::string& file, const std::optional<std::string>& device) {

@@ -339,11 +339,11 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
 }
 
 std::string text_of(const ExperimentResults& experiment, const PredictedDifference& d) {
-  const std::string& variant = d.row->variant;
-  const std::string& other = d.reference->variant;
-  const std::string times = fmt::format("({} → {})", time_text(*d.reference->predicted_time_us),
-                                        time_text(*d.row->predicted_time_us));
-  std::string text = place_fragment(experiment, *d.row);
+  const std::string& variant = d.row().variant;
+  const std::string& other = d.reference().variant;
+  const std::string times = fmt::format("({} → {})", time_text(*d.reference().predicted_time_us),
+                                        time_text(*d.row().predicted_time_us));
+  std::string text = place_fragment(experiment, d.row());
   if (!d.differs()) {
     text += fmt::format("no predicted difference between {} and {} {}", variant, other, times);
   } else if (d.factor > 1) {
@@ -356,10 +356,10 @@ std::string text_of(const ExperimentResults& experiment, const PredictedDifferen
   if (!d.changes.empty())
     text += fmt::format("{}{}", d.differs() ? ": " : ", although ", joined(d.changes));
   text += ".";
-  const bool is_same_bound = d.row->bound_by == d.reference->bound_by;
-  text += is_same_bound ? fmt::format(" The prediction has both bound by {}.", d.row->bound_by)
+  const bool is_same_bound = d.row().bound_by == d.reference().bound_by;
+  text += is_same_bound ? fmt::format(" The prediction has both bound by {}.", d.row().bound_by)
                         : fmt::format(" The prediction has {} bound by {}, {} by {}.", other,
-                                      d.reference->bound_by, variant, d.row->bound_by);
+                                      d.reference().bound_by, variant, d.row().bound_by);
   if (const std::string not_seen = not_seen_sentence(d.not_seen); !not_seen.empty())
     text += " " + not_seen;
   return text;
