@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "cli/ceilings_lookup.hpp"
 #include "cli/simulation.hpp"
 #include "cli/source_counting.hpp"
+#include "config/config_keys.hpp"
 #include "plan/plan.hpp"
 #include "render/annotation_json.hpp"
 #include "render/annotation_text.hpp"
@@ -42,30 +42,19 @@ struct AnnotateArguments {
   bool json = false;
 };
 
-// One problem of one variant.
+// One problem of one variant: the one that it is shown at, unless --set says otherwise.
 Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
-  for (const std::string& set : options.sets)
-    check_is_parameter(set, named.family);
-  Experiment experiment;
-  experiment.name = named.family.id;
-  experiment.family = &named.family;
-  experiment.variants.push_back(&named.variant);
-  for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
-    if (name_of(mode) == options.mode) experiment.modes = {mode};
-  }
-  Config config;
-  config.name = named.family.id;
-  config.experiments.push_back(std::move(experiment));
-  ConfigOverrides overrides;
+  std::vector<std::string> sets;
   for (const auto& [name, value] : named.variant.shown_at) {
     const std::string key = name + "=";
     const bool is_given = std::any_of(options.sets.begin(), options.sets.end(),
                                       [&](const std::string& set) { return set.starts_with(key); });
-    if (!is_given) overrides.sets.push_back(key + to_string(value));
+    if (!is_given) sets.push_back(key + to_string(value));
   }
-  overrides.sets.insert(overrides.sets.end(), options.sets.begin(), options.sets.end());
-  apply_overrides(overrides, config);
-  return config;
+  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
+  const auto mode = std::find_if(kModes.begin(), kModes.end(),
+                                 [&](const ModeKey& key) { return key.name == options.mode; });
+  return single_experiment(named.family, {&named.variant}, mode->mode, sets);
 }
 
 std::string name_of_cell(const NamedVariant& named) {
@@ -115,11 +104,10 @@ void check_is_executed(const NamedVariant& named, const Plan& plan,
 }
 
 std::int64_t number_of(const std::string& option, const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+  const auto number = parsed<std::int64_t>(text);
+  if (number.value_or(-1) < 0)
     throw ConfigError(fmt::format("{}: '{}' is no whole number", option, shorten(text)));
-  return number;
+  return *number;
 }
 
 // "B,W" or "X,Y,Z,W" in the grids of the launch.

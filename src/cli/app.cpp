@@ -1,6 +1,5 @@
 #include "cli/app.hpp"
 
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -14,6 +13,8 @@
 
 #include "base/config_error.hpp"
 #include "base/names.hpp"
+#include "base/text.hpp"
+#include "config/config_keys.hpp"
 #include "config/config_reader.hpp"
 
 namespace gpuexp::cli {
@@ -76,6 +77,14 @@ std::vector<DeviceSpecFile> device_specs() {
   return read_device_specs(config_dir() / "devices");
 }
 
+std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
+  const auto directory = find_config_dir();
+  if (!directory) return std::nullopt;
+  const auto specs = read_device_specs(*directory / "devices");
+  const DeviceSpecFile* found = match_device_name(specs, name);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
 fs::path find_config(const std::string& given) {
   // A folder of that name, for results perhaps, hides no config.
   if (fs::exists(given) && !fs::is_directory(given)) return given;
@@ -98,14 +107,9 @@ fs::path find_config(const std::string& given) {
 namespace {
 
 std::uint64_t seed_of(const std::string& text) {
-  std::uint64_t seed = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc() || stopped_at != end) {
-    throw ConfigError(fmt::format("--seed {}: expected an integer from 0 to {}", text,
-                                  std::numeric_limits<std::uint64_t>::max()));
-  }
-  return seed;
+  if (const auto seed = parsed<std::uint64_t>(text)) return *seed;
+  throw ConfigError(fmt::format("--seed {}: expected an integer from 0 to {}", text,
+                                std::numeric_limits<std::uint64_t>::max()));
 }
 
 }  // namespace
@@ -150,9 +154,7 @@ Config ConfigOptions::read_as_one(const Registry& registry) const {
 const Family& find_family(const Registry& registry, const std::string& id) {
   if (const Family* family = registry.find(id)) return *family;
   if (const auto why = registry.left_out(id)) throw ConfigError(*why);
-  std::vector<std::string> ids;
-  for (const Family& f : registry.families())
-    ids.push_back(f.id);
+  const std::vector<std::string> ids = names_of(registry.families());
   const auto near = nearest_name(id, ids);
   throw ConfigError(fmt::format("family '{}' is not known{}; known: {}", shorten(id),
                                 near ? fmt::format("; did you mean '{}'?", *near) : "",
@@ -162,28 +164,35 @@ const Family& find_family(const Registry& registry, const std::string& id) {
 NamedVariant find_variant(const Registry& registry, const std::string& name) {
   const std::size_t slash = name.find('/');
   const Family& family = find_family(registry, name.substr(0, slash));
-  std::vector<std::string> ids;
-  for (const Variant& v : family.variants)
-    ids.push_back(v.id);
+  const std::vector<std::string> ids = names_of(family.variants);
   if (slash == std::string::npos)
     throw ConfigError(fmt::format("'{}' names no variant; expected {}/VARIANT, of: {}",
                                   shorten(name), family.id, fmt::join(ids, ", ")));
   const std::string id = name.substr(slash + 1);
-  for (const Variant& v : family.variants) {
-    if (v.id == id) return {family, v};
-  }
+  if (const Variant* variant = family.find(id)) return {family, *variant};
   throw ConfigError(fmt::format("family '{}' has no variant '{}'{}", family.id, shorten(id),
                                 allowed_names(id, ids)));
 }
 
-void check_is_parameter(const std::string& set, const Family& family) {
-  const std::string name = set.substr(0, set.find('='));
-  if (family.find_parameter(name)) return;
-  std::vector<std::string> names;
-  for (const Parameter& p : family.parameters)
-    names.push_back(p.name);
-  throw ConfigError(fmt::format("--set {}: '{}' is no parameter of family '{}'{}", shorten(set),
-                                shorten(name), family.id, allowed_names(name, names)));
+Config single_experiment(const Family& family, std::vector<const Variant*> variants, Mode mode,
+                         const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) {
+    const std::string name = set.substr(0, set.find('='));
+    if (family.find_parameter(name)) continue;
+    throw ConfigError(fmt::format("--set {}: '{}' is no parameter of family '{}'{}", shorten(set),
+                                  shorten(name), family.id,
+                                  allowed_names(name, names_of(family.parameters))));
+  }
+  Config config;
+  config.name = family.id;
+  if (variants.empty()) return config;
+  Experiment& experiment = config.experiments.emplace_back();
+  experiment.name = family.id;
+  experiment.family = &family;
+  experiment.variants = std::move(variants);
+  experiment.modes = {mode};
+  apply_overrides({{}, sets, ""}, config);
+  return config;
 }
 
 void catch_interrupts() {

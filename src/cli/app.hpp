@@ -84,6 +84,9 @@ inline constexpr const char* kDefaultGpu = "h200";
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 
+/// The one of a GPU of this name; empty where there is none, or no folder with them.
+std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
+
 /// A config given on the command line: a path, or the name of one in config_dir() ("matmul",
 /// "figures/fusion"). Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
@@ -115,8 +118,10 @@ struct NamedVariant {
 };
 NamedVariant find_variant(const Registry& registry, const std::string& name);
 
-/// Throws ConfigError where "--set NAME=…" names no parameter of the family.
-void check_is_parameter(const std::string& set, const Family& family);
+/// One experiment with these variants, if there are any, at the family's default problem as `sets`
+/// (--set) change it. Throws ConfigError, also for what names no parameter of the family.
+Config single_experiment(const Family& family, std::vector<const Variant*> variants, Mode mode,
+                         const std::vector<std::string>& sets);
 
 /// From here on the first signal asks for an end after the launch in flight. A second one, at least
 /// two seconds later, ends the process, in case that launch never returns; not at once, because

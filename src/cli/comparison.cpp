@@ -39,12 +39,9 @@ std::vector<std::string> gate_names() {
 
 // The calibration that is kept for a GPU; empty where there is none.
 std::optional<fs::path> noise_of_device(const std::string& name) {
-  const auto directory = find_config_dir();
-  if (!directory) return std::nullopt;
-  const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpecFile* spec = match_device_name(specs, name);
+  const auto spec = spec_of_name(name);
   if (!spec) return std::nullopt;
-  fs::path path = *directory / "noise" / (spec->spec.id + ".json");
+  fs::path path = config_dir() / "noise" / (spec->spec.id + ".json");
   return fs::exists(path) ? std::optional(std::move(path)) : std::nullopt;
 }
 

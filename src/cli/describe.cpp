@@ -9,6 +9,7 @@
 
 #include "analysis/sentence_fragments.hpp"
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "config/config_overrides.hpp"
@@ -170,7 +171,7 @@ class CodeText {
   std::set<const InstructionClass*> classes_;
 };
 
-Json to_json(const KernelCode& kernel) {
+Json json_of_kernel(const KernelCode& kernel) {
   Json json{{"kernel", kernel.name},
             {"module", kernel.resource.module},
             {"mangled_name", kernel.resource.lowered_name},
@@ -216,12 +217,10 @@ Json code_json(const Plan& plan, const KernelResources& resources) {
   for (const Group& group : plan.groups) {
     Json variants = Json::array();
     for (const Cell& cell : group.cells) {
-      Json variant{{"id", cell.variant->id}, {"skip_reason", nullptr}};
-      if (!cell.skip_reason.empty()) variant["skip_reason"] = cell.skip_reason;
-      variant["kernels"] = Json::array();
-      for (const KernelCode& kernel : kernels_of(plan, group, cell, resources))
-        variant["kernels"].push_back(to_json(kernel));
-      variants.push_back(std::move(variant));
+      const auto kernels = kernels_of(plan, group, cell, resources);
+      variants.push_back({{"id", cell.variant->id},
+                          {"skip_reason", json_of(text_field(cell.skip_reason))},
+                          {"kernels", json_list(kernels, json_of_kernel)}});
     }
     groups.push_back({{"gpu", plan.device.name},
                       {"compute_capability", plan.device.compute_capability() / 10.0},
@@ -302,31 +301,18 @@ struct DescribeArguments {
   bool json = false;
 };
 
-// All variants that launch kernels of this binary, on the default problem as --set changes it. Of a
-// family that calls libraries alone nothing.
-Config config_of(const Family& family, const std::vector<std::string>& sets) {
-  for (const std::string& set : sets)
-    check_is_parameter(set, family);
-  Experiment experiment;
-  experiment.name = family.id;
-  experiment.family = &family;
+// All variants that launch kernels of this binary: of a family that calls libraries alone none.
+std::vector<const Variant*> own_variants(const Family& family) {
+  std::vector<const Variant*> own;
   for (const Variant& variant : family.variants) {
-    if (!variant.is_vendor) experiment.variants.push_back(&variant);
+    if (!variant.is_vendor) own.push_back(&variant);
   }
-  experiment.modes = {Mode::warm};
-  Config config;
-  config.name = family.id;
-  if (experiment.variants.empty()) return config;
-  config.experiments.push_back(std::move(experiment));
-  ConfigOverrides overrides;
-  overrides.sets = sets;
-  apply_overrides(overrides, config);
-  return config;
+  return own;
 }
 
 ExitCode run(const Context& context, const DescribeArguments& options) {
   const Family& family = find_family(context.registry, options.family);
-  const Config config = config_of(family, options.sets);
+  const Config config = single_experiment(family, own_variants(family), Mode::warm, options.sets);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);

@@ -1,4 +1,3 @@
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -254,10 +253,8 @@ std::optional<int> device_of(const InfoArguments& options) {
       throw ConfigError("--device all: it goes with --check, and not with --out");
     return std::nullopt;
   }
-  int device = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, device);
-  if (error != std::errc() || stopped_at != end || device < 0)
+  const auto device = parsed<int>(text);
+  if (device.value_or(-1) < 0)
     throw ConfigError(fmt::format("--device {}: expected an ordinal from 0, or all", text));
   return device;
 }

@@ -29,15 +29,6 @@ struct ReportArguments {
   bool no_samples = false;
 };
 
-std::optional<DeviceSpec> spec_of(const Report& report) {
-  const auto directory = find_config_dir();
-  const auto& name = report.provenance.device.name;
-  if (!directory || !name) return std::nullopt;
-  const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpecFile* found = match_device_name(specs, *name);
-  return found ? std::optional(found->spec) : std::nullopt;
-}
-
 double time_of(const ResultRecord& row) {
   return row.time_us().value_or(row.predicted_time_us.value_or(0));
 }
@@ -68,7 +59,8 @@ std::string note_on_sources(const Provenance& p) {
 ReportDocument document_of(const Context& context, const Report& report) {
   ReportDocument page{report, context.registry, rates_of(report)};
   page.sources_note = note_on_sources(report.provenance);
-  const auto spec = spec_of(report);
+  const auto& device = report.provenance.device.name;
+  const auto spec = device ? spec_of_name(*device) : std::nullopt;
   std::size_t count = 0;
   const SourceText* const texts = kernel_source_table(count);
   const VariantSources sources(texts, count, context.resources);
@@ -77,7 +69,7 @@ ReportDocument document_of(const Context& context, const Report& report) {
     const Variant* variant = family ? family->find(name.second) : nullptr;
     if (!variant) continue;
     const auto problem = problem_of(*family, row->parameters);
-    page.sources[name] = sources.of(*family, *variant, problem.get(), spec ? &*spec : nullptr);
+    page.sources[name] = sources.of(*family, *variant, problem.get(), spec ? &spec->spec : nullptr);
   }
   return page;
 }

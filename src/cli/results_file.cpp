@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "cli/app.hpp"
-#include "model/ceiling_source.hpp"
+#include "cli/ceilings_lookup.hpp"
 #include "results/json_read.hpp"
 #include "results/run_log.hpp"
 #include "results/run_log_read.hpp"
@@ -26,14 +26,11 @@ Report read_results(const std::string& file) {
 
 DeviceRates rates_of(const Report& report) {
   DeviceRates rates = device_rates(report);
-  const auto directory = find_config_dir();
   const auto& name = report.provenance.device.name;
-  if (report.provenance.ceilings || !directory || !name) return rates;
-  const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpecFile* spec = match_device_name(specs, *name);
+  if (report.provenance.ceilings || !name) return rates;
+  const auto spec = spec_of_name(*name);
   if (!spec) return rates;
-  const Ceilings recorded =
-      choose_ceiling_source(spec->spec, spec->spec.id, directory, std::nullopt).ceilings;
+  const Ceilings recorded = ceiling_source_of(spec->spec, spec->spec.id).ceilings;
   rates.ceilings = completed(recorded, rates.ceilings);
   return rates;
 }

@@ -1,11 +1,9 @@
 #include "cli/simulation.hpp"
 
-#include <charconv>
-#include <system_error>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "cli/app.hpp"
 
 namespace gpuexp::cli {
@@ -49,13 +47,11 @@ void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
 
 ExecutedBlocks read_blocks(const std::string& text) {
   if (text == "all") return {ExecutedBlocks::kAll};
-  std::int64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || stop != end || count < 2)
+  const auto count = parsed<std::int64_t>(text);
+  if (count.value_or(0) < 2)
     throw ConfigError(
         fmt::format("--blocks: \"{}\" is neither a number from 2 on nor \"all\"", text));
-  return {count};
+  return {*count};
 }
 
 }  // namespace gpuexp::cli

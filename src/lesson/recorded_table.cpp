@@ -1,7 +1,6 @@
 #include "lesson/recorded_table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -9,20 +8,13 @@
 #include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
+#include "base/text.hpp"
 #include "record/fixed_columns.hpp"
 #include "render/markdown.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-std::optional<double> parsed(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  const bool is_number = error == std::errc{} && rest == end && std::isfinite(value);
-  return is_number ? std::optional(value) : std::nullopt;
-}
 
 // Records of a CSV file, front to back.
 class CsvReader {
@@ -102,7 +94,10 @@ bool holds_numbers(const Table& table, std::size_t column) {
 }  // namespace
 
 std::optional<double> number_of(const Field& field) {
-  if (const auto* text = std::get_if<std::string>(&field)) return parsed(*text);
+  if (const auto* text = std::get_if<std::string>(&field)) {
+    const auto number = parsed<double>(*text);
+    return number && std::isfinite(*number) ? number : std::nullopt;
+  }
   return number_in(field);
 }
 

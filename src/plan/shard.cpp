@@ -1,7 +1,6 @@
 #include "plan/shard.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -9,20 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-// All of it digits; empty where it is not, or does not fit.
-std::optional<std::size_t> count_in(std::string_view text) {
-  std::size_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stopped_at != end) return std::nullopt;
-  return value;
-}
 
 /// Milliseconds that a cell takes on a GPU of no particular kind. RunEstimate knows better, from
 /// the device, from what was measured of it, from what is free and installed: what differs between
@@ -64,9 +55,9 @@ std::string to_string(const Shard& shard) {
 
 Shard parse_shard(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const auto index = count_in(text.substr(0, slash));
+  const auto index = parsed<std::size_t>(text.substr(0, slash));
   const auto count =
-      slash == std::string_view::npos ? std::nullopt : count_in(text.substr(slash + 1));
+      slash == std::string_view::npos ? std::nullopt : parsed<std::size_t>(text.substr(slash + 1));
   const char* const allowed = "expected I/N, such as 2/4, with I from 1 to N";
   if (!index || !count) throw ConfigError(fmt::format("--shard {}: {}", text, allowed));
   if (*count == 0) throw ConfigError(fmt::format("--shard {}: no shards; {}", text, allowed));

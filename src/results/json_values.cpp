@@ -1,7 +1,5 @@
 #include "results/json_values.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/names.hpp"
@@ -94,10 +92,10 @@ void JsonValues::read(const Place& place, std::uint64_t& out) {
   constexpr const char* kExpected = "an integer of 64 bits from 0";
   expect(place, Kind::number, kExpected);
   const std::size_t begin = scanner_.offset();
-  const std::string_view written = text();
-  const char* const last = written.data() + written.size();
-  const auto [stopped_at, error] = std::from_chars(written.data(), last, out);
-  if (error == std::errc() && stopped_at == last) return;
+  if (const auto number = parsed<std::uint64_t>(text())) {
+    out = *number;
+    return;
+  }
   return_to(begin);
   fail_expecting(place, kExpected);
 }
