@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,79 +25,65 @@ constexpr FieldType kText = FieldType::text;
 constexpr FieldType kInteger = FieldType::integer;
 constexpr FieldType kReal = FieldType::real;
 
-// A value of what may be missing.
-template <class Member, class Get>
-ComparisonColumn of(std::optional<Member> ComparedRow::*member, ColumnInfo info, Get get) {
-  return {std::move(info), [=](const ComparedRow& row) {
-            return row.*member ? Field{get(*(row.*member))} : Field{};
-          }};
-}
-
-void append_outcome(std::vector<ComparisonColumn>& c) {
-  c.push_back({{"outcome", "", kText,
-                "slower, faster, same, inconclusive, missing (in A alone), added (in B alone), "
-                "broken (passed in A alone), repaired (passed in B alone) or untested (passed in "
-                "neither)"},
-               [](const ComparedRow& r) { return text_field(name_of(r.outcome)); }});
-  c.push_back({{"why", "", kText, "why there is no verdict"},
-               [](const ComparedRow& r) { return text_field(r.reason); }});
-  c.push_back({{"status_a", "", kText, "status in A"}, [](const ComparedRow& r) {
-                 return text_field(r.status_a ? name_of(*r.status_a) : "");
-               }});
-  c.push_back({{"status_b", "", kText, "status in B"}, [](const ComparedRow& r) {
-                 return text_field(r.status_b ? name_of(*r.status_b) : "");
-               }});
-}
-
-void append_side(std::vector<ComparisonColumn>& c, const std::string& side, const char* run,
-                 std::optional<Statistics> ComparedRow::*member) {
-  const auto end = [&](const char* name, const char* doc, double Interval::*which) {
-    c.push_back(
-        {{"time_" + side + "_ci95_" + name + "_us", "us", kReal, doc}, [=](const ComparedRow& r) {
-           return r.*member && (r.*member)->median_ci95 ? Field{(*(r.*member)->median_ci95).*which}
-                                                        : Field{};
-         }});
-  };
-  c.push_back(of(member,
-                 {"time_" + side + "_us", "us", kReal, std::string("median time in ") + run},
-                 [](const Statistics& s) { return s.median; }));
-  end("low", "lower end of its 95 % interval", &Interval::low);
-  end("high", "upper end of its 95 % interval", &Interval::high);
-  c.push_back(of(member, {"samples_" + side, "", kInteger, std::string("samples in ") + run},
-                 [](const Statistics& s) { return static_cast<std::int64_t>(s.count); }));
-}
-
-void append_ratio(std::vector<ComparisonColumn>& c) {
-  c.push_back(of(&ComparedRow::ratio,
-                 {"ratio", "x", kReal, "median time in B over median time in A"},
-                 [](const Ratio& r) { return r.value; }));
-  c.push_back(of(&ComparedRow::ratio,
-                 {"ratio_ci95_low", "x", kReal, "lower end of the 95 % interval of the ratio"},
-                 [](const Ratio& r) { return r.ci95.low; }));
-  c.push_back(of(&ComparedRow::ratio,
-                 {"ratio_ci95_high", "x", kReal, "upper end of the 95 % interval of the ratio"},
-                 [](const Ratio& r) { return r.ci95.high; }));
-  c.push_back(of(&ComparedRow::clock_ratio,
-                 {"clock_ratio", "x", kReal,
-                  "SM clock in B over SM clock in A; a difference has to show in cycles, too"},
-                 [](double ratio) { return ratio; }));
-  c.push_back(
-      of(&ComparedRow::floor_shift_us,
-         {"floor_shift_us", "us", kReal,
-          "times of as many empty kernels as a launch has, B's less A's; a difference has to be "
-          "more, and what is the same less it is the same"},
-         [](double us) { return us; }));
-  c.push_back(of(&ComparedRow::effect,
-                 {"min_effect_pct", "%", kReal, "the least difference that is called one"},
-                 [](double effect) { return 100 * effect; }));
+// get(*value), of what may be missing.
+template <class T, class Get>
+Field value_field(const std::optional<T>& value, const Get& get) {
+  return value ? Field(get(*value)) : Field();
 }
 
 std::vector<ComparisonColumn> declare_columns() {
+  using Row = const ComparedRow&;
   std::vector<ComparisonColumn> columns;
-  append_outcome(columns);
-  append_side(columns, "a", "A", &ComparedRow::a);
-  append_side(columns, "b", "B", &ComparedRow::b);
-  append_ratio(columns);
+  const auto add = [&](std::string name, const char* unit, FieldType type, std::string doc,
+                       std::function<Field(Row)> get) {
+    columns.push_back({{std::move(name), unit, type, std::move(doc)}, std::move(get)});
+  };
+  const auto status = [](const std::optional<Status>& s) {
+    return text_field(s ? name_of(*s) : "");
+  };
+  add("outcome", "", kText,
+      "slower, faster, same, inconclusive, missing (in A alone), added (in B alone), "
+      "broken (passed in A alone), repaired (passed in B alone) or untested (passed in "
+      "neither)",
+      [](Row r) { return text_field(name_of(r.outcome)); });
+  add("why", "", kText, "why there is no verdict", [](Row r) { return text_field(r.reason); });
+  add("status_a", "", kText, "status in A", [=](Row r) { return status(r.status_a); });
+  add("status_b", "", kText, "status in B", [=](Row r) { return status(r.status_b); });
+  for (const auto& [side, run, member] :
+       {std::tuple("a", "A", &ComparedRow::a), std::tuple("b", "B", &ComparedRow::b)}) {
+    const auto statistic = [&, of = member](const std::string& name, const char* unit,
+                                            FieldType type, std::string doc, auto get) {
+      add(name, unit, type, std::move(doc), [=](Row r) { return value_field(r.*of, get); });
+    };
+    const std::string time = fmt::format("time_{}", side);
+    statistic(time + "_us", "us", kReal, fmt::format("median time in {}", run),
+              [](const Statistics& s) { return s.median; });
+    statistic(time + "_ci95_low_us", "us", kReal, "lower end of its 95 % interval",
+              [](const Statistics& s) {
+                return value_field(s.median_ci95, [](const Interval& i) { return i.low; });
+              });
+    statistic(time + "_ci95_high_us", "us", kReal, "upper end of its 95 % interval",
+              [](const Statistics& s) {
+                return value_field(s.median_ci95, [](const Interval& i) { return i.high; });
+              });
+    statistic(fmt::format("samples_{}", side), "", kInteger, fmt::format("samples in {}", run),
+              [](const Statistics& s) { return static_cast<std::int64_t>(s.count); });
+  }
+  add("ratio", "x", kReal, "median time in B over median time in A",
+      [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.value; }); });
+  add("ratio_ci95_low", "x", kReal, "lower end of the 95 % interval of the ratio",
+      [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.ci95.low; }); });
+  add("ratio_ci95_high", "x", kReal, "upper end of the 95 % interval of the ratio",
+      [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.ci95.high; }); });
+  add("clock_ratio", "x", kReal,
+      "SM clock in B over SM clock in A; a difference has to show in cycles, too",
+      [](Row r) { return number_field(r.clock_ratio); });
+  add("floor_shift_us", "us", kReal,
+      "times of as many empty kernels as a launch has, B's less A's; a difference has to be "
+      "more, and what is the same less it is the same",
+      [](Row r) { return number_field(r.floor_shift_us); });
+  add("min_effect_pct", "%", kReal, "the least difference that is called one",
+      [](Row r) { return value_field(r.effect, [](double effect) { return 100 * effect; }); });
   return columns;
 }
 

@@ -23,80 +23,58 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Calls visit(name, member) for everything that a device tells about itself.
+/// Calls visit(member) for everything that a device tells about itself.
 template <class Info, class Visit>
-void visit_device(Info& info, Visit&& visit) {
-  visit("index", info.index);
-  visit("uuid", info.uuid);
-  visit("pci_bus_id", info.pci_bus_id);
-  visit("free_bytes", info.free_bytes);
-  visit("driver_version", info.driver_version);
-  visit("spec_id", info.spec_id);
+void visit_device(Info& info, const Visit& visit) {
+  const auto each = [&](auto&... members) { (visit(members), ...); };
+  each(info.index, info.uuid, info.pci_bus_id, info.free_bytes, info.driver_version, info.spec_id);
   // A member that is missing here does not compile.
   auto& [id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
          memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, sm,
          peak_ops_per_s, measured_here, simulated, machine] = info.spec;
-  visit("id", id);
-  visit("name", name);
-  visit("chip", chip);
-  visit("cc_major", cc_major);
-  visit("cc_minor", cc_minor);
-  visit("sm_count", sm_count);
-  visit("sm_clock_max_mhz", sm_clock_max_mhz);
-  visit("sm_clock_tensor_mhz", sm_clock_tensor_mhz);
-  visit("memory_bytes", memory_bytes);
-  visit("memory_bytes_per_s", memory_bytes_per_s);
-  visit("l2_bytes", l2_bytes);
-  visit("power_limit_w", power_limit_w);
-  visit("pcie_bytes_per_s", pcie_bytes_per_s);
-  visit("measured_here", measured_here);
-  visit("simulated", simulated);
+  each(id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
+       memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, measured_here,
+       simulated);
   auto& [gpus, link, layout, link_bytes_per_s] = machine;
-  visit("gpus", gpus);
-  visit("link", link);
-  visit("layout", layout);
-  visit("link_bytes_per_s", link_bytes_per_s);
+  each(gpus, link, layout, link_bytes_per_s);
   auto& [max_threads, max_blocks, registers, shared_bytes, shared_bytes_per_block,
          reserved_shared_bytes] = sm;
-  visit("max_threads", max_threads);
-  visit("max_blocks", max_blocks);
-  visit("registers", registers);
-  visit("shared_bytes", shared_bytes);
-  visit("shared_bytes_per_block", shared_bytes_per_block);
-  visit("reserved_shared_bytes", reserved_shared_bytes);
-  for (int i = 0; i < kPipeCount; ++i)
-    visit(fmt::format("peak_{}", i).c_str(), peak_ops_per_s[static_cast<std::size_t>(i)]);
+  each(max_threads, max_blocks, registers, shared_bytes, shared_bytes_per_block,
+       reserved_shared_bytes);
+  for (auto& peak : peak_ops_per_s)
+    visit(peak);
+}
+
+/// As a list, which the same program reads again.
+Json json_of_device(const DeviceInfo& info) {
+  Json list = Json::array();
+  visit_device(info, [&](const auto& member) {
+    if constexpr (std::is_enum_v<std::decay_t<decltype(member)>>) {
+      list.push_back(static_cast<int>(member));
+    } else {
+      list.push_back(member);
+    }
+  });
+  return list;
 }
 
 template <class T>
-void put(Json& json, const char* name, const std::optional<T>& value) {
-  if (value) json[name] = *value;
-}
-template <class T>
-void put(Json& json, const char* name, const T& value) {
+void take(const Json& json, T& value) {
   if constexpr (std::is_enum_v<T>) {
-    json[name] = static_cast<int>(value);
+    value = static_cast<T>(json.get<int>());
   } else {
-    json[name] = value;
+    value = json.get<T>();
   }
 }
-
 template <class T>
-void take(const Json& json, const char* name, std::optional<T>& value) {
-  if (json.contains(name)) value = json.at(name).get<T>();
-}
-template <class T>
-void take(const Json& json, const char* name, T& value) {
-  if constexpr (std::is_enum_v<T>) {
-    value = static_cast<T>(json.at(name).get<int>());
-  } else {
-    value = json.at(name).get<T>();
-  }
+void take(const Json& json, std::optional<T>& value) {
+  if (!json.is_null()) value = json.get<T>();
 }
 
 DeviceInfo device_from(const Json& json) {
   DeviceInfo info;
-  visit_device(info, [&](const char* name, auto& member) { take(json, name, member); });
+  std::size_t next = 0;
+  visit_device(info, [&](auto& member) { take(json.at(next++), member); });
   return info;
 }
 
@@ -111,10 +89,10 @@ Json greeting_of(int first, int further) try {
                                   device_count() - 1)}};
   }
   const DeviceInfo info = query_device(index, device_specs());
-  Json device;
-  visit_device(info, [&](const char* name, const auto& member) { put(device, name, member); });
   stay_near(info.pci_bus_id);
-  return {{"device", device}, {"host", host_name()}, {"processors", processors_of_thread()}};
+  return {{"device", json_of_device(info)},
+          {"host", host_name()},
+          {"processors", processors_of_thread()}};
 } catch (const DeviceError& error) {
   return {{"no_device", error.what()}};
 }

@@ -20,28 +20,23 @@ namespace {
 constexpr std::string_view kMetric = "metric.";
 constexpr std::string_view kCounter = "counter.";
 
-struct FixedClaimColumn {
-  std::string_view name;
-  ClaimColumnKind kind;
-  std::string_view unit;
-};
-constexpr std::array kFixedColumns{
-    FixedClaimColumn{"time_median_us", ClaimColumnKind::time, "us"},
-    FixedClaimColumn{"useful_gb_per_s", ClaimColumnKind::rate, "GB/s"},
-    FixedClaimColumn{"moved_gb_per_s", ClaimColumnKind::rate, "GB/s"},
-    FixedClaimColumn{"tflops", ClaimColumnKind::rate, "TFLOP/s"},
-    FixedClaimColumn{"kernel_launches", ClaimColumnKind::computed, ""},
-    FixedClaimColumn{"grid_blocks", ClaimColumnKind::computed, ""},
-    FixedClaimColumn{"waves", ClaimColumnKind::computed, ""},
-    FixedClaimColumn{"operations", ClaimColumnKind::computed, ""},
-    FixedClaimColumn{"useful_bytes", ClaimColumnKind::computed, "B"},
-    FixedClaimColumn{"moved_bytes", ClaimColumnKind::computed, "B"},
-};
+// With their units.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFixedColumns{
+    {{"time_median_us", "us"},
+     {"useful_gb_per_s", "GB/s"},
+     {"moved_gb_per_s", "GB/s"},
+     {"tflops", "TFLOP/s"},
+     {"kernel_launches", ""},
+     {"grid_blocks", ""},
+     {"waves", ""},
+     {"operations", ""},
+     {"useful_bytes", "B"},
+     {"moved_bytes", "B"}}};
 
 std::vector<std::string> column_names(const Family& family) {
   std::vector<std::string> names;
-  for (const FixedClaimColumn& column : kFixedColumns)
-    names.emplace_back(column.name);
+  for (const auto& [name, unit] : kFixedColumns)
+    names.emplace_back(name);
   for (const Metric& metric : family.metrics)
     names.push_back(std::string(kMetric) + metric.name);
   for (const Counter& counter : kCounters)
@@ -194,15 +189,15 @@ ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
     const std::string name = item.text();
     for (const ClaimedRow& row : rows) {
       const Family& family = family_of(row, experiments);
-      const auto column = claim_column(name, family);
-      if (!column) {
+      const auto unit = unit_of_claim_column(name, family);
+      if (!unit) {
         item.fail(fmt::format("{} is no column of a claim about family '{}'{}",
                               describe(item.json()), family.id,
                               allowed_names(name, column_names(family))));
       }
-      if (!columns.names.empty() && column->unit != columns.unit)
+      if (!columns.names.empty() && *unit != columns.unit)
         item.fail("is of another unit than the column before it");
-      columns.unit = column->unit;
+      columns.unit = *unit;
     }
     columns.names.push_back(name);
   }
@@ -292,19 +287,18 @@ PublishedFigure read_figure(const Node& node, const std::vector<Experiment>& exp
 
 }  // namespace
 
-std::optional<ClaimColumn> claim_column(const std::string& name, const Family& family) {
-  for (const FixedClaimColumn& column : kFixedColumns) {
-    if (column.name == name) return ClaimColumn{column.kind, std::string(column.unit)};
+std::optional<std::string> unit_of_claim_column(const std::string& name, const Family& family) {
+  for (const auto& [column, unit] : kFixedColumns) {
+    if (column == name) return std::string(unit);
   }
   if (name.starts_with(kMetric)) {
     for (const Metric& metric : family.metrics) {
-      if (name.substr(kMetric.size()) == metric.name)
-        return ClaimColumn{ClaimColumnKind::computed, metric.unit};
+      if (name.substr(kMetric.size()) == metric.name) return metric.unit;
     }
   }
   if (name.starts_with(kCounter)) {
     if (const Counter* counter = find_counter(name.substr(kCounter.size())))
-      return ClaimColumn{ClaimColumnKind::counter, std::string(counter->unit)};
+      return std::string(counter->unit);
   }
   return std::nullopt;
 }

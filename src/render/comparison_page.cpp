@@ -96,7 +96,6 @@ ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tall
     view.columns.push_back({heading, true});
   view.columns.push_back({"verdict", false});
   view.note_column = view.columns.size() - 1;
-  view.first_metric = view.columns.size();
   if (!all) std::erase_if(rows, [](const ComparedRow* row) { return !is_news(*row); });
   std::stable_sort(rows.begin(), rows.end(), [](const ComparedRow* a, const ComparedRow* b) {
     return rank_of(*a) < rank_of(*b);

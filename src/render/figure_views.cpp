@@ -64,7 +64,6 @@ std::vector<ExperimentView> figure_views(const std::vector<PublishedFigure>& fig
     ExperimentView& view = views.emplace_back(figure_heading(figure));
     view.columns.push_back({"measured", true});
     view.columns.push_back({"verdict", false});
-    view.first_metric = view.columns.size();
     for (const Claim& claim : figure.claims) {
       const ClaimOutcome outcome = outcome_of(claim, rows);
       std::vector<std::string> cells = cells_of(claim, outcome);
@@ -81,7 +80,6 @@ std::vector<ExperimentView> predicted_figure_views(const std::vector<PublishedFi
   std::vector<ExperimentView> views;
   for (const PublishedFigure& figure : figures) {
     ExperimentView& view = views.emplace_back(figure_heading(figure));
-    view.first_metric = view.columns.size();
     for (const Claim& claim : figure.claims) {
       add_row(view, cells_of(claim, outcome_of(claim, {})));
       const std::string reason = printable("unchanged: " + claim.model.why_not);

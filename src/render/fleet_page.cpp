@@ -34,8 +34,6 @@ ExperimentView gpus_view(const FleetComparison& fleet) {
                   {"slower", true},       {"faster", true}, {"not passed", true},
                   {"verdict", false}};
   view.first_number = 2;
-  view.note_column = view.columns.size() - 1;
-  view.first_metric = view.columns.size();
   for (const FleetGpu& gpu : fleet.gpus) {
     ViewRow& row = view.rows.emplace_back();
     const bool is_compared = gpu.cells > 0;
@@ -83,8 +81,6 @@ ExperimentView cells_view(const FleetComparison& fleet,
                   {"fleet", true},       {"ratio", true},   {"95 % interval", true},
                   {"min. effect", true}, {"verdict", false}};
   view.first_number = 2;
-  view.note_column = view.columns.size() - 1;
-  view.first_metric = view.columns.size();
   constexpr double kPercent = 100;
   for (const FleetCell* cell : cells) {
     view.rows.emplace_back().cells = {printable(fleet.gpus[cell->gpu].uuid),

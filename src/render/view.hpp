@@ -1,6 +1,8 @@
 // What readers see of results, before it is laid out for a terminal, for Markdown or as HTML.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,8 +33,8 @@ struct ExperimentView {
   /// Where a note stands in a table that cannot span columns; a column of its own where empty.
   std::optional<std::size_t> note_column;
   /// Columns from here on may be left out where there is no room: the error and the experiment's
-  /// own metrics.
-  std::size_t first_metric = 0;
+  /// own metrics. Other views have none.
+  std::size_t first_metric = std::numeric_limits<std::size_t>::max();
   std::size_t bar_after = 0;  ///< the bar stands behind this column: the speed-up or the rate
   double full_bar = 0;        ///< 0 when there is no bar
   std::vector<std::string> footnotes;
