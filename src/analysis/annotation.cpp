@@ -79,9 +79,7 @@ void add_counted(AnnotatedKernel& kernel, const std::vector<CountedInstruction>&
 
 void add_access(AnnotatedLine& line, const AnnotatedInstruction& instruction) {
   if (instruction.access.empty()) return;
-  const auto found =
-      std::find_if(line.accesses.begin(), line.accesses.end(),
-                   [&](const LineAccess& a) { return a.access == instruction.access; });
+  const auto found = std::ranges::find(line.accesses, instruction.access, &LineAccess::access);
   LineAccess& access = found == line.accesses.end() ? line.accesses.emplace_back() : *found;
   access.access = instruction.access;
   access.counts += instruction.counts;
@@ -177,9 +175,7 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
     kernel.program = executions[i].program;
     kernel.name = kernel_name(kernel.program->name);
     if (i < shapes.size()) kernel.shapes.push_back(shapes[i]);
-    const auto time = std::find_if(times.begin(), times.end(), [&](const KernelCodeTime& t) {
-      return t.program == kernel.program;
-    });
+    const auto time = std::ranges::find(times, kernel.program, &KernelCodeTime::program);
     add_instructions(kernel, executions[i], time == times.end() ? nullptr : &*time, name_of);
   }
   for (AnnotatedKernel& kernel : annotation.kernels) {

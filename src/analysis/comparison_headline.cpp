@@ -27,11 +27,8 @@ std::vector<Contest> contests_of(const ExperimentResults& e) {
     contest.rows.emplace_back(row);
     if (row.variant == row.baseline) contest.baseline = &row;
   }
-  for (Contest& contest : contests) {
-    std::stable_sort(
-        contest.rows.begin(), contest.rows.end(),
-        [](const ResultRecord& a, const ResultRecord& b) { return *a.time_us() < *b.time_us(); });
-  }
+  for (Contest& contest : contests)
+    std::ranges::stable_sort(contest.rows, {}, &ResultRecord::time_us);
   return contests;
 }
 
@@ -62,8 +59,8 @@ std::optional<Contest> decisive_contest(const ExperimentResults& e) {
 std::string vendor_comparison(const Contest& contest) {
   const auto& rows = contest.rows;
   const auto is_vendor = [](const ResultRecord& row) { return row.is_vendor(); };
-  const auto vendor = std::find_if(rows.begin(), rows.end(), is_vendor);
-  const auto own = std::find_if_not(rows.begin(), rows.end(), is_vendor);
+  const auto vendor = std::ranges::find_if(rows, is_vendor);
+  const auto own = std::ranges::find_if_not(rows, is_vendor);
   if (vendor == rows.end() || own == rows.end()) return "";
   const ResultRecord& of_vendor = *vendor;
   const ResultRecord& best = *own;
@@ -131,9 +128,7 @@ std::string comparison_headline(const ExperimentResults& e) {
 
 std::string single_headline(const ExperimentResults& e) {
   const auto contests = contests_of(e);
-  const auto largest =
-      std::max_element(contests.begin(), contests.end(),
-                       [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
+  const auto largest = std::ranges::max_element(contests, {}, size_of);
   if (largest == contests.end()) return "";
   const ResultRecord& row = largest->rows.front();
   return fmt::format("{}{} takes {}{}", place_fragment(e, row), row.variant, time_fragment(row),

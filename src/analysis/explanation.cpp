@@ -290,8 +290,8 @@ class Changes {
   }
 
   bool is_named(std::string_view counter) const {
-    return std::any_of(e_.changes.begin(), e_.changes.end(),
-                       [&](const CounterChange& c) { return c.counter == counter; });
+    return std::ranges::any_of(e_.changes,
+                               [&](const CounterChange& c) { return c.counter == counter; });
   }
 
   // A few bytes written beside many read are no cause of anything.
@@ -361,7 +361,7 @@ std::vector<RowPair> pairs_of(
     const auto reference = timed.find(key(row.compare_to, row));
     if (reference == timed.end()) continue;
     const RowPair pair(reference->second, row);
-    const auto same = std::find_if(pairs.begin(), pairs.end(), [&](const RowPair& other) {
+    const auto same = std::ranges::find_if(pairs, [&](const RowPair& other) {
       return !all_problems && other.row().variant == row.variant;
     });
     if (same == pairs.end()) {

@@ -104,8 +104,8 @@ class FleetComparer {
   void compare_key(const FleetKey& key) {
     std::vector<FleetCell> cells;
     std::string problem = "one GPU has it";
-    const bool any_passed = std::any_of(key.rows.begin(), key.rows.end(),
-                                        [](const FleetRow& row) { return row.record().passed(); });
+    const bool any_passed =
+        std::ranges::any_of(key.rows, [](const FleetRow& row) { return row.record().passed(); });
     for (const FleetRow& row : key.rows) {
       if (!row.record().passed()) {
         if (any_passed) ++fleet_.gpus[row.gpu].not_passed;
@@ -178,7 +178,7 @@ class FleetComparer {
   void sort_gpus() {
     std::vector<std::size_t> order(fleet_.gpus.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       return fleet_.gpus[a].mean_ratio.value > fleet_.gpus[b].mean_ratio.value;
     });
     std::vector<FleetGpu> sorted;

@@ -23,9 +23,7 @@ std::string sentence(const ExperimentResults& e, std::string text) {
 }  // namespace
 
 std::string headline_of(const ExperimentResults& experiment) {
-  if (std::none_of(experiment.rows.begin(), experiment.rows.end(),
-                   [](const ResultRecord& row) { return row.passed(); }))
-    return "No row passed.";
+  if (std::ranges::none_of(experiment.rows, &ResultRecord::passed)) return "No row passed.";
   if (std::string text = latency_headline(experiment); !text.empty())
     return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);
@@ -44,9 +42,9 @@ std::string headline_of(const ExperimentResults& experiment) {
     if (std::string more = comparison_headline(experiment); !more.empty())
       headline += fmt::format(" {}", sentence(experiment, std::move(more)));
   }
-  const auto above =
-      std::count_if(experiment.rows.begin(), experiment.rows.end(),
-                    [](const ResultRecord& row) { return row.passed() && row.is_above_limit(); });
+  const auto above = std::ranges::count_if(experiment.rows, [](const ResultRecord& row) {
+    return row.passed() && row.is_above_limit();
+  });
   if (above > 0) {
     headline += fmt::format(" Left out, as no record: {} above the limit.",
                             above == 1 ? "a row" : fmt::format("{} rows", above));

@@ -28,8 +28,7 @@ std::vector<Point> curve_of(const ExperimentResults& e, const ResultAxis& axis,
     if (row.variant == variant && x && cycles && *cycles > 0)
       points.push_back({*x, axis.column.text(row), *cycles});
   }
-  std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return a.x < b.x; });
+  std::ranges::stable_sort(points, {}, &Point::x);
   return points;
 }
 

@@ -196,8 +196,8 @@ std::optional<double> count_of(const ResultRecord& row, std::string_view counter
 }
 
 bool is_counted(const ResultRecord& row) {
-  return std::any_of(kCounters.begin(), kCounters.end(),
-                     [&](const Counter& c) { return count_of(row, c.id).has_value(); });
+  return std::ranges::any_of(kCounters,
+                             [&](const Counter& c) { return count_of(row, c.id).has_value(); });
 }
 
 DeviceRates device_rates(const Report& report) {
@@ -241,9 +241,7 @@ bool is_of_sms(Resource resource) {
 }
 
 std::optional<LeastTime> LeastTimes::longest() const {
-  const auto longest = std::max_element(
-      of_resources.begin(), of_resources.end(),
-      [](const LeastTime& a, const LeastTime& b) { return a.time_us < b.time_us; });
+  const auto longest = std::ranges::max_element(of_resources, {}, &LeastTime::time_us);
   return longest == of_resources.end() ? std::nullopt : std::optional(*longest);
 }
 
@@ -263,8 +261,8 @@ LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates, double
 
 bool says_what_binds(const ResultRecord& row, const LeastTimes& times) {
   const auto has = [&](Resource resource) {
-    return std::any_of(times.of_resources.begin(), times.of_resources.end(),
-                       [&](const LeastTime& t) { return t.resource == resource; });
+    return std::ranges::any_of(times.of_resources,
+                               [&](const LeastTime& t) { return t.resource == resource; });
   };
   return has(Resource::dram) && has(Resource::l1_data) && has(Resource::issue) &&
          count_of(row, "tensor_instructions").has_value();

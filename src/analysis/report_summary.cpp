@@ -1,6 +1,7 @@
 #include "analysis/report_summary.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace gpuexp {
 
@@ -9,8 +10,7 @@ namespace {
 using NamedCounts = std::vector<std::pair<std::string, std::size_t>>;
 
 void count_name(NamedCounts& counts, const std::string& name) {
-  const auto found =
-      std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == name; });
+  const auto found = std::ranges::find_if(counts, [&](const auto& c) { return c.first == name; });
   if (found == counts.end()) {
     counts.emplace_back(name, 1);
   } else {
@@ -34,8 +34,7 @@ NamedCounts flag_counts(const RecordTable& table) {
     for (const std::string& flag : row.flags)
       count_name(counts, flag);
   }
-  std::stable_sort(counts.begin(), counts.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(counts, std::greater<>(), &NamedCounts::value_type::second);
   return counts;
 }
 

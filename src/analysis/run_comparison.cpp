@@ -251,9 +251,8 @@ std::vector<RecordColumn> labels_of(const RecordTable& a, const RecordTable& b) 
   std::vector<RecordColumn> columns;
   for (const RecordTable* table : {&a, &b}) {
     for (const RecordColumn& c : table->columns) {
-      const bool has = std::any_of(columns.begin(), columns.end(), [&](const RecordColumn& other) {
-        return other.handle == c.handle;
-      });
+      const bool has = std::ranges::any_of(
+          columns, [&](const RecordColumn& other) { return other.handle == c.handle; });
       if (names_a_row(c.handle) && !has) columns.push_back(c);
     }
   }
@@ -290,9 +289,7 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
   comparison.table = table_of(comparison);
   for (const ComparedRow& row : comparison.rows) {
     auto& experiments = comparison.experiments;
-    auto tally = std::find_if(experiments.begin(), experiments.end(), [&](const Tally& t) {
-      return t.experiment == row.record->experiment;
-    });
+    auto tally = std::ranges::find(experiments, row.record->experiment, &Tally::experiment);
     if (tally == experiments.end()) {
       experiments.push_back({row.record->experiment, {}, {}});
       tally = experiments.end() - 1;

@@ -110,9 +110,7 @@ std::string share_fragment(const ExperimentResults& experiment, const std::vecto
   for (const ColumnHandle& metric : experiment.metrics) {
     const auto value = [&](const ResultRecord& row) { return metric.number(row); };
     if (!is_share(metric) || !std::all_of(rows.begin(), rows.end(), value)) continue;
-    const auto [low, high] = std::minmax_element(
-        rows.begin(), rows.end(),
-        [&](const ResultRecord& a, const ResultRecord& b) { return *value(a) < *value(b); });
+    const auto [low, high] = std::ranges::minmax_element(rows, {}, value);
     if (low == high || *value(*low) == *value(*high)) continue;
     return fmt::format("; {} is {} with {} and {} with {}", metric.name,
                        number_fragment(*value(*low)), name(*low), number_fragment(*value(*high)),

@@ -22,7 +22,7 @@ struct Rate {
 // The rate that every timed row has, in the unit of what limits.
 std::optional<Rate> rate_of(const ExperimentResults& e) {
   const auto everywhere = [&](std::optional<double> ResultRecord::*rate) {
-    return std::all_of(e.rows.begin(), e.rows.end(), [&](const ResultRecord& row) {
+    return std::ranges::all_of(e.rows, [&](const ResultRecord& row) {
       return !row.time_us() || (row.*rate).value_or(0) > 0;
     });
   };
@@ -69,9 +69,8 @@ std::optional<Sweep> sweep_of(const ExperimentResults& e) {
   }
   Sweep sweep{axis, *rate, {}};
   for (auto& [key, rows] : series) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRecord& a, const ResultRecord& b) {
-      return *axis->column.number(a) < *axis->column.number(b);
-    });
+    std::ranges::stable_sort(rows, {},
+                             [&](const ResultRecord& row) { return *axis->column.number(row); });
     if (rows.size() > 1) sweep.series.push_back(std::move(rows));
   }
   if (sweep.series.empty()) return std::nullopt;
@@ -119,10 +118,8 @@ struct Extremes {
 };
 
 Extremes extremes_of(const Sweep& sweep, const Series& rows) {
-  const auto [low, high] = std::minmax_element(rows.begin(), rows.end(),
-                                               [&](const ResultRecord& a, const ResultRecord& b) {
-                                                 return sweep.rate_at(a) < sweep.rate_at(b);
-                                               });
+  const auto [low, high] = std::ranges::minmax_element(
+      rows, {}, [&](const ResultRecord& row) { return sweep.rate_at(row); });
   return {&low->get(), &high->get()};
 }
 
@@ -132,10 +129,9 @@ double ratio_of(const Sweep& sweep, const Extremes& x) {
 
 // The series with the widest range speaks for a sweep without steps.
 std::string range_headline(const ExperimentResults& e, const Sweep& sweep) {
-  const auto widest = std::max_element(
-      sweep.series.begin(), sweep.series.end(), [&](const Series& a, const Series& b) {
-        return ratio_of(sweep, extremes_of(sweep, a)) < ratio_of(sweep, extremes_of(sweep, b));
-      });
+  const auto widest = std::ranges::max_element(sweep.series, {}, [&](const Series& rows) {
+    return ratio_of(sweep, extremes_of(sweep, rows));
+  });
   const Extremes x = extremes_of(sweep, *widest);
   const std::string series = series_name(e, sweep, *x.slowest);
   constexpr double kWorthSaying = 1.02;
@@ -170,9 +166,8 @@ std::string sweep_headline(const ExperimentResults& e) {
   const Extremes x = extremes_of(*sweep, *drop->series);
   // A metric named as the column is what the family itself has to say of it.
   const ColumnHandle waves = column_of(&ResultRecord::waves);
-  const bool has_own =
-      std::any_of(e.metrics.begin(), e.metrics.end(),
-                  [&](const ColumnHandle& metric) { return metric.name == waves.name; });
+  const bool has_own = std::ranges::any_of(
+      e.metrics, [&](const ColumnHandle& metric) { return metric.name == waves.name; });
   std::vector<ColumnHandle> columns;
   if (!has_own) columns.push_back(waves);
   columns.insert(columns.end(), e.metrics.begin(), e.metrics.end());

@@ -91,7 +91,7 @@ std::vector<VariantPair> variant_pairs_of(const std::vector<std::string>& texts)
     const auto same = [&](const VariantPair& other) {
       return other.in_a == pairs.back().in_a && other.in_b == pairs.back().in_b;
     };
-    if (std::count_if(pairs.begin(), pairs.end(), same) > 1)
+    if (std::ranges::count_if(pairs, same) > 1)
       throw ReportError(fmt::format("'{}' is given twice", text));
   }
   return pairs;

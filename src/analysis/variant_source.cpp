@@ -115,9 +115,8 @@ SourcePart VariantSources::section_of(const Family& family, const Variant& varia
   for (std::size_t i = 0; i < count_; ++i) {
     if (!is_file_of(texts_[i].file, family.id)) continue;
     const std::vector<std::string_view> lines = source_lines(texts_[i].text);
-    const auto heading = std::find_if(lines.begin(), lines.end(), [&](std::string_view line) {
-      return is_section_of(line, variant.id);
-    });
+    const auto heading = std::ranges::find_if(
+        lines, [&](std::string_view line) { return is_section_of(line, variant.id); });
     if (heading != lines.end())
       return {texts_[i].file,
               section_from(lines, static_cast<std::size_t>(heading - lines.begin()))};

@@ -15,8 +15,7 @@ namespace {
 const AnnotatedKernel* kernel_of(const Annotation& annotation,
                                  const sim::KernelExecution& execution) {
   const auto found =
-      std::find_if(annotation.kernels.begin(), annotation.kernels.end(),
-                   [&](const AnnotatedKernel& k) { return k.program == execution.program; });
+      std::ranges::find(annotation.kernels, execution.program, &AnnotatedKernel::program);
   return found == annotation.kernels.end() ? nullptr : &*found;
 }
 
@@ -71,8 +70,8 @@ std::vector<TracedLine> traced_lines(const Annotation& annotation,
     if (!execution.trace || !kernel) continue;
     for (const AnnotatedLine& line : kernel->lines) {
       if (executions_of(*kernel, *execution.trace, line.at) == 0) continue;
-      const bool is_known = std::any_of(lines.begin(), lines.end(),
-                                        [&](const TracedLine& l) { return l.line == line.at; });
+      const bool is_known =
+          std::ranges::any_of(lines, [&](const TracedLine& l) { return l.line == line.at; });
       if (is_known) continue;
       TracedLine& traced = lines.emplace_back();
       traced.line = line.at;

@@ -143,13 +143,4 @@ std::vector<double> Json::get<std::vector<double>>() const;
 template <>
 std::vector<std::string> Json::get<std::vector<std::string>>() const;
 
-/// A list of to_json(item), of each item.
-template <class Items, class ToJson>
-Json json_list(const Items& items, const ToJson& to_json) {
-  Json list = Json::array();
-  for (const auto& item : items)
-    list.push_back(to_json(item));
-  return list;
-}
-
 }  // namespace gpuexp

@@ -13,6 +13,15 @@ namespace gpuexp {
 Json json_of(const Field& field);
 Json json_of(const ColumnInfo& column);
 
+/// A list of to_json(item), of each item.
+template <class Items, class ToJson>
+Json json_list(const Items& items, const ToJson& to_json) {
+  Json list = Json::array();
+  for (const auto& item : items)
+    list.push_back(to_json(item));
+  return list;
+}
+
 /// The members of `head`, then the table's "columns" and "rows" with a line per element, so that
 /// tools which work by lines find a row in one.
 std::string json_with_table(const Json& head, const Table& table);

@@ -1,7 +1,6 @@
 // Text for people: widths on a terminal, numbers with few digits, times in a fitting unit.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -44,15 +43,6 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 /// What stands between separators, without what is empty.
 std::vector<std::string> split(const std::string& text, char separator);
-
-/// The number that the whole text is; empty where it is none, or does not fit.
-template <class Number>
-std::optional<Number> parsed(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stopped_at == end ? std::optional(number) : std::nullopt;
-}
 
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);

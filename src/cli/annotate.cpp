@@ -10,6 +10,7 @@
 #include "analysis/annotation.hpp"
 #include "analysis/warp_picture.hpp"
 #include "base/names.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
@@ -47,13 +48,12 @@ Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   std::vector<std::string> sets;
   for (const auto& [name, value] : named.variant.shown_at) {
     const std::string key = name + "=";
-    const bool is_given = std::any_of(options.sets.begin(), options.sets.end(),
-                                      [&](const std::string& set) { return set.starts_with(key); });
+    const bool is_given = std::ranges::any_of(
+        options.sets, [&](const std::string& set) { return set.starts_with(key); });
     if (!is_given) sets.push_back(key + to_string(value));
   }
   sets.insert(sets.end(), options.sets.begin(), options.sets.end());
-  const auto mode = std::find_if(kModes.begin(), kModes.end(),
-                                 [&](const ModeKey& key) { return key.name == options.mode; });
+  const auto mode = std::ranges::find(kModes, options.mode, &ModeKey::name);
   return single_experiment(named.family, {&named.variant}, mode->mode, sets);
 }
 

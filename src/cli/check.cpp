@@ -150,8 +150,7 @@ class Checks {
   }
 
   ExitCode code() const {
-    return std::all_of(reports_.begin(), reports_.end(), is_healthy) ? ExitCode::ok
-                                                                     : ExitCode::regressed;
+    return std::ranges::all_of(reports_, is_healthy) ? ExitCode::ok : ExitCode::regressed;
   }
 
  private:

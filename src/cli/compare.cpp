@@ -56,10 +56,9 @@ std::vector<std::string> notes_of(const std::vector<std::string>& files,
 
 // How many GPUs stand out by it.
 std::size_t count_of(const FleetComparison& fleet, const std::string& gate) {
-  return static_cast<std::size_t>(
-      std::count_if(fleet.gpus.begin(), fleet.gpus.end(), [&](const FleetGpu& gpu) {
-        return gate == "broken" ? gpu.not_passed > 0 : gate == name_of(gpu.verdict);
-      }));
+  return static_cast<std::size_t>(std::ranges::count_if(fleet.gpus, [&](const FleetGpu& gpu) {
+    return gate == "broken" ? gpu.not_passed > 0 : gate == name_of(gpu.verdict);
+  }));
 }
 
 void check_gates(const std::vector<std::string>& fail_on) {

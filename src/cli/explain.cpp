@@ -96,7 +96,7 @@ Page page_of(const Report& report, const std::vector<SaidOf<Said>>& experiments,
     all.insert(all.end(), said.begin(), said.end());
   }
   if constexpr (std::is_same_v<Said, Explanation>) {
-    if (std::any_of(all.begin(), all.end(), [](const Explanation& e) { return !e.counted; }))
+    if (std::ranges::any_of(all, [](const Explanation& e) { return !e.counted; }))
       page.head.emplace_back(
           "note: rows without hardware counters are not explained; gpuexp run --counters reads "
           "them");

@@ -33,11 +33,10 @@ Claims claims_of(const std::vector<PublishedFigure>& figures, const std::string&
 }
 
 bool is_claimed(const ResultRecord& record, const Claims& claims) {
-  return std::any_of(claims.begin(), claims.end(), [&](const Claim* claim) {
+  return std::ranges::any_of(claims, [&](const Claim* claim) {
     const auto is_it = [&](const ClaimedRow& row) { return is_row(row, record); };
     const Quantity& quantity = claim->quantity;
-    return std::any_of(quantity.rows.begin(), quantity.rows.end(), is_it) ||
-           std::any_of(quantity.over.begin(), quantity.over.end(), is_it);
+    return std::ranges::any_of(quantity.rows, is_it) || std::ranges::any_of(quantity.over, is_it);
   });
 }
 
@@ -114,8 +113,8 @@ class ModelRows {
 
 std::string bound_by(const Claim& claim, const std::vector<ResultRecord>& rows) {
   const ClaimedRow& last = claim.quantity.rows.back();
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const ResultRecord& row) { return is_row(last, row); });
+  const auto found =
+      std::ranges::find_if(rows, [&](const ResultRecord& row) { return is_row(last, row); });
   return found == rows.end() ? "" : found->bound_by;
 }
 

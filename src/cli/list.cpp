@@ -57,8 +57,7 @@ std::vector<ListedConfig> listed_configs(const Registry& registry) {
   };
   add(config_dir(), "");
   add(config_dir() / "figures", "figures/");
-  std::sort(configs.begin(), configs.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(configs, {}, &ListedConfig::name);
   return configs;
 }
 
@@ -68,8 +67,7 @@ void print_json(const Context& context) {
     Json variants = Json::array();
     for (const Variant& v : f.variants)
       variants.push_back(v.id);
-    const auto topic = std::find_if(kTopics.begin(), kTopics.end(),
-                                    [&](const TopicName& t) { return t.topic == f.topic; });
+    const auto topic = std::ranges::find(kTopics, f.topic, &TopicName::topic);
     out["families"].push_back(
         {{"id", f.id}, {"topic", topic->id}, {"question", f.question}, {"variants", variants}});
   }

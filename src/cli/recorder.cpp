@@ -157,8 +157,8 @@ Report Recorder::finish(Provenance provenance, bool complete) {
 
 ExitCode exit_code_of(const Report& report) {
   const auto any = [&](Status status) {
-    return std::any_of(report.table.rows.begin(), report.table.rows.end(),
-                       [&](const ResultRecord& row) { return row.status == status; });
+    return std::ranges::any_of(report.table.rows,
+                               [&](const ResultRecord& row) { return row.status == status; });
   };
   if (interrupted()) return ExitCode::interrupted;
   if (any(Status::incorrect)) return ExitCode::incorrect;

@@ -124,16 +124,14 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
   for (std::size_t row = 0; row < log.cell_of_row.size(); ++row)
     row_of_cell[log.cell_of_row[row]] = row;
   for (const Group& group : plan.groups) {
-    const bool finished =
-        std::all_of(group.cells.begin(), group.cells.end(), [&](const Cell& cell) {
-          const auto row = row_of_cell.find(cell.index);
-          if (row == row_of_cell.end()) return false;
-          const ResultRecord& record = log.report.table.rows[row->second];
-          const bool lacks_counters = options.counters &&
-                                      !plan.experiment(group).counters.empty() && record.passed() &&
-                                      !kernels_of.count(cell_key(plan, group, cell));
-          return is_final(record) && !lacks_counters;
-        });
+    const bool finished = std::ranges::all_of(group.cells, [&](const Cell& cell) {
+      const auto row = row_of_cell.find(cell.index);
+      if (row == row_of_cell.end()) return false;
+      const ResultRecord& record = log.report.table.rows[row->second];
+      const bool lacks_counters = options.counters && !plan.experiment(group).counters.empty() &&
+                                  record.passed() && !kernels_of.count(cell_key(plan, group, cell));
+      return is_final(record) && !lacks_counters;
+    });
     for (const Cell& cell : group.cells) {
       const auto row = row_of_cell.find(cell.index);
       if (row == row_of_cell.end()) continue;

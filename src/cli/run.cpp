@@ -139,9 +139,8 @@ class Run {
   DeviceOptions device_options() {
     DeviceOptions device = options_.device;
     device.others = others_;
-    const bool spans_gpus =
-        std::any_of(config_.experiments.begin(), config_.experiments.end(),
-                    [](const Experiment& e) { return static_cast<bool>(e.family->gpus); });
+    const bool spans_gpus = std::ranges::any_of(
+        config_.experiments, [](const Experiment& e) { return static_cast<bool>(e.family->gpus); });
     device.isolated = !options_.no_isolate && (!options_.profile || spans_gpus);
     device.gated = device.isolated && !options_.no_gate && !options_.profile;
     device.joined = [this](const RankProvenance& rank) { join(rank); };

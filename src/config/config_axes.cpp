@@ -180,8 +180,8 @@ class AxisReader {
 };
 
 bool holds_wave_edges(const Axis& axis) {
-  return std::any_of(axis.items.begin(), axis.items.end(),
-                     [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
+  return std::ranges::any_of(
+      axis.items, [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
 }
 
 // The index in `axes` of each name in one list of "zip".
@@ -215,8 +215,8 @@ std::vector<std::vector<std::size_t>> read_groups(const Node& node, const std::v
     if (!zipped[i]) groups.push_back({i});
   }
   for (auto& group : groups)
-    std::sort(group.begin(), group.end());
-  std::sort(groups.begin(), groups.end());
+    std::ranges::sort(group);
+  std::ranges::sort(groups);
   return groups;
 }
 
@@ -284,9 +284,8 @@ void drop_repetitions(Experiment& experiment) {
       return experiment.axes[index].items;
     };
     const auto before = [&](std::size_t a, std::size_t b) {
-      const auto different = std::find_if(group.begin(), group.end(), [&](std::size_t index) {
-        return items(index)[a] != items(index)[b];
-      });
+      const auto different = std::ranges::find_if(
+          group, [&](std::size_t index) { return items(index)[a] != items(index)[b]; });
       return different != group.end() && items(*different)[a] < items(*different)[b];
     };
     // Sorted, equal tuples are neighbours with the first to appear in front.
@@ -295,7 +294,7 @@ void drop_repetitions(Experiment& experiment) {
     // A range ascends as it is, and may be long.
     const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
     if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
-    std::stable_sort(order.begin(), order.end(), before);
+    std::ranges::stable_sort(order, before);
     std::vector<bool> is_repeated(order.size());
     for (std::size_t i = 1; i < order.size(); ++i)
       is_repeated[order[i]] = !before(order[i - 1], order[i]);

@@ -99,9 +99,7 @@ std::vector<Mode> read_modes(const Node& node) {
   std::vector<Mode> modes;
   for (const Node& item : node.items("a list of modes")) {
     const std::string name = item.one_of(names_of(kModes), "mode");
-    const Mode mode = std::find_if(kModes.begin(), kModes.end(), [&](const ModeKey& k) {
-                        return k.name == name;
-                      })->mode;
+    const Mode mode = std::ranges::find(kModes, name, &ModeKey::name)->mode;
     if (std::find(modes.begin(), modes.end(), mode) != modes.end())
       item.fail(fmt::format("{} is given twice", describe(item.json())));
     modes.push_back(mode);
@@ -153,7 +151,7 @@ bool is_plain_name(std::string_view name) {
            c == '_' || c == '-';
   };
   return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), is_plain);
+         std::ranges::all_of(name, is_plain);
 }
 
 std::string read_name(const Node& node) {

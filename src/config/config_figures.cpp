@@ -90,8 +90,8 @@ std::size_t matching_steps(const Experiment& experiment, const std::vector<std::
 }
 
 bool is_swept(const Experiment& experiment, const std::string& parameter) {
-  return std::any_of(experiment.axes.begin(), experiment.axes.end(),
-                     [&](const Axis& axis) { return axis.parameter == parameter; });
+  return std::ranges::any_of(experiment.axes,
+                             [&](const Axis& axis) { return axis.parameter == parameter; });
 }
 
 void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow& row) {
@@ -130,8 +130,7 @@ void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow&
 const Experiment& named_experiment(const Node& node, const std::vector<Experiment>& experiments) {
   const std::string name =
       node.require("experiment").one_of(names_of(experiments), "experiment of this config");
-  return *std::find_if(experiments.begin(), experiments.end(),
-                       [&](const Experiment& e) { return e.name == name; });
+  return *std::ranges::find(experiments, name, &Experiment::name);
 }
 
 ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments) {
@@ -169,7 +168,7 @@ std::vector<ClaimedRow> read_rows(const Node& node, const std::vector<Experiment
 // ---- claims
 
 const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& experiments) {
-  return *std::find_if(experiments.begin(), experiments.end(), [&](const Experiment& e) {
+  return *std::ranges::find_if(experiments, [&](const Experiment& e) {
             return e.name == row.experiment;
           })->family;
 }

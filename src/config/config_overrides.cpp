@@ -73,8 +73,7 @@ void set_axis(const Setting& setting, const Parameter& parameter, Experiment& ex
   const Json list = to_json_list(setting, is_name(parameter));
   std::vector<AxisItem> items = read_axis_items(
       Node(list, setting.option, member_path(experiment.name, setting.key)), parameter);
-  const auto axis = std::find_if(experiment.axes.begin(), experiment.axes.end(),
-                                 [&](const Axis& a) { return a.parameter == parameter.name; });
+  const auto axis = std::ranges::find(experiment.axes, parameter.name, &Axis::parameter);
   if (axis != experiment.axes.end()) {
     axis->items = std::move(items);
     return;

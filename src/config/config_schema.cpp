@@ -119,7 +119,7 @@ Json number_item(const Parameter& parameter) {
 
 Json axis_item(const Parameter& parameter) {
   if (parameter.choices.empty()) return number_item(parameter);
-  const auto pattern = std::find_if(parameter.choices.begin(), parameter.choices.end(), is_glob);
+  const auto pattern = std::ranges::find_if(parameter.choices, is_glob);
   if (pattern == parameter.choices.end()) return {{"enum", parameter.choices}};
   // The pattern is "*" and an ending, which begins with a full stop.
   const Json file{{"type", "string"}, {"pattern", "\\" + pattern->substr(1) + "$"}};

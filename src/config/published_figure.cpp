@@ -33,9 +33,8 @@ constexpr std::array kUnits{
 
 std::optional<double> units_per(const std::string& unit, const std::string& base) {
   if (unit == base) return 1;
-  const auto found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& known) {
-    return known.name == unit && known.base == base;
-  });
+  const auto found = std::ranges::find_if(
+      kUnits, [&](const Unit& known) { return known.name == unit && known.base == base; });
   return found == kUnits.end() ? std::nullopt : std::optional(found->factor);
 }
 

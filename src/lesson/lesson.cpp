@@ -37,7 +37,7 @@ std::string recorded_values(const Parameter& parameter, const std::vector<Record
   }
   if (numbers.size() != values.size())
     return escape_markdown(fmt::format("{}", fmt::join(values, ", ")));
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   if (numbers.size() <= kMost) return fmt::format("{}", fmt::join(numbers, ", "));
   return fmt::format("{} values from {} to {}", numbers.size(), numbers.front(), numbers.back());
 }
@@ -69,8 +69,8 @@ std::string variant_text(const Variant& variant, const std::vector<RecordRef>& r
   if (!variant.expected_changes.empty())
     text += fmt::format(" *Counters:* {}.",
                         escape_markdown(expected_changes_fragment(variant.expected_changes)));
-  if (std::none_of(recorded.begin(), recorded.end(),
-                   [&](const ResultRecord& row) { return row.variant == variant.id; }))
+  if (std::ranges::none_of(recorded,
+                           [&](const ResultRecord& row) { return row.variant == variant.id; }))
     text += fmt::format(" *{}*", kNotRecorded);
   return text + "\n";
 }
@@ -158,8 +158,8 @@ std::string explanation_text(const LessonPart& part, const FamilyRows& rows,
                              const std::vector<ExperimentResults>& experiments,
                              const DeviceRates& rates) {
   const auto& variants = rows.family().variants;
-  const bool compares = std::any_of(variants.begin(), variants.end(),
-                                    [](const Variant& v) { return !v.compare_to.empty(); });
+  const bool compares =
+      std::ranges::any_of(variants, [](const Variant& v) { return !v.compare_to.empty(); });
   if (compares) return explanations_text(rows, rates);
   if (!part.options.empty()) {
     throw ConfigError(

@@ -86,8 +86,9 @@ void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
 }
 
 bool expects_time(const ResultRecord& row) {
-  return std::any_of(row.expected_changes.begin(), row.expected_changes.end(),
-                     [](const ExpectedChange& change) { return change.counter == kTimeColumn; });
+  return std::ranges::any_of(row.expected_changes, [](const ExpectedChange& change) {
+    return change.counter == kTimeColumn;
+  });
 }
 
 ExperimentView expected_changes_view(const std::vector<ShownVariant>& variants) {
@@ -112,7 +113,7 @@ std::string counters_table(const FamilyRows& rows) {
   const ShownRows shown = rows.at_one_problem();
   std::string text = facts_line(rows, shown);
   if (shown.results.rows.empty()) return text;
-  if (std::none_of(shown.results.rows.begin(), shown.results.rows.end(), is_counted)) {
+  if (std::ranges::none_of(shown.results.rows, is_counted)) {
     return text + "\nCounters: not recorded. `gpuexp run --counters` reads them.\n";
   }
   const std::vector<ShownVariant> variants = rows.variants_in(shown);

@@ -294,7 +294,7 @@ std::string in_message(std::string_view text) {
 }
 
 bool needs_results(const LessonPage& page) {
-  return std::any_of(page.pieces.begin(), page.pieces.end(), [](const LessonPiece& piece) {
+  return std::ranges::any_of(page.pieces, [](const LessonPiece& piece) {
     return piece.part && piece.part->kind != LessonPartKind::declared &&
            piece.part->kind != LessonPartKind::code && piece.part->file().empty();
   });

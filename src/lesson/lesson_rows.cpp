@@ -123,14 +123,13 @@ void FamilyRows::read_variants(const LessonPart& part) {
     return [&glob](const Variant& v) { return glob_match(glob, v.id); };
   };
   for (const std::string& glob : globs) {
-    if (std::any_of(family_->variants.begin(), family_->variants.end(), matches(glob))) continue;
+    if (std::ranges::any_of(family_->variants, matches(glob))) continue;
     throw ConfigError(fmt::format("{}: variants: '{}' is no variant of family '{}'{}", part.place,
                                   in_message(glob), family_->id,
                                   allowed_names(glob, names_of(family_->variants))));
   }
   for (const Variant& variant : family_->variants) {
-    if (std::any_of(globs.begin(), globs.end(),
-                    [&](const std::string& glob) { return matches(glob)(variant); }))
+    if (std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob)(variant); }))
       variants_.push_back(&variant);
   }
 }
@@ -148,9 +147,8 @@ void FamilyRows::read_rows(const LessonPart& part,
     for (const ResultRecord& row : experiment.rows) {
       if (row.family != family_->id) continue;
       all_.emplace_back(row);
-      const bool is_fixed = std::all_of(fixed_.begin(), fixed_.end(), [&](const auto& f) {
-        return has_value(row, *f.first, f.second);
-      });
+      const bool is_fixed = std::ranges::all_of(
+          fixed_, [&](const auto& f) { return has_value(row, *f.first, f.second); });
       if (is_fixed) rows.emplace_back(row);
     }
   }
@@ -158,16 +156,14 @@ void FamilyRows::read_rows(const LessonPart& part,
     return [mode](const ResultRecord& row) { return mode_text(row) == mode; };
   };
   if (mode_.empty()) {
-    const bool is_default =
-        rows.empty() || std::any_of(rows.begin(), rows.end(), is_in(kDefaultMode));
+    const bool is_default = rows.empty() || std::ranges::any_of(rows, is_in(kDefaultMode));
     mode_ = is_default ? std::string(kDefaultMode) : mode_text(rows.front());
   }
   std::erase_if(rows, [&](const ResultRecord& row) { return !is_in(mode_)(row); });
   if (!columns_) return;
   at_mode_ = experiment_of(family_->id, *columns_, rows);
   std::erase_if(rows, [&](const ResultRecord& row) {
-    return std::none_of(variants_.begin(), variants_.end(),
-                        [&](const Variant* v) { return v->id == row.variant; });
+    return std::ranges::none_of(variants_, [&](const Variant* v) { return v->id == row.variant; });
   });
   asked_for_ = experiment_of(family_->id, *columns_, std::move(rows));
 }
@@ -213,7 +209,7 @@ ShownRows FamilyRows::along(const std::string& axis) const {
   }
   std::vector<RecordRef> rows = without_repetitions(along);
   if (swept && swept->numeric) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRecord& a, const ResultRecord& b) {
+    std::ranges::stable_sort(rows, [&](const ResultRecord& a, const ResultRecord& b) {
       return swept->column.number(a).value_or(0) < swept->column.number(b).value_or(0);
     });
   }
@@ -233,13 +229,11 @@ const ResultRecord* FamilyRows::reference_of(const ResultRecord& row) const {
 }
 
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter) {
-  const auto found =
-      std::find_if(results.axes.begin(), results.axes.end(), [&](const ResultAxis& axis) {
-        return axis.varies &&
-               std::all_of(results.rows.begin(), results.rows.end(), [&](const ResultRecord& row) {
-                 return axis.column.text(row) == row.parameters.text(parameter);
-               });
-      });
+  const auto found = std::ranges::find_if(results.axes, [&](const ResultAxis& axis) {
+    return axis.varies && std::ranges::all_of(results.rows, [&](const ResultRecord& row) {
+             return axis.column.text(row) == row.parameters.text(parameter);
+           });
+  });
   return found == results.axes.end() ? nullptr : &*found;
 }
 

@@ -174,16 +174,14 @@ class SweepTable {
     std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {
       const Value value = value_of(text, axis_, part_.place + ": values");
-      const auto row = std::find_if(rows.begin(), rows.end(), [&](const ResultRecord& r) {
-        return has_value(r, axis_, value);
-      });
+      const auto row = std::ranges::find_if(
+          rows, [&](const ResultRecord& r) { return has_value(r, axis_, value); });
       add_value(row == rows.end() ? to_string(value) : value_of_row(*row));
     }
     if (is_numeric()) {
-      std::stable_sort(values_.begin(), values_.end(),
-                       [](const std::string& a, const std::string& b) {
-                         return std::strtod(a.c_str(), nullptr) < std::strtod(b.c_str(), nullptr);
-                       });
+      std::ranges::stable_sort(values_, [](const std::string& a, const std::string& b) {
+        return std::strtod(a.c_str(), nullptr) < std::strtod(b.c_str(), nullptr);
+      });
     }
     if (!values_.empty()) {
       shown_.asked += fmt::format(", {} = {}", axis_.name, fmt::join(values_, ", "));

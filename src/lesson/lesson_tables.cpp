@@ -86,9 +86,8 @@ class VariantColumns : public ViewColumns {
     ExperimentView view = take();
     std::vector<ViewRow> rows;
     for (const ShownVariant& v : variants_) {
-      const auto found = std::find_if(view.rows.begin(), view.rows.end(), [&](const ViewRow& row) {
-        return row.cells.front() == v.variant->id;
-      });
+      const auto found = std::ranges::find_if(
+          view.rows, [&](const ViewRow& row) { return row.cells.front() == v.variant->id; });
       if (found != view.rows.end()) {
         rows.push_back(*found);
         continue;
@@ -185,9 +184,9 @@ std::string prediction_table(const FamilyRows& rows) {
   columns.add_text(&ResultRecord::bound_by, "bound by");
   columns.add_ratio("predicted speed-up", predicted_ratio);
   text += fmt::format("\n{}", markdown_table(columns.take_all()));
-  const bool is_predicted =
-      std::any_of(shown.results.rows.begin(), shown.results.rows.end(),
-                  [](const ResultRecord& row) { return row.predicted_time_us; });
+  const bool is_predicted = std::ranges::any_of(shown.results.rows, [](const ResultRecord& row) {
+    return row.predicted_time_us.has_value();
+  });
   return is_predicted ? text : text + "\nPredicted times: not recorded.\n";
 }
 

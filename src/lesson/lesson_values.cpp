@@ -60,7 +60,7 @@ class Query {
       values.push_back(value_at(row, column));
     if (values.empty()) fail_rows(part_.subject, 0);
     if (take == "median") return median_of(std::move(values)).value();
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const auto [least, most] = std::ranges::minmax_element(values);
     return take == "min" ? *least : *most;
   }
 
@@ -143,8 +143,7 @@ class Query {
       const auto holds = [&](const auto& condition) {
         return glob_match(condition.second, text_of(table_.rows[row][condition.first]));
       };
-      if (glob_match(glob, row_name(table_, row)) &&
-          std::all_of(conditions.begin(), conditions.end(), holds))
+      if (glob_match(glob, row_name(table_, row)) && std::ranges::all_of(conditions, holds))
         found.push_back(row);
     }
     return found;

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "record/fixed_columns.hpp"
 #include "render/markdown.hpp"
@@ -85,7 +86,7 @@ bool begins_like_number(const std::string& cell) {
 }
 
 bool holds_numbers(const Table& table, std::size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Field>& row) {
+  return std::ranges::all_of(table.rows, [&](const std::vector<Field>& row) {
     const std::string cell = text_of(row[column]);
     return cell.empty() || begins_like_number(cell);
   });

@@ -66,9 +66,8 @@ std::int64_t wave_count(const Family& family, const Variant& variant, const Valu
                         const DeviceSpec& device, const KernelResources& resources) {
   const auto problem = family.make_problem(values);
   const auto shapes = variant.shapes(problem.get(), device);
-  const Shape& shape = *std::max_element(
-      shapes.begin(), shapes.end(),
-      [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
+  const Shape& shape = *std::ranges::max_element(
+      shapes, [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
   const auto fit = occupancy(shape, device, resources);
   if (!fit) {
     throw ConfigError(
@@ -171,10 +170,10 @@ class ExperimentPlanner {
   }
 
   bool has_edges(const std::vector<std::size_t>& axes) const {
-    return std::any_of(axes.begin(), axes.end(), [&](std::size_t a) {
+    return std::ranges::any_of(axes, [&](std::size_t a) {
       const auto& items = experiment_.axes[a].items;
-      return std::any_of(items.begin(), items.end(),
-                         [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
+      return std::ranges::any_of(
+          items, [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
     });
   }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/parsed.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
@@ -75,13 +76,13 @@ std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count) {
     ms.push_back(nominal_ms(plan, group));
   std::vector<std::size_t> longest_first(plan.groups.size());
   std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
-  std::stable_sort(longest_first.begin(), longest_first.end(),
-                   [&](std::size_t a, std::size_t b) { return ms[a] > ms[b]; });
+  std::ranges::stable_sort(longest_first, std::greater<>(),
+                           [&](std::size_t group) { return ms[group]; });
   // Beyond one shard for each group, all are empty.
   std::vector<std::int64_t> load_ms(std::min(count, plan.groups.size()));
   std::vector<std::size_t> shards(plan.groups.size());
   for (const std::size_t group : longest_first) {
-    const auto least = std::min_element(load_ms.begin(), load_ms.end());
+    const auto least = std::ranges::min_element(load_ms);
     *least += ms[group];
     shards[group] = static_cast<std::size_t>(least - load_ms.begin()) + 1;
   }

@@ -286,15 +286,13 @@ const std::vector<FixedColumn>& fixed_columns() {
 
 const FixedColumn* find_fixed_column(std::string_view name) {
   const auto& columns = fixed_columns();
-  const auto found = std::find_if(columns.begin(), columns.end(),
-                                  [&](const FixedColumn& c) { return c.name == name; });
+  const auto found = std::ranges::find(columns, name, &FixedColumn::name);
   return found == columns.end() ? nullptr : &*found;
 }
 
 const FixedColumn& fixed_column(const RecordMember& member) {
   const auto& columns = fixed_columns();
-  const auto found = std::find_if(columns.begin(), columns.end(),
-                                  [&](const FixedColumn& c) { return c.member == member; });
+  const auto found = std::ranges::find(columns, member, &FixedColumn::member);
   if (found == columns.end()) throw std::logic_error("a member of records has no column");
   return *found;
 }

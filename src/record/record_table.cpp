@@ -87,7 +87,7 @@ RecordTable::RecordTable(const std::vector<ColumnInfo>& infos) {
 }
 
 bool RecordTable::has(const RecordMember& member) const {
-  return std::any_of(columns.begin(), columns.end(), [&](const RecordColumn& c) {
+  return std::ranges::any_of(columns, [&](const RecordColumn& c) {
     return c.handle.fixed && c.handle.fixed->member == member;
   });
 }

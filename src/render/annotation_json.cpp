@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace gpuexp {

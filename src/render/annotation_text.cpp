@@ -250,7 +250,7 @@ std::string states_text(const WarpClocks& clocks) {
     const double pct = 100 * clocks[state] / clocks.sum();
     if (pct >= kLeastPercent) states.emplace_back(pct, state);
   }
-  std::sort(states.begin(), states.end(), std::greater<>());
+  std::ranges::sort(states, std::greater<>());
   if (states.size() > kMost) states.resize(kMost);
   std::vector<std::string> texts;
   for (const auto& [pct, state] : states)

@@ -97,9 +97,8 @@ ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tall
   view.columns.push_back({"verdict", false});
   view.note_column = view.columns.size() - 1;
   if (!all) std::erase_if(rows, [](const ComparedRow* row) { return !is_news(*row); });
-  std::stable_sort(rows.begin(), rows.end(), [](const ComparedRow* a, const ComparedRow* b) {
-    return rank_of(*a) < rank_of(*b);
-  });
+  std::ranges::stable_sort(
+      rows, [](const ComparedRow* a, const ComparedRow* b) { return rank_of(*a) < rank_of(*b); });
   for (const ComparedRow* row : rows)
     view.rows.push_back(row_of(*row, labels));
   view.headline = summary_of(tally);
@@ -151,9 +150,9 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
   const std::size_t rows = comparison.rows.size();
   page.summary = fmt::format("{} {}{}{}", rows, rows == 1 ? "row" : "rows", rows ? ": " : "",
                              summary_of(comparison.all));
-  const bool is_vague = std::any_of(
-      comparison.rows.begin(), comparison.rows.end(),
-      [](const ComparedRow& row) { return row.outcome == Outcome::inconclusive && row.ratio; });
+  const bool is_vague = std::ranges::any_of(comparison.rows, [](const ComparedRow& row) {
+    return row.outcome == Outcome::inconclusive && row.ratio;
+  });
   if (is_vague) {
     page.summary +=
         "\nINCONCLUSIVE says neither: both runs with a smaller target (--set "

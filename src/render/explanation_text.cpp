@@ -366,9 +366,7 @@ std::string text_of(const ExperimentResults& experiment, const PredictedDifferen
 }
 
 std::string summary_of(const std::vector<Explanation>& explanations) {
-  const auto count = [&](auto is) {
-    return std::count_if(explanations.begin(), explanations.end(), is);
-  };
+  const auto count = [&](auto is) { return std::ranges::count_if(explanations, is); };
   const auto explained = [&](Confidence confidence) {
     return count(
         [&](const Explanation& e) { return e.differs && e.counted && e.confidence == confidence; });

@@ -97,7 +97,7 @@ std::string figures_summary(const std::vector<PublishedFigure>& figures,
   for (const ClaimVerdict verdict : kClaimVerdicts) {
     std::ptrdiff_t count = 0;
     for (const PublishedFigure& figure : figures) {
-      count += std::count_if(figure.claims.begin(), figure.claims.end(), [&](const Claim& claim) {
+      count += std::ranges::count_if(figure.claims, [&](const Claim& claim) {
         return outcome_of(claim, rows).verdict == verdict;
       });
     }

@@ -64,7 +64,7 @@ std::vector<const FleetCell*> worst_cells(const FleetComparison& fleet, std::siz
       if (cell.gpu == g && (cell.verdict == Verdict::slower || cell.verdict == Verdict::faster))
         own.push_back(&cell);
     }
-    std::stable_sort(own.begin(), own.end(), [](const FleetCell* a, const FleetCell* b) {
+    std::ranges::stable_sort(own, [](const FleetCell* a, const FleetCell* b) {
       return std::abs(std::log(a->ratio.value)) > std::abs(std::log(b->ratio.value));
     });
     own.resize(std::min(own.size(), most));
@@ -144,8 +144,8 @@ Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool a
   constexpr std::size_t kShown = 3;
   const auto worst = worst_cells(fleet, all ? fleet.cells.size() : kShown);
   if (!worst.empty()) page.experiments.push_back(cells_view(fleet, worst));
-  const auto out = std::count_if(fleet.gpus.begin(), fleet.gpus.end(),
-                                 [](const FleetGpu& gpu) { return gpu.stands_out(); });
+  const auto out =
+      std::ranges::count_if(fleet.gpus, [](const FleetGpu& gpu) { return gpu.stands_out(); });
   page.summary =
       fmt::format("{}, {} on two or more of them{}; {} out", counted(fleet.gpus.size(), "GPU"),
                   counted(fleet.keys, "cell"),

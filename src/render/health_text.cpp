@@ -133,7 +133,7 @@ std::string unjudged_text(const HealthReport& report) {
   const std::vector<std::string> missing = waiting(report);
   const std::vector<FigureFinding> figures = all_figures(report);
   const auto no_band =
-      std::count_if(figures.begin(), figures.end(), [](const FigureFinding& f) { return !f.band; });
+      std::ranges::count_if(figures, [](const FigureFinding& f) { return !f.band; });
   const std::string unknown =
       fmt::format("{}", fmt::join(topics(all_states(report), FindingVerdict::unknown), ", "));
   std::string text;
@@ -162,9 +162,8 @@ std::string verdict_text(const HealthReport& report) {
                        count_text(missing.size(), "figure", "figures"));
   }
   const std::vector<FigureFinding> figures = all_figures(report);
-  const auto within = std::count_if(figures.begin(), figures.end(), [](const FigureFinding& f) {
-    return f.finding.verdict == FindingVerdict::pass;
-  });
+  const auto within = std::ranges::count_if(
+      figures, [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
   if (within == 0) return "no check failed, but only the state could be judged\n";
   return fmt::format("healthy: {} within {}\n",
                      count_text(static_cast<std::size_t>(within), "figure", "figures"),

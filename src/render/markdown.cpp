@@ -21,8 +21,8 @@ std::string table_line(const std::vector<std::string>& cells) {
 
 std::string table_of(const ExperimentView& view) {
   const bool adds_notes =
-      !view.note_column && std::any_of(view.rows.begin(), view.rows.end(),
-                                       [](const ViewRow& row) { return !row.note.empty(); });
+      !view.note_column &&
+      std::ranges::any_of(view.rows, [](const ViewRow& row) { return !row.note.empty(); });
   std::vector<std::string> headings;
   std::vector<std::string> rules;
   for (const ViewColumn& column : view.columns) {

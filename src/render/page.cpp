@@ -129,8 +129,7 @@ class ViewBuilder : public ViewColumns {
     const auto speedups = numbers_of(speedup);
     if (speedups.empty()) return;
     add_numbers(speedup, "speed-up");
-    if (std::any_of(speedups.begin(), speedups.end(), [](double s) { return s != 1; }))
-      add_bar(speedup);
+    if (std::ranges::any_of(speedups, [](double s) { return s != 1; })) add_bar(speedup);
   }
 
   // Without counters there is nothing to add to the headline.

@@ -35,8 +35,8 @@ ExperimentView flags_of(const RecordTable& rows) {
   view.facts = {"What to know before trusting a number of these rows."};
   view.columns = {{"flag", false}, {"rows", true}, {"what was seen", false}, {"remedy", false}};
   for (const auto& [id, count] : flag_counts(rows)) {
-    const auto known = std::find_if(kFlags.begin(), kFlags.end(),
-                                    [&id = id](const Flag& flag) { return flag.id == id; });
+    const auto known =
+        std::ranges::find_if(kFlags, [&id = id](const Flag& flag) { return flag.id == id; });
     const Flag flag = known == kFlags.end() ? Flag{} : *known;
     view.rows.push_back({{printable(id), fmt::format("{}", count), std::string(flag.meaning),
                           std::string(flag.remedy)}});
@@ -142,8 +142,8 @@ Json json_of_family(const ReportDocument& document, const std::string& name,
 Json families_of(const ReportDocument& document) {
   std::vector<std::pair<std::string, std::vector<std::string>>> families;
   for (const ResultRecord& row : document.report.table.rows) {
-    auto found = std::find_if(families.begin(), families.end(),
-                              [&](const auto& f) { return f.first == row.family; });
+    auto found =
+        std::ranges::find_if(families, [&](const auto& f) { return f.first == row.family; });
     if (found == families.end())
       found = families.insert(families.end(), {row.family, std::vector<std::string>()});
     std::vector<std::string>& names = found->second;

@@ -16,8 +16,7 @@ namespace gpuexp {
 namespace {
 
 std::string footnote(char letter, const std::string& id) {
-  const auto* flag =
-      std::find_if(kFlags.begin(), kFlags.end(), [&](const Flag& f) { return f.id == id; });
+  const auto* flag = std::ranges::find_if(kFlags, [&](const Flag& f) { return f.id == id; });
   if (flag == kFlags.end()) return printable(fmt::format("{}  {}", letter, id));
   return fmt::format("{}  {}: {} ({})", letter, flag->id, flag->meaning, flag->remedy);
 }
@@ -26,7 +25,7 @@ std::string footnote(char letter, const std::string& id) {
 int time_decimals(const std::vector<double>& times_us, const TimeUnit& unit) {
   constexpr int kDigits = 4;
   if (times_us.empty()) return 0;
-  const double shortest = *std::min_element(times_us.begin(), times_us.end()) / unit.us;
+  const double shortest = *std::ranges::min_element(times_us) / unit.us;
   if (!(shortest > 0)) return kDigits - 1;
   return std::clamp(kDigits - 1 - static_cast<int>(std::floor(std::log10(shortest))), 0,
                     kDigits - 1);
@@ -53,8 +52,7 @@ void ViewColumns::add_numbers(const ColumnHandle& column, const std::string& hea
   std::vector<std::optional<double>> numbers;
   for (const ResultRecord& row : e_.rows)
     numbers.push_back(row.passed() ? column.number(row) : std::nullopt);
-  if (std::none_of(numbers.begin(), numbers.end(), [](const auto& n) { return n.has_value(); }))
-    return;
+  if (std::ranges::none_of(numbers, [](const auto& n) { return n.has_value(); })) return;
   const std::vector<std::string> texts = number_texts(numbers);
   view_.columns.push_back({printable(heading), true});
   for (std::size_t i = 0; i < texts.size(); ++i)
@@ -144,8 +142,8 @@ void ViewColumns::add_flags() {
     }
     return text;
   };
-  if (std::none_of(e_.rows.begin(), e_.rows.end(),
-                   [](const ResultRecord& row) { return row.passed() && !row.flags.empty(); }))
+  if (std::ranges::none_of(
+          e_.rows, [](const ResultRecord& row) { return row.passed() && !row.flags.empty(); }))
     return;
   add("", false, marks);
 }
@@ -155,7 +153,7 @@ void ViewColumns::add_error() {
   const ColumnHandle error = column_of(&ResultRecord::error_rms_rel);
   const auto errors = numbers_of(error);
   if (errors.empty()) return;
-  const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
+  const auto [low, high] = std::ranges::minmax_element(errors);
   if (*high > kWorthShowing * *low) add_numbers(error, "rms error");
 }
 

@@ -81,7 +81,7 @@ Json json_of(const ExperimentView& view) {
   std::vector<std::string> keys;
   for (const ViewRow& row : view.rows)
     keys.push_back(row.key);
-  if (std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return !key.empty(); }))
+  if (std::ranges::any_of(keys, [](const std::string& key) { return !key.empty(); }))
     json["keys"] = keys;
   return json;
 }

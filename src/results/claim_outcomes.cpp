@@ -187,10 +187,9 @@ std::string_view name_of(ValueOrigin origin) {
 bool is_row(const ClaimedRow& claimed, const ResultRecord& record) {
   return record.experiment == claimed.experiment && record.variant == claimed.variant &&
          mode_text(record) == claimed.mode &&
-         std::all_of(claimed.parameters.begin(), claimed.parameters.end(),
-                     [&](const auto& parameter) {
-                       return is_same(record.parameters.field(parameter.first), parameter.second);
-                     });
+         std::ranges::all_of(claimed.parameters, [&](const auto& parameter) {
+           return is_same(record.parameters.field(parameter.first), parameter.second);
+         });
 }
 
 ClaimValue value_of(const Quantity& quantity, const std::vector<ResultRecord>& rows) {
@@ -214,9 +213,9 @@ ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& row
   std::vector<std::string> columns = claim.quantity.columns;
   columns.insert(columns.end(), claim.quantity.over_columns.begin(),
                  claim.quantity.over_columns.end());
-  const bool is_timed = std::any_of(columns.begin(), columns.end(), needs_time);
+  const bool is_timed = std::ranges::any_of(columns, needs_time);
   if (!value.number && !is_timed && here) {
-    const bool is_count = std::any_of(columns.begin(), columns.end(), is_counter);
+    const bool is_count = std::ranges::any_of(columns, is_counter);
     value = {here, is_count ? ValueOrigin::predicted : ValueOrigin::computed, ""};
   }
   if (!value.number) {

@@ -46,9 +46,8 @@ namespace {
 // ---- rows, which may be hundreds of thousands: text at once, without a tree
 
 void append(std::string& text, const std::string& value) {
-  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
-    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
-  });
+  const bool is_plain = std::ranges::all_of(
+      value, [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
   if (!is_plain) {
     text += Json(value).dump();
     return;

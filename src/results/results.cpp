@@ -13,8 +13,7 @@ namespace gpuexp {
 namespace {
 
 bool equal_in_every_row(const ExperimentResults& e, const ColumnHandle& a, const ColumnHandle& b) {
-  return std::all_of(e.rows.begin(), e.rows.end(),
-                     [&](const ResultRecord& r) { return a.text(r) == b.text(r); });
+  return std::ranges::all_of(e.rows, [&](const ResultRecord& r) { return a.text(r) == b.text(r); });
 }
 
 ResultAxis axis_of(const ExperimentResults& e, const RecordColumn& column) {
@@ -23,7 +22,7 @@ ResultAxis axis_of(const ExperimentResults& e, const RecordColumn& column) {
   axis.column = column.handle;
   axis.unit = column.unit;
   axis.varies = e.values(axis.column).size() > 1;
-  axis.numeric = std::all_of(e.rows.begin(), e.rows.end(), [&](const ResultRecord& r) {
+  axis.numeric = std::ranges::all_of(e.rows, [&](const ResultRecord& r) {
     return axis.column.text(r).empty() || axis.column.number(r);
   });
   return axis;
@@ -31,7 +30,7 @@ ResultAxis axis_of(const ExperimentResults& e, const RecordColumn& column) {
 
 void add_axis(ExperimentResults& e, const RecordColumn& column) {
   ResultAxis axis = axis_of(e, column);
-  const auto twin = std::find_if(e.axes.begin(), e.axes.end(), [&](const ResultAxis& other) {
+  const auto twin = std::ranges::find_if(e.axes, [&](const ResultAxis& other) {
     return axis.varies && other.varies && equal_in_every_row(e, axis.column, other.column);
   });
   if (twin == e.axes.end()) {

@@ -192,7 +192,7 @@ std::vector<Taken> choose(std::vector<RunPart> parts, std::vector<std::string>& 
   }
   std::vector<Taken> chosen;
   for (auto& [identity, same] : by_identity) {
-    std::stable_sort(same.begin(), same.end(), is_before);
+    std::ranges::stable_sort(same, is_before);
     for (std::size_t i = 1; i < same.size(); ++i) {
       notes.push_back(fmt::format(
           "{} is there more than once: {} is taken ({}), {} is left out ({})", identity.second,
@@ -272,9 +272,8 @@ Provenance common_provenance(const std::vector<Taken>& parts) {
 // What the model says of a claim rests on the ceilings of one GPU.
 std::vector<PublishedFigure> common_figures(const std::vector<Taken>& parts) {
   std::vector<PublishedFigure> figures = parts.front().part.log.report.figures;
-  const bool same = std::all_of(parts.begin(), parts.end(), [&](const Taken& t) {
-    return t.part.log.report.figures == figures;
-  });
+  const bool same = std::ranges::all_of(
+      parts, [&](const Taken& t) { return t.part.log.report.figures == figures; });
   if (same) return figures;
   for (PublishedFigure& figure : figures) {
     for (Claim& claim : figure.claims)
@@ -321,7 +320,7 @@ class RowMerger {
       if (column.name == own[0].name || column.name == own[1].name) continue;
       columns.push_back(column);
     }
-    const auto place = std::find_if(columns.begin(), columns.end(), [](const ColumnInfo& column) {
+    const auto place = std::ranges::find_if(columns, [](const ColumnInfo& column) {
       return column.name == fixed_column(&ResultRecord::executed_on).name;
     });
     columns.insert(place == columns.end() ? place : place + 1, own.begin(), own.end());
