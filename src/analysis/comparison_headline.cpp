@@ -128,7 +128,8 @@ std::string comparison_headline(const ExperimentResults& e) {
 
 std::string single_headline(const ExperimentResults& e) {
   const auto contests = contests_of(e);
-  const auto largest = std::ranges::max_element(contests, {}, size_of);
+  const auto largest =
+      std::ranges::max_element(contests, {}, [](const Contest& c) { return size_of(c); });
   if (largest == contests.end()) return "";
   const ResultRecord& row = largest->rows.front();
   return fmt::format("{}{} takes {}{}", place_fragment(e, row), row.variant, time_fragment(row),
