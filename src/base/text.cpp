@@ -16,6 +16,8 @@ namespace gpuexp {
 
 namespace {
 
+constexpr std::array<TimeUnit, 4> kTimeUnits{{{1e6, "s"}, {1e3, "ms"}, {1, "µs"}, {1e-3, "ns"}}};
+
 template <class Visit>
 void for_each_code_point(std::string_view text, Visit visit) {
   while (!text.empty()) {
@@ -83,14 +85,6 @@ std::string_view ascii_for(char32_t c) {
 int exponent_of(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   return static_cast<int>(std::floor(std::log10(std::abs(value))));
-}
-
-// Without the zeros that end a fraction: 2.50 -> 2.5.
-std::string without_trailing_zeros(std::string text) {
-  if (text.find('.') == std::string::npos) return text;
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
 }
 
 }  // namespace
@@ -207,26 +201,33 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 std::string significant(double value, int digits) {
   const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
-  const int exponent = exponent_of(rounded);
-  if (exponent < -4 || exponent > 14) return fmt::format("{:.{}g}", rounded, digits);
-  return without_trailing_zeros(
-      fmt::format("{:.{}f}", rounded, std::max(0, digits - 1 - exponent)));
+  // Digits before the point are shown up to 10^14; an exponent below -4 is written as one.
+  const int before_point = exponent_of(rounded) + 1;
+  return fmt::format("{:.{}g}", rounded,
+                     before_point > 15 ? digits : std::max(digits, before_point));
 }
 
 std::string time_text(double time_us) {
   constexpr int kDigits = 4;
-  struct Unit {
-    double us;
-    std::string_view name;
-  };
-  constexpr std::array<Unit, 4> kUnits{{{1e6, "s"}, {1e3, "ms"}, {1, "µs"}, {1e-3, "ns"}}};
   // Rounded first, so that 999.96 µs is 1.000 ms.
   const double rounded = std::strtod(fmt::format("{:.{}e}", time_us, kDigits - 1).c_str(), nullptr);
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end() - 1,
-                                 [&](const Unit& u) { return rounded >= u.us; });
+  const auto unit = std::find_if(kTimeUnits.begin(), kTimeUnits.end() - 1,
+                                 [&](const TimeUnit& u) { return rounded >= u.us; });
   const double value = rounded / unit->us;
   const int decimals = std::clamp(kDigits - 1 - exponent_of(value), 0, kDigits - 1);
   return fmt::format("{:.{}f} {}", value, decimals, unit->name);
+}
+
+TimeUnit time_unit_for(const std::vector<double>& times_us) {
+  double smallest = 0;
+  for (const double time : times_us) {
+    if (time > 0 && (smallest == 0 || time < smallest)) smallest = time;
+  }
+  if (smallest == 0) return {};
+  for (const TimeUnit& unit : kTimeUnits) {
+    if (smallest >= unit.us) return unit;
+  }
+  return kTimeUnits.back();
 }
 
 std::string paragraph(const std::string& text, std::size_t width, std::size_t indent) {
@@ -244,6 +245,14 @@ std::string bytes_text(double bytes) {
   for (; unit < 3 && bytes >= kStep; ++unit)
     bytes /= kStep;
   return significant(bytes, 3) + " " + units[unit];
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {

@@ -1,6 +1,7 @@
 // Text for people: widths on a terminal, numbers with few digits, times in a fitting unit.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -8,6 +9,12 @@
 #include <vector>
 
 namespace gpuexp {
+
+/// One unit for several times: of a column that is sorted, of an axis.
+struct TimeUnit {
+  double us = 1;                 ///< that one of it takes
+  std::string_view name = "µs";  ///< "ns", "µs", "ms" or "s"
+};
 
 /// Columns that UTF-8 text takes on a terminal: combining marks take none, East Asian wide
 /// characters and emoji two (Unicode Standard Annex 11). A byte that is not UTF-8 takes one.
@@ -41,14 +48,30 @@ std::optional<int> decimals_for(const std::vector<double>& values);
 /// each; "" for what is missing.
 std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values);
 
+/// ASCII letters in lower case, all else as it is.
+std::string lower_case(std::string_view text);
+
 /// What stands between separators, without what is empty.
 std::vector<std::string> split(const std::string& text, char separator);
+
+/// The number that the whole text is; empty where it is none, or does not fit.
+template <class Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped_at == end ? std::optional(number) : std::nullopt;
+}
 
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);
 
 /// Four significant digits in ns, µs, ms or s: "8.932 ms".
 std::string time_text(double time_us);
+
+/// The largest unit in which the smallest of the times is 1 or more; nanoseconds where none is.
+/// Times of 0 and below are passed over.
+TimeUnit time_unit_for(const std::vector<double>& times_us);
 
 /// Three significant digits in B, KiB, MiB or GiB: "256 MiB".
 std::string bytes_text(double bytes);

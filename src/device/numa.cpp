@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 
+#include "base/text.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -58,9 +60,7 @@ std::optional<std::string> line_of_device(const std::string& pci_bus_id, const c
   // The driver writes the domain with eight digits, Linux with four, both hexadecimal.
   constexpr std::size_t kDigits = 4;
   if (pci_bus_id.size() <= kDigits) return std::nullopt;
-  std::string name = pci_bus_id.substr(kDigits);
-  for (char& c : name)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = lower_case(pci_bus_id.substr(kDigits));
   return line_of(sys / "bus" / "pci" / "devices" / name / file);
 }
 
