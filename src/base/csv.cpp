@@ -65,13 +65,10 @@ std::string csv_header(const std::vector<ColumnInfo>& columns) {
 
 std::string to_csv(const Table& table) {
   std::string text;
-  print_csv(table, [&](std::string_view part) { text += part; });
-  return text;
-}
-
-void print_csv(const Table& table, const WritePart& write) {
   print_csv(
-      table.columns, table.rows.size(), [&](std::size_t row) { return table.rows[row]; }, write);
+      table.columns, table.rows.size(), [&](std::size_t row) { return table.rows[row]; },
+      [&](std::string_view part) { text += part; });
+  return text;
 }
 
 void print_csv(const std::vector<ColumnInfo>& columns, std::size_t rows,

@@ -19,9 +19,8 @@ std::string csv_header(const std::vector<ColumnInfo>& columns);
 
 std::string to_csv(const Table& table);
 
-/// The same in parts: a table of many rows would be in memory twice.
-void print_csv(const Table& table, const WritePart& write);
-/// Of rows that are made one by one.
+/// The same of rows that are made one by one, in parts: a table of many rows would be in memory
+/// twice.
 void print_csv(const std::vector<ColumnInfo>& columns, std::size_t rows,
                const std::function<std::vector<Field>(std::size_t row)>& fields_of_row,
                const WritePart& write);

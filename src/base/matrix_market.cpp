@@ -1,17 +1,19 @@
 #include "base/matrix_market.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace gpuexp {
 
@@ -49,20 +51,18 @@ class Lines {
   }
   std::int64_t integer(std::int64_t least, std::int64_t most, const char* what) {
     const std::string_view text = word();
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    const auto value = parsed<std::int64_t>(text);
+    if (!value || *value < least || *value > most)
       fail(std::string(what) + " is '" + std::string(text) + "', not a whole number from " +
            std::to_string(least) + " to " + std::to_string(most));
-    return value;
+    return *value;
   }
   float real() {
     std::string_view text = word();
     if (text.size() > 1 && text.front() == '+') text.remove_prefix(1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const auto rounded = static_cast<float>(value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(rounded))
+    const auto value = parsed<double>(text);
+    const auto rounded = static_cast<float>(value.value_or(HUGE_VAL));
+    if (!std::isfinite(rounded))
       fail("the value is '" + std::string(text) + "', not a number that fp32 has");
     return rounded;
   }
@@ -80,13 +80,6 @@ class Lines {
   std::string_view rest_;
   std::int64_t number_ = 0;
 };
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 MatrixMarketHeader read_header(Lines& lines) {
   if (!lines.next() || lines.word() != "%%MatrixMarket")
@@ -117,62 +110,31 @@ MatrixMarketHeader read_header(Lines& lines) {
   return header;
 }
 
-struct Entries {
-  std::vector<std::int32_t> rows;
-  std::vector<std::int32_t> columns;
-  std::vector<float> values;
-
-  void add(std::int64_t row, std::int64_t column, float value) {
-    rows.push_back(static_cast<std::int32_t>(row));
-    columns.push_back(static_cast<std::int32_t>(column));
-    values.push_back(value);
-  }
+struct Entry {
+  std::int32_t row;
+  std::int32_t column;
+  float value;
 };
 
-Entries read_entries(Lines& lines, const MatrixMarketHeader& header) {
-  Entries entries;
+std::vector<Entry> read_entries(Lines& lines, const MatrixMarketHeader& header) {
+  std::vector<Entry> entries;
+  entries.reserve(static_cast<std::size_t>(header.nonzeros()));
   for (std::int64_t i = 0; i < header.entries; ++i) {
     if (!lines.next_with_content())
       lines.fail("the file ends after " + std::to_string(i) + " of " +
                  std::to_string(header.entries) + " entries");
-    const std::int64_t row = lines.integer(1, header.rows, "the row") - 1;
-    const std::int64_t column = lines.integer(1, header.columns, "the column") - 1;
+    const auto row = static_cast<std::int32_t>(lines.integer(1, header.rows, "the row") - 1);
+    const auto column =
+        static_cast<std::int32_t>(lines.integer(1, header.columns, "the column") - 1);
     const float value = header.is_pattern ? 1.0f : lines.real();
     lines.expect_end();
-    entries.add(row, column, value);
+    entries.push_back({row, column, value});
     if (!header.is_symmetric) continue;
     if (row < column) lines.fail("a symmetric matrix has its lower triangle in the file");
-    entries.add(column, row, row == column ? 0.0f : value);
+    entries.push_back({column, row, row == column ? 0.0f : value});
   }
   if (lines.next_with_content()) lines.fail("has more entries than the header says");
   return entries;
-}
-
-/// Places of the keys in ascending order; equal ones stay in the order of `places`.
-std::vector<std::int32_t> sorted_by(const std::vector<std::int32_t>& keys, std::int64_t most_key,
-                                    const std::vector<std::int32_t>& places,
-                                    std::vector<std::int32_t>& offsets) {
-  offsets.assign(static_cast<std::size_t>(most_key) + 1, 0);
-  for (const std::int32_t key : keys)
-    ++offsets[static_cast<std::size_t>(key) + 1];
-  for (std::size_t key = 0; key + 1 < offsets.size(); ++key)
-    offsets[key + 1] += offsets[key];
-  std::vector<std::int32_t> next(offsets.begin(), offsets.end() - 1);
-  std::vector<std::int32_t> sorted(keys.size());
-  for (const std::int32_t place : places) {
-    const auto key = static_cast<std::size_t>(keys[static_cast<std::size_t>(place)]);
-    sorted[static_cast<std::size_t>(next[key]++)] = place;
-  }
-  return sorted;
-}
-
-template <class T>
-std::vector<T> in_order(const std::vector<T>& of, const std::vector<std::int32_t>& places) {
-  std::vector<T> result;
-  result.reserve(places.size());
-  for (const std::int32_t place : places)
-    result.push_back(of[static_cast<std::size_t>(place)]);
-  return result;
 }
 
 MatrixMarketHeader header_of(const std::string& file) {
@@ -200,15 +162,18 @@ MatrixMarket read_matrix_market(std::istream& in, const std::string& name) {
   Lines lines(in, name);
   MatrixMarket m;
   m.header = read_header(lines);
-  const Entries entries = read_entries(lines, m.header);
-  std::vector<std::int32_t> places(entries.rows.size());
-  for (std::size_t i = 0; i < places.size(); ++i)
-    places[i] = static_cast<std::int32_t>(i);
-  places = sorted_by(entries.columns, m.header.columns, places, m.offsets);
-  places = sorted_by(entries.rows, m.header.rows, places, m.offsets);
-  m.columns = in_order(entries.columns, places);
-  m.row_of = in_order(entries.rows, places);
-  m.values = in_order(entries.values, places);
+  std::vector<Entry> entries = read_entries(lines, m.header);
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.row, a.column) < std::tie(b.row, b.column);
+  });
+  m.offsets.assign(static_cast<std::size_t>(m.header.rows) + 1, 0);
+  for (const Entry& entry : entries) {
+    ++m.offsets[static_cast<std::size_t>(entry.row) + 1];
+    m.columns.push_back(entry.column);
+    m.row_of.push_back(entry.row);
+    m.values.push_back(entry.value);
+  }
+  std::partial_sum(m.offsets.begin(), m.offsets.end(), m.offsets.begin());
   return m;
 }
 

@@ -1,5 +1,6 @@
 #include "base/table.hpp"
 
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -7,12 +8,8 @@
 namespace gpuexp {
 
 std::string_view name_of(FieldType type) {
-  switch (type) {
-    case FieldType::text: return "text";
-    case FieldType::integer: return "integer";
-    case FieldType::real: return "real";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 3> kNames{"text", "integer", "real"};
+  return kNames.at(static_cast<std::size_t>(type));
 }
 
 Field text_field(std::string_view text) {

@@ -28,9 +28,8 @@ std::string TextTable::render() const {
   const auto add_line = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::string padding(widths[c] - display_width(cells[c]), ' ');
       if (c > 0) line += "  ";
-      line += aligns_[c] == Align::right ? padding + cells[c] : cells[c] + padding;
+      line += (aligns_[c] == Align::right ? pad_left : pad_right)(cells[c], widths[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "base/time_unit.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {

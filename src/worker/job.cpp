@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <string_view>
 
@@ -11,6 +10,7 @@
 #include "base/config_error.hpp"
 #include "base/host_name.hpp"
 #include "base/listed_json.hpp"
+#include "base/text.hpp"
 
 namespace gpuexp {
 
@@ -48,12 +48,10 @@ class LauncherVariables {
   bool has(const char* name) const { return !text(name).empty(); }
   int number(const char* name) const {
     const std::string value = text(name);
-    int number = -1;
-    const char* const end = value.data() + value.size();
-    const auto read = std::from_chars(value.data(), end, number);
-    if (read.ec != std::errc() || read.ptr != end || number < 0)
+    const auto number = parsed<int>(value);
+    if (!number || *number < 0)
       throw ConfigError(fmt::format("{}={}: not a number of a process", name, value));
-    return number;
+    return *number;
   }
 
  private:

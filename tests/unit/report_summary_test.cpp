@@ -1,7 +1,7 @@
 // What a whole report comes to.
 #include "analysis/report_summary.hpp"
 
-#include "base/time_unit.hpp"
+#include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 
