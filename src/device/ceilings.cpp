@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -34,29 +33,6 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
   }
 }
 
-struct SmRatesOf {
-  int cc_major, cc_minor;
-  SmRates rates;
-};
-
-// One figure stands for a pipe whose instructions differ: fma is that of 32-bit floats, alu that of
-// integer additions, fp64 that of multiply-adds, xu that of reciprocals and logarithms.
-constexpr SmRatesOf kSmRates[] = {
-    {7, 0, {4, 2, 2, 1, 0.5}},
-    {7, 5, {4, 2, 2, 0.0625, 0.5}},
-    {8, 0, {4, 2, 2, 1, 0.5}},
-    {8, 6, {4, 4, 2, 0.0625, 0.5}},
-    {8, 7, {4, 4, 2, 0.0625, 0.5}},
-    {8, 9, {4, 4, 2, 0.0625, 0.5}},
-    {9, 0, {4, 4, 2, 2, 0.5}},
-    {10, 0, {4, 4, 2, 2, 0.5}},
-    // FP64 is cut down to 2 results a clock. ex2 alone takes half the time of the other xu ones.
-    {10, 3, {4, 4, 2, 0.0625, 0.5}},
-    // Additions, minima and maxima take any lane; shifts and logic run at half this.
-    {12, 0, {4, 4, 4, 0.0625, 0.5}},
-    {12, 1, {4, 4, 4, 0.0625, 0.5}},
-};
-
 // Empty where one of the two is not known: empty, or 0 in a device spec.
 Figure quotient(double a, double b) {
   return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
@@ -71,16 +47,6 @@ CeilingTerm term(const char* id, const char* unit, double scale, const char* doc
 }
 
 }  // namespace
-
-SmRates sm_rates(int cc_major, int cc_minor) {
-  std::string known;
-  for (const SmRatesOf& of : kSmRates) {
-    if (of.cc_major == cc_major && of.cc_minor == cc_minor) return of.rates;
-    known += fmt::format("{}{}.{}", known.empty() ? "" : ", ", of.cc_major, of.cc_minor);
-  }
-  throw std::out_of_range(fmt::format("rates of compute capability {}.{} are unknown; known: {}",
-                                      cc_major, cc_minor, known));
-}
 
 Figure Ceilings::floor_us(Mode mode) const {
   switch (mode) {

@@ -15,20 +15,6 @@
 
 namespace gpuexp {
 
-/// Warp instructions that one SM takes per clock.
-struct SmRates {
-  double issue = 4;  ///< four schedulers, one instruction each
-  double fma = 4;
-  double alu = 2;
-  double fp64 = 2;
-  double xu = 0.5;
-};
-
-/// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per
-/// clock and SM over 32 lanes. Throws std::out_of_range naming the known ones when the compute
-/// capability is unknown.
-SmRates sm_rates(int cc_major, int cc_minor);
-
 /// A figure is empty where nothing is known of it.
 struct Ceilings {
   std::optional<double> sm_clock_hz;  ///< that the SMs hold while they are busy

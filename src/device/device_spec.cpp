@@ -1,37 +1,60 @@
 #include "device/device_spec.hpp"
 
-#include <map>
 #include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 
 namespace gpuexp {
 
-SmLimits sm_limits(int cc_major, int cc_minor) {
-  constexpr std::int64_t kKiB = 1024;
-  constexpr int kRegisters = 64 * 1024;  // the same on every architecture listed
-  // threads, blocks, registers, shared per SM, shared per block, reserved by the runtime per block
-  static const std::map<std::pair<int, int>, SmLimits> kLimits{
-      {{7, 0}, {2048, 32, kRegisters, 96 * kKiB, 96 * kKiB, 0}},
-      {{7, 5}, {1024, 16, kRegisters, 64 * kKiB, 64 * kKiB, 0}},
-      {{8, 0}, {2048, 32, kRegisters, 164 * kKiB, 163 * kKiB, kKiB}},
-      {{8, 6}, {1536, 16, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}},
-      {{8, 7}, {1536, 16, kRegisters, 164 * kKiB, 163 * kKiB, kKiB}},
-      {{8, 9}, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}},
-      {{9, 0}, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}},
-      {{10, 0}, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}},
-      {{10, 3}, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}},
-      {{12, 0}, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}},
-      {{12, 1}, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}},
-  };
-  const auto it = kLimits.find({cc_major, cc_minor});
-  if (it != kLimits.end()) return it->second;
+namespace {
+
+struct SmFacts {
+  int cc_major, cc_minor;
+  SmLimits limits;
+  SmRates rates;
+};
+
+constexpr std::int64_t kKiB = 1024;
+constexpr int kRegisters = 64 * 1024;  // the same on every architecture listed
+
+// Limits: threads, blocks, registers, shared per SM, shared per block, reserved by the runtime per
+// block. Rates: issue, fma, alu, fp64, xu. One figure stands for a pipe whose instructions differ:
+// fma is that of 32-bit floats, alu that of integer additions, fp64 that of multiply-adds, xu that
+// of reciprocals and logarithms.
+constexpr SmFacts kSms[] = {
+    {7, 0, {2048, 32, kRegisters, 96 * kKiB, 96 * kKiB, 0}, {4, 2, 2, 1, 0.5}},
+    {7, 5, {1024, 16, kRegisters, 64 * kKiB, 64 * kKiB, 0}, {4, 2, 2, 0.0625, 0.5}},
+    {8, 0, {2048, 32, kRegisters, 164 * kKiB, 163 * kKiB, kKiB}, {4, 2, 2, 1, 0.5}},
+    {8, 6, {1536, 16, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
+    {8, 7, {1536, 16, kRegisters, 164 * kKiB, 163 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
+    {8, 9, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
+    {9, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
+    {10, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
+    // FP64 is cut down to 2 results a clock. ex2 alone takes half the time of the other xu ones.
+    {10, 3, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
+    // Additions, minima and maxima take any lane; shifts and logic run at half this.
+    {12, 0, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 4, 0.0625, 0.5}},
+    {12, 1, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 4, 0.0625, 0.5}},
+};
+
+const SmFacts& facts_of(int cc_major, int cc_minor, const char* what) {
   std::string known;
-  for (const auto& [cc, limits] : kLimits)
-    known += fmt::format(" {}.{}", cc.first, cc.second);
-  throw std::out_of_range(
-      fmt::format("compute capability {}.{} is unknown; known:{}", cc_major, cc_minor, known));
+  for (const SmFacts& sm : kSms) {
+    if (sm.cc_major == cc_major && sm.cc_minor == cc_minor) return sm;
+    known += fmt::format("{}{}.{}", known.empty() ? "" : ", ", sm.cc_major, sm.cc_minor);
+  }
+  throw std::out_of_range(fmt::format("{} of compute capability {}.{} are unknown; known: {}", what,
+                                      cc_major, cc_minor, known));
+}
+
+}  // namespace
+
+SmLimits sm_limits(int cc_major, int cc_minor) {
+  return facts_of(cc_major, cc_minor, "limits").limits;
+}
+
+SmRates sm_rates(int cc_major, int cc_minor) {
+  return facts_of(cc_major, cc_minor, "rates").rates;
 }
 
 }  // namespace gpuexp

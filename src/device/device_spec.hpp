@@ -25,6 +25,20 @@ struct SmLimits {
 /// Throws std::out_of_range naming the known ones when the compute capability is unknown.
 SmLimits sm_limits(int cc_major, int cc_minor);
 
+/// Warp instructions that one SM takes per clock.
+struct SmRates {
+  double issue = 4;  ///< four schedulers, one instruction each
+  double fma = 4;
+  double alu = 2;
+  double fp64 = 2;
+  double xu = 0.5;
+};
+
+/// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per
+/// clock and SM over 32 lanes. Throws std::out_of_range naming the known ones when the compute
+/// capability is unknown.
+SmRates sm_rates(int cc_major, int cc_minor);
+
 struct DeviceSpec {
   std::string id;    ///< file stem in configs/devices, or the index of a device that is present
   std::string name;  ///< as the driver reports it, or the marketing name

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
 
 #include "base/json.hpp"
 #include "base/json_node.hpp"
 #include "base/names.hpp"
+#include "base/text.hpp"
 #include "device/ceilings.hpp"
 #include "device/topology.hpp"
 
@@ -178,17 +178,11 @@ class SpecReader {
   std::vector<std::string> sources_;
 };
 
-std::string lower(std::string s) {
-  std::transform(s.begin(), s.end(), s.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return s;
-}
-
 bool answers_to(const DeviceSpecFile& f, const std::string& name) {
-  const std::string wanted = lower(name);
-  return lower(f.spec.id) == wanted || lower(f.spec.name) == wanted ||
+  const std::string wanted = lower_case(name);
+  return lower_case(f.spec.id) == wanted || lower_case(f.spec.name) == wanted ||
          std::any_of(f.aliases.begin(), f.aliases.end(),
-                     [&](const std::string& alias) { return lower(alias) == wanted; });
+                     [&](const std::string& alias) { return lower_case(alias) == wanted; });
 }
 
 }  // namespace
@@ -236,14 +230,12 @@ std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& direc
 
 const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name) {
-  for (const DeviceSpecFile& f : specs) {
-    if (answers_to(f, name)) return f;
-  }
+  if (const DeviceSpecFile* const f = match_device_name(specs, name)) return *f;
   std::vector<std::string> ids;
   for (const DeviceSpecFile& f : specs)
     ids.push_back(f.spec.id);
   std::string message = fmt::format("GPU '{}' is not known", name);
-  const auto near = nearest_name(lower(name), ids);
+  const auto near = nearest_name(lower_case(name), ids);
   message += near ? fmt::format("; did you mean '{}'? known:", *near) : "; known:";
   for (const std::string& id : ids)
     message += " " + id;

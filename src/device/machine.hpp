@@ -1,9 +1,6 @@
 // The GPUs of one host that a problem may span, and what joins them.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 namespace gpuexp {
 
 enum class LinkKind {
@@ -11,8 +8,6 @@ enum class LinkKind {
   pcie,   ///< over PCI Express
   nvlink  ///< over NVLink
 };
-/// "none", "PCI Express", "NVLink".
-std::string_view name_of(LinkKind kind);
 
 /// Which pairs of GPUs have a link of their own.
 enum class LinkLayout {
