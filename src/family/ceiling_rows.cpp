@@ -4,33 +4,18 @@
 
 namespace gpuexp {
 
-namespace {
-
-CeilingRows source(CeilingRows::Kind kind, std::string ceiling, std::vector<std::string> variants,
-                   Mode mode, std::string amount) {
-  CeilingRows s;
-  s.ceiling = std::move(ceiling);
-  s.kind = kind;
-  s.variants = std::move(variants);
-  s.mode = mode;
-  s.amount = std::move(amount);
-  return s;
-}
-
-}  // namespace
-
 CeilingRows CeilingRows::rate(std::string ceiling, std::vector<std::string> variants, Mode mode,
                               std::string amount) {
-  return source(Kind::rate, std::move(ceiling), std::move(variants), mode, std::move(amount));
+  return {std::move(ceiling), Kind::rate, std::move(variants), mode, std::move(amount)};
 }
 
 CeilingRows CeilingRows::latency(std::string ceiling, std::vector<std::string> variants, Mode mode,
                                  std::string amount) {
-  return source(Kind::latency, std::move(ceiling), std::move(variants), mode, std::move(amount));
+  return {std::move(ceiling), Kind::latency, std::move(variants), mode, std::move(amount)};
 }
 
 CeilingRows CeilingRows::sm_clock(std::string variant, Mode mode) {
-  return source(Kind::sm_clock, "sm_clock", {std::move(variant)}, mode, "sm_clock_mhz");
+  return {"sm_clock", Kind::sm_clock, {std::move(variant)}, mode, "sm_clock_mhz"};
 }
 
 CeilingRows& CeilingRows::where(std::string name, std::string wanted) {

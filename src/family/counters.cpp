@@ -40,20 +40,6 @@ std::vector<double> values_of(const std::string& metric, const LaunchCounts& cou
   return values;
 }
 
-std::optional<double> evaluate(const SelectedCounter& counter, const LaunchCounts& counts,
-                               std::optional<std::size_t> kernel) {
-  const std::vector<double> above = values_of(counter.numerator, counts, kernel);
-  if (counter.denominator.empty()) {
-    const auto value = combined(counter.numerator, above);
-    return value && std::isfinite(*value) ? std::optional(counter.scale * *value) : std::nullopt;
-  }
-  const auto numerator = sum_of(above);
-  const auto denominator = sum_of(values_of(counter.denominator, counts, kernel));
-  if (!numerator || !std::isfinite(*numerator) || !denominator || !(*denominator > 0))
-    return std::nullopt;
-  return counter.scale * *numerator / *denominator;
-}
-
 }  // namespace
 
 std::vector<std::string> counter_groups() {
@@ -111,13 +97,18 @@ std::vector<std::string> metrics_of(const std::vector<SelectedCounter>& counters
   return metrics;
 }
 
-std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts) {
-  return evaluate(counter, counts, std::nullopt);
-}
-
 std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts,
-                              std::size_t kernel) {
-  return evaluate(counter, counts, kernel);
+                              std::optional<std::size_t> kernel) {
+  const std::vector<double> above = values_of(counter.numerator, counts, kernel);
+  if (counter.denominator.empty()) {
+    const auto value = combined(counter.numerator, above);
+    return value && std::isfinite(*value) ? std::optional(counter.scale * *value) : std::nullopt;
+  }
+  const auto numerator = sum_of(above);
+  const auto denominator = sum_of(values_of(counter.denominator, counts, kernel));
+  if (!numerator || !std::isfinite(*numerator) || !denominator || !(*denominator > 0))
+    return std::nullopt;
+  return counter.scale * *numerator / *denominator;
 }
 
 }  // namespace gpuexp

@@ -256,8 +256,7 @@ std::vector<std::string> metrics_of(const std::vector<SelectedCounter>& counters
 /// The counter's value over all kernels of a launch, or over the one at `kernel`. Empty where a
 /// metric is missing, a quotient has nothing below, or several kernels have a metric that does not
 /// add up (only sums do; of "….max" and "….min" the extreme is taken).
-std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts);
 std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts,
-                              std::size_t kernel);
+                              std::optional<std::size_t> kernel = std::nullopt);
 
 }  // namespace gpuexp

@@ -1,20 +1,17 @@
 #include "family/expected_change.hpp"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.hpp"
+
 namespace gpuexp {
 
 std::string_view name_of(Direction direction) {
-  switch (direction) {
-    case Direction::decreases: return "decreases";
-    case Direction::increases: return "increases";
-    case Direction::unchanged: return "unchanged";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kNames{"decreases", "increases", "unchanged"};
+  return kNames.at(static_cast<std::size_t>(direction));
 }
 
 void add_expected_change(std::vector<ExpectedChange>& changes, ExpectedChange change) {
@@ -67,13 +64,10 @@ std::string_view next_part(std::string_view& text, char separator) {
 std::optional<ExpectedChange> change_in(std::string_view text) {
   const std::string counter(next_part(text, ' '));
   const std::string_view direction = next_part(text, ' ');
-  double factor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, factor);
-  if (error != std::errc() || stopped_at != end || !(factor >= 1) || !std::isfinite(factor))
-    return std::nullopt;
+  const auto factor = parsed<double>(text);
+  if (!factor || !(*factor >= 1) || !std::isfinite(*factor)) return std::nullopt;
   for (const Direction known : kDirections) {
-    if (direction == name_of(known)) return ExpectedChange{counter, known, factor, {}};
+    if (direction == name_of(known)) return ExpectedChange{counter, known, *factor, {}};
   }
   return std::nullopt;
 }

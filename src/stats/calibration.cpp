@@ -128,8 +128,6 @@ Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t indepe
   return c;
 }
 
-namespace {}  // namespace
-
 std::string to_json(const NoiseFile& file) {
   const Calibration& c = file.calibration;
   const Json json = {{"schema_version", kNoiseSchemaVersion},

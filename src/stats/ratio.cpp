@@ -1,6 +1,7 @@
 #include "stats/ratio.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace gpuexp {
@@ -43,13 +44,9 @@ double MinimumEffect::at(double time_us) const {
 }
 
 std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::same: return "same";
-    case Verdict::faster: return "faster";
-    case Verdict::slower: return "slower";
-    case Verdict::inconclusive: return "inconclusive";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kNames{"same", "faster", "slower",
+                                                          "inconclusive"};
+  return kNames.at(static_cast<std::size_t>(verdict));
 }
 
 Interval confirmed_in_cycles(const Interval& ratio, double clock_ratio) {

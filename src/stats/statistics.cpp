@@ -17,19 +17,12 @@ std::vector<double> sorted(std::vector<double> values) {
 
 // Rank of each value less the mean rank; equal values share the mean of their ranks.
 std::vector<double> centred_ranks(const std::vector<double>& values) {
-  const std::size_t n = values.size();
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(n);
-  for (std::size_t first = 0; first < n;) {
-    std::size_t end = first;
-    while (end < n && values[order[end]] == values[order[first]])
-      ++end;
-    const double rank = (static_cast<double>(first + end - 1) - static_cast<double>(n - 1)) / 2;
-    for (; first < end; ++first)
-      ranks[order[first]] = rank;
+  const std::vector<double> ascending = sorted(values);
+  std::vector<double> ranks;
+  for (const double v : values) {
+    const auto [first, end] = std::equal_range(ascending.begin(), ascending.end(), v);
+    const auto twice = (first - ascending.begin()) + (end - ascending.begin()) - std::ssize(values);
+    ranks.push_back(static_cast<double>(twice) / 2);
   }
   return ranks;
 }
