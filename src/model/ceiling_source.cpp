@@ -49,25 +49,17 @@ class Choice {
   }
 
   void take_recorded(const fs::path& ceilings, const std::string& spec_id) {
-    const fs::path path = ceilings / (spec_id + ".json");
-    if (spec_id.empty() || !fs::exists(path)) return;
-    CeilingsFile recorded = read_ceilings_file(path);
-    if (const fs::path links = ceilings / (spec_id + ".links.json"); fs::exists(links))
-      add_links(recorded.measured, read_ceilings_file(links));
-    take(recorded, fmt::format("ceilings measured on {}", recorded.device));
+    if (const auto recorded = recorded_of(ceilings, spec_id))
+      take(*recorded, fmt::format("ceilings measured on {}", recorded->device));
   }
 
   void take_scaled(const fs::path& configs) {
-    const fs::path path = configs / "ceilings" / fmt::format("{}.json", kReference);
-    if (!fs::exists(path)) return;
+    const auto reference = recorded_of(configs / "ceilings", kReference);
+    if (!reference) return;
     const auto specs = read_device_specs(configs / "devices");
-    CeilingsFile reference = read_ceilings_file(path);
-    if (const fs::path links = configs / "ceilings" / fmt::format("{}.links.json", kReference);
-        fs::exists(links))
-      add_links(reference.measured, read_ceilings_file(links));
-    fill(
-        scaled_ceilings(reference.ceilings(), find_device_spec(specs, kReference).spec, device_),
-        fmt::format("ceilings measured on {}, in proportion to both datasheets", reference.device));
+    fill(scaled_ceilings(reference->ceilings(), find_device_spec(specs, kReference).spec, device_),
+         fmt::format("ceilings measured on {}, in proportion to both datasheets",
+                     reference->device));
   }
 
   CeilingSource finish() {
@@ -77,6 +69,17 @@ class Choice {
   }
 
  private:
+  // With those of the links to others of its kind.
+  static std::optional<CeilingsFile> recorded_of(const fs::path& ceilings,
+                                                 const std::string& spec_id) {
+    const fs::path path = ceilings / (spec_id + ".json");
+    if (spec_id.empty() || !fs::exists(path)) return std::nullopt;
+    CeilingsFile recorded = read_ceilings_file(path);
+    if (const fs::path links = ceilings / (spec_id + ".links.json"); fs::exists(links))
+      add_links(recorded.measured, read_ceilings_file(links));
+    return recorded;
+  }
+
   // Files that are of other conditions, or cannot be read, are passed over.
   static void add_kept_links(CeilingsFile& kept, const PresentDevice& present) {
     for (const fs::path& path : present.kept_links) {

@@ -183,57 +183,56 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
-// Sectors of one granule that are asked for together are missing together.
-void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
-                    const ByteRange& within) {
+// Calls touch(granule, begin, end) for those of the ranges, moved, as far as they are in `within`.
+template <class Touch>
+void L2Replay::for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift,
+                         const ByteRange& within, Sums& sums, const Touch& touch) {
   if (within.begin >= within.end) return;
   const Followed& followed = followed_of(within);
-  const Granule* last = nullptr;
-  double missing = 0;
-  std::uint64_t counted_to = 0;  // sectors of the granule
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
-    if (moved.begin >= moved.end) continue;
-    for_granules(moved, followed, reads_,
-                 [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
-                   const bool is_new = &granule != last;
-                   if (is_new) {
-                     missing = missing_share(granule);
-                     counted_to = 0;
-                     last = &granule;
-                     reads_.bytes.read += granule_bytes_ * missing;
-                   }
-                   const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
-                   counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
-                   reads_.bytes.read_sectors +=
-                       missing * static_cast<double>(counted_to - std::min(first, counted_to));
-                   granule.is_filled = true;
-                   use(granule);
-                 });
+    if (moved.begin < moved.end) for_granules(moved, followed, sums, touch);
   }
+}
+
+// Sectors of one granule that are asked for together are missing together.
+void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
+                    const ByteRange& within) {
+  const Granule* last = nullptr;
+  double missing = 0;
+  std::uint64_t counted_to = 0;  // sectors of the granule
+  for_moved(ranges, shift, within, reads_,
+            [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+              const bool is_new = &granule != last;
+              if (is_new) {
+                missing = missing_share(granule);
+                counted_to = 0;
+                last = &granule;
+                reads_.bytes.read += granule_bytes_ * missing;
+              }
+              const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
+              counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
+              reads_.bytes.read_sectors +=
+                  missing * static_cast<double>(counted_to - std::min(first, counted_to));
+              granule.is_filled = true;
+              use(granule);
+            });
 }
 
 void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
                      const ByteRange& within) {
-  if (within.begin >= within.end) return;
-  const Followed& followed = followed_of(within);
-  for (const ByteRange& range : ranges) {
-    const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
-                          std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
-    if (moved.begin >= moved.end) continue;
-    for_granules(
-        moved, followed, writes_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
-          if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
-          std::array<std::uint32_t, 2> bytes{};
-          if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
-          if (end > kL2SectorBytes)
-            bytes[1] =
-                bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
-          use(granule);
-          make_dirty(granule, bytes);
-        });
-  }
+  for_moved(ranges, shift, within, writes_,
+            [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+              if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
+              std::array<std::uint32_t, 2> bytes{};
+              if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
+              if (end > kL2SectorBytes)
+                bytes[1] =
+                    bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
+              use(granule);
+              make_dirty(granule, bytes);
+            });
 }
 
 const std::vector<std::uint64_t>& L2Replay::followed_pages(const ByteRange& range) {

@@ -113,6 +113,9 @@ class L2Replay {
   template <class Touch>
   void for_granules(const ByteRange& range, const Followed& followed, Sums& sums,
                     const Touch& touch);
+  template <class Touch>
+  void for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within,
+                 Sums& sums, const Touch& touch);
   const std::vector<std::uint64_t>& followed_pages(const ByteRange& range);
   template <class Touch>
   void scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch);

@@ -37,12 +37,12 @@ void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) 
   }
 }
 
-void limit_by_dram(double bytes, const Ceilings& ceilings, Limit& limit) {
-  // Whatever is read or written, neither goes faster than the faster of the two.
-  const auto rate = std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s);
+// What moves the bytes has the rate of the fastest way that they may take.
+void limit_by_bytes(double bytes, const std::optional<double>& rate,
+                    std::optional<double> Limit::*own_us, std::string_view by, Limit& limit) {
   if (bytes <= 0 || !rate) return;
-  limit.dram_us = bytes / *rate * kMicrosecondsPerSecond;
-  raise_limit(limit, *limit.dram_us, "dram");
+  limit.*own_us = bytes / *rate * kMicrosecondsPerSecond;
+  raise_limit(limit, *(limit.*own_us), by);
 }
 
 // The ways are apart: bytes that have company the other way, then the rest.
@@ -58,24 +58,21 @@ void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
   raise_limit(limit, *limit.pcie_us, "pcie");
 }
 
-// Each way has lanes of its own. Whoever moves the bytes, none does so faster than the fastest.
-void limit_by_links(const Work& work, const Ceilings& ceilings, Limit& limit) {
-  const double bytes = std::max(work.to_peers, work.from_peers);
-  const auto rate = std::max({ceilings.link_copy_bytes_per_s, ceilings.link_read_bytes_per_s,
-                              ceilings.link_write_bytes_per_s});
-  if (bytes <= 0 || !rate) return;
-  limit.links_us = bytes / *rate * kMicrosecondsPerSecond;
-  raise_limit(limit, *limit.links_us, "links");
-}
-
 }  // namespace
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings) {
   Limit limit;
   limit_by_compute(work, ceilings, limit);
-  limit_by_dram(least_dram_bytes(work, mode, device), ceilings, limit);
+  // Whatever is read or written, neither goes faster than the faster of the two.
+  limit_by_bytes(least_dram_bytes(work, mode, device),
+                 std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s),
+                 &Limit::dram_us, "dram", limit);
   limit_by_pcie(work, ceilings, limit);
-  limit_by_links(work, ceilings, limit);
+  // Each way has lanes of its own.
+  limit_by_bytes(std::max(work.to_peers, work.from_peers),
+                 std::max({ceilings.link_copy_bytes_per_s, ceilings.link_read_bytes_per_s,
+                           ceilings.link_write_bytes_per_s}),
+                 &Limit::links_us, "links", limit);
   return limit;
 }
 
