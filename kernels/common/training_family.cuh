@@ -157,25 +157,10 @@ template <class Problem, class Data>
 struct StepFamily : FamilyOf<Problem, Data> {
   using Base = FamilyOf<Problem, Data>;
   using Base::Base;
-  template <class Signature>
-  using OnProblem = typename Base::template OnProblem<Signature>;
 
-  template <class Type, class Count>
-  StepFamily& state(std::string name, void* Data::*member, Type type, Count count,
-                    OnProblem<Tolerance()> own_tolerance) {
-    this->add_buffer(std::move(name), BufferRole::in_out, OnProblem<DataType()>(type).erased(),
-                     OnProblem<std::int64_t()>(count).erased(),
-                     [member](void* d, const std::vector<void*>& of_ranks, int own) {
-                       static_cast<Data*>(d)->*member = of_ranks[static_cast<std::size_t>(own)];
-                     });
-    this->set_own_tolerance(own_tolerance.erased());
-    return *this;
-  }
-  template <class T, class Count>
-  StepFamily& state(std::string name, T* Data::*member, Count count,
-                    OnProblem<Tolerance()> own_tolerance) {
-    this->in_out(std::move(name), member, count);
-    this->set_own_tolerance(own_tolerance.erased());
+  template <class Pointers, class... Of>
+  StepFamily& state(std::string name, Pointers Data::*member, Of... of) {
+    this->in_out(std::move(name), member, std::move(of)...);
     return *this;
   }
 

@@ -72,9 +72,11 @@ void FamilyDeclaration::add_choice(std::string name, std::vector<std::string> ch
 
 void FamilyDeclaration::add_buffer(std::string name, BufferRole role,
                                    Callback<DataType(const void*)> type,
-                                   Callback<std::int64_t(const void*)> count, BindMember bind) {
+                                   Callback<std::int64_t(const void*)> count,
+                                   Callback<Tolerance(const void*)> own_tolerance,
+                                   BindMember bind) {
   family_.buffers.push_back(
-      {std::move(name), role, std::move(type), std::move(count), {}, Residence::device});
+      {std::move(name), role, std::move(type), std::move(count), std::move(own_tolerance)});
   binders_.push_back(std::move(bind));
 }
 
@@ -84,10 +86,6 @@ void FamilyDeclaration::set_residence(Residence residence) {
 
 void FamilyDeclaration::set_told_from(std::int64_t word) {
   family_.buffers.back().told_from = word;
-}
-
-void FamilyDeclaration::set_own_tolerance(Callback<Tolerance(const void*)> tolerance) {
-  family_.buffers.back().tolerance = std::move(tolerance);
 }
 
 void FamilyDeclaration::set_span(Callback<int(const void*)> gpus, BindRank bind) {

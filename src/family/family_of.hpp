@@ -43,6 +43,18 @@ constexpr auto function_of_problem(F f) {
     return f;
   }
 }
+
+/// Of a pointer, or of pointers by rank.
+template <class Pointers>
+struct Pointee;
+template <class T>
+struct Pointee<T*> {
+  using Type = T;
+};
+template <class T>
+struct Pointee<Ranks<T>> {
+  using Type = T;
+};
 }  // namespace detail
 
 /// A Variant whose callbacks see the family's own structs. Fields mean what they mean in Variant.
@@ -111,10 +123,10 @@ class FamilyDeclaration {
   void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
                   SetMember set);
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
-                  Callback<std::int64_t(const void*)> count, BindMember bind);
-  void set_residence(Residence residence);                             ///< of the buffer added last
-  void set_told_from(std::int64_t word);                               ///< likewise
-  void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
+                  Callback<std::int64_t(const void*)> count,
+                  Callback<Tolerance(const void*)> own_tolerance, BindMember bind);
+  void set_residence(Residence residence);  ///< of the buffer added last
+  void set_told_from(std::int64_t word);    ///< likewise
   void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
@@ -233,85 +245,36 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// A buffer of `count` elements, a function or a member of the problem, whose type is that of the
-  /// member it binds to. Of a problem that spans GPUs, each rank has one, and the member holds
-  /// pointers to all of them.
-  template <class T, class Count>
-  FamilyOf& input(std::string name, T* Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::input, member,
-                  DataTypeOf<std::remove_const_t<T>>::value, count);
+  /// A buffer that binds to the member, a pointer. Of a problem that spans GPUs, each rank has one,
+  /// and the member (a Ranks) holds pointers to all of them. `of` says how many elements it has; of
+  /// what is written, perhaps a tolerance of its own behind it; and before it, where the member
+  /// points to void, the type of the elements. Each is a function or a member of the problem.
+  template <class Pointers, class... Of>
+  FamilyOf& input(std::string name, Pointers Data::*member, Of... of) {
+    return buffer(std::move(name), BufferRole::input, member, std::move(of)...);
   }
-  template <class T, class Count>
-  FamilyOf& output(std::string name, T* Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, DataTypeOf<T>::value, count);
+  template <class Pointers, class... Of>
+  FamilyOf& output(std::string name, Pointers Data::*member, Of... of) {
+    return buffer(std::move(name), BufferRole::output, member, std::move(of)...);
   }
-  template <class T, class Count>
-  FamilyOf& input(std::string name, Ranks<const T> Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, always(DataTypeOf<T>::value), count);
-  }
-  template <class T, class Count>
-  FamilyOf& output(std::string name, Ranks<T> Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, always(DataTypeOf<T>::value), count);
-  }
-  template <class Type, class Count>
-  FamilyOf& input(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, type_of(type), count);
-  }
-  template <class Type, class Count>
-  FamilyOf& output(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, type_of(type), count);
+  /// An output whose contents before the launch are an input; `inputs` fills it, too.
+  template <class Pointers, class... Of>
+  FamilyOf& in_out(std::string name, Pointers Data::*member, Of... of) {
+    return buffer(std::move(name), BufferRole::in_out, member, std::move(of)...);
   }
   /// What launches tell each other (BufferRole::state).
-  template <class T, class Count>
-  FamilyOf& state(std::string name, Ranks<T> Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::state, member, always(DataTypeOf<T>::value), count);
+  template <class Pointers, class... Of>
+  FamilyOf& state(std::string name, Pointers Data::*member, Of... of) {
+    return buffer(std::move(name), BufferRole::state, member, std::move(of)...);
   }
   /// Of the state declared last (Buffer::told_from).
   FamilyOf& told_from(std::int64_t word) {
     set_told_from(word);
     return *this;
   }
-  /// An output whose contents before the launch are an input; `inputs` fills it, too.
-  template <class T, class Count>
-  FamilyOf& in_out(std::string name, T* Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::in_out, member, DataTypeOf<T>::value, count);
-  }
-  template <class T, class Count>
-  FamilyOf& in_out(std::string name, Ranks<T> Data::*member, Count count) {
-    return buffer(std::move(name), BufferRole::in_out, member, always(DataTypeOf<T>::value), count);
-  }
-  template <class Type, class Count>
-  FamilyOf& in_out(std::string name, Ranks<void> Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::in_out, member, type_of(type), count);
-  }
   /// Of the buffer declared last; device memory where nothing is said.
   FamilyOf& lives_in(Residence residence) {
     set_residence(residence);
-    return *this;
-  }
-  /// An output with a tolerance of its own.
-  template <class T, class Count>
-  FamilyOf& output(std::string name, T* Data::*member, Count count,
-                   OnProblem<Tolerance()> own_tolerance) {
-    output(std::move(name), member, count);
-    set_own_tolerance(own_tolerance.erased());
-    return *this;
-  }
-  /// A buffer whose element type is a function or a member of the problem; the member is a void
-  /// pointer.
-  template <class Type, class Count>
-  FamilyOf& input(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, type_of(type), count);
-  }
-  template <class Type, class Count>
-  FamilyOf& output(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, type_of(type), count);
-  }
-  template <class Type, class Count>
-  FamilyOf& output(std::string name, void* Data::*member, Type type, Count count,
-                   OnProblem<Tolerance()> own_tolerance) {
-    output(std::move(name), member, type, count);
-    set_own_tolerance(own_tolerance.erased());
     return *this;
   }
 
@@ -366,10 +329,6 @@ class FamilyOf : public FamilyDeclaration {
   }
 
  private:
-  template <class Type>
-  static Callback<DataType(const void*)> type_of(Type type) {
-    return OnProblem<DataType()>(detail::function_of_problem(type)).erased();
-  }
   template <class Int>
   static SetMember integer_setter(Int Problem::*member) {
     static_assert(std::is_integral<Int>::value, "an integer parameter binds to an integer member");
@@ -378,33 +337,41 @@ class FamilyOf : public FamilyDeclaration {
     };
   }
 
-  template <class T, class Count>
-  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member, DataType type,
-                   Count count) {
-    return buffer(std::move(name), role, member, always(type), count);
+  template <class Pointers, class... Of>
+  FamilyOf& buffer(std::string name, BufferRole role, Pointers Data::*member, Of... of) {
+    using Element = std::remove_const_t<typename detail::Pointee<Pointers>::Type>;
+    if constexpr (std::is_void<Element>::value) {
+      bind_of_type(std::move(name), role, member, std::move(of)...);
+    } else {
+      bind(std::move(name), role, member, always(DataTypeOf<Element>::value), std::move(of)...);
+    }
+    return *this;
   }
-  template <class T, class Count>
-  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member,
-                   Callback<DataType(const void*)> type, Count count) {
+  template <class Pointers, class Type, class... Of>
+  void bind_of_type(std::string name, BufferRole role, Pointers Data::*member, Type type,
+                    Of... of) {
+    bind(std::move(name), role, member,
+         OnProblem<DataType()>(detail::function_of_problem(type)).erased(), std::move(of)...);
+  }
+  template <class Pointers, class Count>
+  void bind(std::string name, BufferRole role, Pointers Data::*member,
+            Callback<DataType(const void*)> type, Count count,
+            OnProblem<Tolerance()> own_tolerance = nullptr) {
     add_buffer(std::move(name), role, std::move(type),
                OnProblem<std::int64_t()>(detail::function_of_problem(count)).erased(),
+               own_tolerance.erased(),
                [member](void* d, const std::vector<void*>& of_ranks, int own) {
-                 static_cast<Data*>(d)->*member =
-                     static_cast<T*>(of_ranks[static_cast<std::size_t>(own)]);
+                 point_to(static_cast<Data*>(d)->*member, of_ranks, own);
                });
-    return *this;
   }
-  template <class T, class Count>
-  FamilyOf& buffer(std::string name, BufferRole role, Ranks<T> Data::*member,
-                   Callback<DataType(const void*)> type, Count count) {
-    add_buffer(std::move(name), role, std::move(type),
-               OnProblem<std::int64_t()>(detail::function_of_problem(count)).erased(),
-               [member](void* d, const std::vector<void*>& of_ranks, int) {
-                 Ranks<T>& ranks = static_cast<Data*>(d)->*member;
-                 for (std::size_t r = 0; r < static_cast<std::size_t>(kMostRanks); ++r)
-                   ranks.of[r] = r < of_ranks.size() ? static_cast<T*>(of_ranks[r]) : nullptr;
-               });
-    return *this;
+  template <class T>
+  static void point_to(T*& pointer, const std::vector<void*>& of_ranks, int own) {
+    pointer = static_cast<T*>(of_ranks[static_cast<std::size_t>(own)]);
+  }
+  template <class T>
+  static void point_to(Ranks<T>& ranks, const std::vector<void*>& of_ranks, int) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(kMostRanks); ++r)
+      ranks.of[r] = r < of_ranks.size() ? static_cast<T*>(of_ranks[r]) : nullptr;
   }
 };
 

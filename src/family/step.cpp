@@ -61,13 +61,6 @@ Steps::Steps() = default;
 Steps::Steps(Step step) {
   steps_.push_back(std::move(step));
 }
-Steps::Steps(KernelStep step) : Steps(Step(std::move(step))) {}
-Steps::Steps(MemsetStep step) : Steps(Step(step)) {}
-Steps::Steps(CopyStep step) : Steps(Step(step)) {}
-Steps::Steps(OpaqueStep step) : Steps(Step(std::move(step))) {}
-Steps::Steps(PrefetchStep step) : Steps(Step(step)) {}
-Steps::Steps(AdviseStep step) : Steps(Step(step)) {}
-Steps::Steps(HostReadStep step) : Steps(Step(step)) {}
 Steps::Steps(const Steps&) = default;
 Steps::Steps(Steps&&) noexcept = default;
 Steps& Steps::operator=(const Steps&) = default;

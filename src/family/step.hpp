@@ -226,13 +226,9 @@ class Steps {
  public:
   Steps();
   Steps(Step step);
-  Steps(KernelStep step);
-  Steps(MemsetStep step);
-  Steps(CopyStep step);
-  Steps(OpaqueStep step);
-  Steps(PrefetchStep step);
-  Steps(AdviseStep step);
-  Steps(HostReadStep step);
+  /// Of one action.
+  template <class Action, class = std::enable_if_t<std::is_convertible<Action, Step>::value>>
+  Steps(Action action) : Steps(Step(std::move(action))) {}
   Steps(const Steps&);
   Steps(Steps&&) noexcept;
   Steps& operator=(const Steps&);
