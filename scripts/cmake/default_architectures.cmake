@@ -3,16 +3,6 @@
 # Machine code for the GPUs present, else for Hopper (9.0a), and PTX for 8.0, which the driver compiles at load time for
 # whatever else is newer. The preset "distribution" builds machine code for every architecture.
 
-# wgmma and the other features of Hopper alone exist only in sm_90a, which runs on every GPU of compute
-# capability 9.0.
-function(_gpuexp_machine_code out_entry compute_capability)
-  string(REPLACE "." "" number "${compute_capability}")
-  if(number STREQUAL "90")
-    set(number 90a)
-  endif()
-  set(${out_entry} "${number}-real" PARENT_SCOPE)
-endfunction()
-
 # Compute capabilities ("9.0") of the GPUs that the driver shows, each once; empty where there is none.
 function(_gpuexp_compute_capabilities out_list)
   set(${out_list} "" PARENT_SCOPE)
@@ -43,8 +33,9 @@ function(gpuexp_default_architectures out_architectures)
       set(architectures "")
       break()
     endif()
-    _gpuexp_machine_code(entry "${compute_capability}")
-    list(APPEND architectures "${entry}")
+    # wgmma and the other features of Hopper alone exist only in sm_90a, which runs on every GPU of 9.0.
+    string(REGEX REPLACE "^90$" 90a number "${number}")
+    list(APPEND architectures "${number}-real")
   endforeach()
   if(NOT architectures)
     set(architectures ${portable})
