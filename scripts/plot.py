@@ -25,7 +25,7 @@ try:
     from plotting import access, drift, links, losses, rank_pictures, roofline
     from plotting import banks, branches, general, host, latencies, memory, precision, products, ranks, rates, shapes, training, warps
     from plotting.recorded import exit_with, results_file
-    from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
+    from plotting.results import Axis, NothingToDraw, UsageError, distinct, is_simulated, load, one_gpu, timed
     from plotting.style import finish, save
 except ImportError as error:
     print(f"plot.py: {error}; python3 -m pip install pandas matplotlib zstandard", file=sys.stderr)
@@ -108,10 +108,7 @@ def refer_to_first(first, other):
 
 def load_all(paths):
     """Rows of all files, and the GPU's name."""
-    names = {path: gpu_name(path) for path in paths}
-    gpus = list(dict.fromkeys(name for name in names.values() if name))
-    if len(gpus) > 1:
-        raise UsageError(f"runs of {' and '.join(gpus)}: times in one figure are of one GPU")
+    gpu = one_gpu(paths)
     frames = [load(path) for path in paths]
     if len({is_simulated(frame) for frame in frames}) > 1:
         raise UsageError("measured and predicted times are not drawn in one figure")
@@ -119,7 +116,7 @@ def load_all(paths):
         raise UsageError("runs are drawn together by their column key, which one of them lacks")
     first, *others = frames
     frame = pd.concat([first, *(refer_to_first(first, other) for other in others)], ignore_index=True) if others else first
-    return frame, gpus[0] if gpus else names[paths[0]]
+    return frame, gpu
 
 
 def run(options):

@@ -18,7 +18,7 @@ from pathlib import Path
 from matplotlib.patches import Rectangle
 
 from plotting.recorded import UsageError, read_json
-from plotting.style import GREY, PALETTE, plt, save
+from plotting.style import GREY, PALETTE, name_rows, plt, save
 
 CELL_BYTES = 4
 ROW_BYTES = 128
@@ -139,8 +139,7 @@ def draw_panel(ax, annotation, title, most):
     ax.set_xlabel(unit, fontsize=9, labelpad=1)
     ax.grid(False)
     ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     name = title or f"{annotation['family']}/{annotation['variant']}"
     ax.set_title(f"{name}: {access['access']}, {access['bytes_per_lane']} bytes per lane; {said}", fontsize=10.5)
     return len(rows) + (left > 0)
@@ -163,24 +162,21 @@ def draw_lanes(annotations, titles, out):
     heights = [0.3 * len(lines) + 0.9 for lines in chosen]
     figure, axes = plt.subplots(len(chosen), 1, figsize=(INCHES_WIDE, sum(heights)), height_ratios=heights, squeeze=False,
                                 sharex=True, layout="constrained")  # fmt: skip
-    for i, lines in enumerate(chosen):
-        ax = axes[i][0]
-        blocks = annotations[i]["kernels"][0]["launches"][0]
+    for ax, annotation, title, lines in zip(axes[:, 0], annotations, titles, chosen):
+        blocks = annotation["kernels"][0]["launches"][0]
         warps = math.prod(blocks["grid"]) * math.prod(blocks["block"]) / 32
-        for y, line in enumerate(lines):
-            issued = line["counts"]["warp_instructions"] / warps
-            on = line["counts"]["active_lanes"] / 32 / warps
-            ax.barh(y, on, color=PALETTE[0], height=0.8, label="lanes that the instruction works for" if y == 0 and i == 0 else None)
-            ax.barh(y, issued - on, left=on, color=PALETTE[1], height=0.8, label="lanes that are off" if y == 0 and i == 0 else None)
-            ax.annotate(f"{32 * on / issued:.3g} of 32 lanes", (issued, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        ax.set_yticks(range(len(lines)), [line["text"].strip()[:TEXT_WIDTH] for line in lines], fontsize=8, family="monospace")
-        ax.set_ylim(len(lines) - 0.4, -0.6)
-        ax.grid(axis="y", visible=False)
-        ax.tick_params(axis="y", length=0)
-        ax.set_title(titles[i] or f"{annotations[i]['family']}/{annotations[i]['variant']}", fontsize=10.5)
+        issued = [line["counts"]["warp_instructions"] / warps for line in lines]
+        on = [line["counts"]["active_lanes"] / 32 / warps for line in lines]
+        off = [of_all - of_these for of_all, of_these in zip(issued, on)]
+        ax.barh(range(len(lines)), on, color=PALETTE[0], height=0.8, label="lanes that the instruction works for")
+        ax.barh(range(len(lines)), off, left=on, color=PALETTE[1], height=0.8, label="lanes that are off")
+        for y, slots in enumerate(issued):
+            ax.annotate(f"{32 * on[y] / slots:.3g} of 32 lanes", (slots, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        name_rows(ax, [line["text"].strip()[:TEXT_WIDTH] for line in lines], 0.6, fontsize=8, family="monospace")
+        ax.set_title(title or f"{annotation['family']}/{annotation['variant']}", fontsize=10.5)
     axes[-1][0].set_xlabel("issue slots per warp")
     axes[0][0].set_xlim(right=1.2 * axes[0][0].get_xlim()[1])
-    figure.legend(loc="outside lower center", ncols=2, fontsize=9)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
     save(figure, out, DPI)
 
 
@@ -188,8 +184,7 @@ def draw_waves(cells, titles, out):
     """Of each cell (predict --limits --json), which SMs have a block in which wave, if all take equally long."""
     figure, axes = plt.subplots(1, len(cells), figsize=(INCHES_WIDE, 3.4), squeeze=False, sharex=True, sharey=True, layout="constrained")
     most = max(math.ceil(cell["waves"]) for cell in cells)
-    for i, cell in enumerate(cells):
-        ax = axes[0][i]
+    for ax, title, cell in zip(axes[0], titles, cells):
         places = round(cell["grid_blocks"] / cell["waves"])
         left = cell["grid_blocks"]
         for wave in range(math.ceil(cell["waves"])):
@@ -206,7 +201,7 @@ def draw_waves(cells, titles, out):
         ax.set_xticks(range(most + 1))
         ax.grid(False)
         ax.set_xlabel("time, in blocks")
-        ax.set_title(f"{titles[i]}: {cell['grid_blocks']} blocks, {cell['tail_efficiency_pct']:.0f} % of the places used", fontsize=10.5)
+        ax.set_title(f"{title}: {cell['grid_blocks']} blocks, {cell['tail_efficiency_pct']:.0f} % of the places used", fontsize=10.5)
     axes[0][0].set_ylabel("places for blocks on the GPU")
     save(figure, out, DPI)
 

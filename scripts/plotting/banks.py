@@ -38,8 +38,7 @@ def draw_lines(ax, rows, across, unit):
         ax.plot([], [], ":", color=GREY, linewidth=1.4, label="expected: wavefronts of a request")
         ax.legend(loc="best")
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
-    ax.set_xlabel(across.label)
-    ax.set_ylabel(f"{unit} per request")
+    ax.set(xlabel=across.label, ylabel=f"{unit} per request")
     label_lines(ax, ends)
 
 

@@ -1,7 +1,7 @@
 """What branches cost: time over that of the same work without divergence."""
 
 from plotting.results import NothingToDraw, distinct, experiments, has, numbers, text_of, timed
-from plotting.style import GREY, HEAT, colours, draw_series, label_lines, panels, plt
+from plotting.style import GREY, HEAT, by_series, draw_series, label_lines, note, panels, plt
 
 
 def with_relative_times(frame):
@@ -59,10 +59,8 @@ def draw_map(ax, rows, across, down, top):
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    ax.set_xlabel(across.label)
-    ax.set_ylabel(down.label)
-    ax.annotate(f"time over {rows['baseline'].iloc[0]}", (1, 1), xycoords="axes fraction", xytext=(0, 5),
-                textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
+    ax.set(xlabel=across.label, ylabel=down.label)
+    note(ax, f"time over {rows['baseline'].iloc[0]}", 10)
 
 
 def draw_relative(ax, rows, axis, by_rank=False):
@@ -74,8 +72,7 @@ def draw_relative(ax, rows, axis, by_rank=False):
     x = [values.index(v) if by_rank else v for v in numbers(rows, axis.column)]
     rows = rows.assign(x=x, y=rows["relative"]).sort_values("x")
     ends = draw_series(ax, rows)
-    for variant, (colour, _) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant]
+    for _, colour, _, part in by_series(rows):
         if has(part, "metric.expected_passes"):
             ax.plot(part["x"], numbers(part, "metric.expected_passes"), ":", color=colour, linewidth=1.4)
     if has(rows, "metric.expected_passes"):
@@ -84,6 +81,5 @@ def draw_relative(ax, rows, axis, by_rank=False):
     if by_rank:
         ax.set_xticks(range(len(values)), [text_of(v) for v in values])
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
-    ax.set_xlabel(axis.label)
-    ax.set_ylabel(f"time over {rows['baseline'].iloc[0]}")
+    ax.set(xlabel=axis.label, ylabel=f"time over {rows['baseline'].iloc[0]}")
     label_lines(ax, ends)

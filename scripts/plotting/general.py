@@ -3,7 +3,7 @@
 import math
 
 from plotting.results import NothingToDraw, axes, distinct, experiments, has, numbers, rate, swept, text_of, timed
-from plotting.style import GREY, axis_of, bars, bars_height, colours, count, grouped_bars, label_lines, panels
+from plotting.style import GREY, axis_of, bars, bars_height, by_series, colours, count, grouped_bars, label_lines, note, panels
 
 
 def series_names(frame, axis=None):
@@ -14,10 +14,7 @@ def series_names(frame, axis=None):
             parts.append(frame[other.column].map(lambda v, name=other.label: f"{name}={text_of(v)}"))
     if len(distinct(frame, "mode")) > 1:
         parts.append(frame["mode"])
-    names = parts[0]
-    for part in parts[1:]:
-        names = names + ", " + part
-    return names
+    return parts[0].str.cat(parts[1:], sep=", ")
 
 
 def constants(frame, besides=()):
@@ -34,11 +31,9 @@ def constants(frame, besides=()):
 
 def draw_lines(ax, frame, axis, column, label, moved=False):
     """The rate over the swept parameter; dotted, the same with whole sectors counted, where that is more."""
-    names = series_names(frame, axis)
-    looks = colours(distinct(names.to_frame("s"), "s"))
     ends, dotted = [], False
-    for name, (colour, dash) in looks.items():
-        rows = frame[names == name].sort_values(axis.column, key=lambda s: s.astype(float))
+    for name, colour, dash, rows in by_series(frame.assign(series=series_names(frame, axis)), "series"):
+        rows = rows.sort_values(axis.column, key=lambda s: s.astype(float))
         x, y = numbers(rows, axis.column), numbers(rows, column)
         ax.plot(x, y, dash, color=colour, marker="o")
         traffic = numbers(rows, "moved_gb_per_s")
@@ -48,8 +43,7 @@ def draw_lines(ax, frame, axis, column, label, moved=False):
         ends.append((x.iloc[-1], y.iloc[-1], name, colour))
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
     axis_of(ax, numbers(frame, axis.column))
-    ax.set_xlabel(axis.label)
-    ax.set_ylabel(label)
+    ax.set(xlabel=axis.label, ylabel=label)
     if dotted:
         ax.plot([], [], ":", color=GREY, linewidth=1.8, label="the same, counting whole 32-byte sectors")
         ax.legend(loc="best", fontsize=10)
@@ -82,8 +76,7 @@ def any_family(frame, moved=False):
     for ax, (name, part) in zip(grid.flat, drawable):
         draw_experiment(ax, part, moved)
         ax.set_title(name)
-        ax.annotate(constants(part), (1, 1), xycoords="axes fraction", xytext=(0, 5), ha="right",
-                    textcoords="offset points", fontsize=9, color=GREY)  # fmt: skip
+        note(ax, constants(part))
     return figure
 
 
@@ -123,8 +116,7 @@ def share_of_copy(frame, kind):
             drawn.append((name or None, shades[name][0], values, ["" if math.isnan(v) else f"{v:.2f}" for v in values]))
         grouped_bars(ax, variants, drawn, top=1.0, room=4)
         labels |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels()) if label not in labels}
-        ax.set_title(size)
-        ax.set_xlabel(f"rate over that of {rows['baseline'].iloc[0]}")
+        ax.set(title=size, xlabel=f"rate over that of {rows['baseline'].iloc[0]}")
     if labels:
         figure.legend(labels.values(), labels.keys(), loc="outside right upper")
     for ax in list(grid.flat)[len(sizes) :]:

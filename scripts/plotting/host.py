@@ -1,18 +1,18 @@
 """What host and device do together: time per kernel of a chain, bytes per second over the bus, steps on a time axis."""
 
 import re
+from typing import NamedTuple
 
 from matplotlib.ticker import FuncFormatter
 
 from plotting.general import constants
-from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed, timed_with
+from plotting.results import NothingToDraw, experiments, has, numbers, timed, timed_with
 from plotting.style import (
-    GREY,
     PALETTE,
     bars,
     bars_height,
-    colours,
     count,
+    draw_open,
     draw_series,
     equal_factors,
     experiment_panels,
@@ -23,6 +23,7 @@ from plotting.style import (
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?:(?P<rank>\d+)\.)?(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
+MOST_STEPS = 100  # of one rank, of which each can be seen
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
@@ -45,8 +46,7 @@ def per_item(frame, items):
         ends = draw_series(ax, rows, markersize=5)
         equal_factors(ax.xaxis)
         equal_factors(ax.yaxis)
-        ax.set_xlabel(items.label)
-        ax.set_ylabel(label)
+        ax.set(xlabel=items.label, ylabel=label)
         label_lines(ax, ends)
     return figure
 
@@ -62,8 +62,7 @@ def transfer_rates(frame, words):
         powers_of_two(ax.xaxis)
         ax.set_xticks([4**i for i in range(40) if rows["x"].min() <= 4**i <= rows["x"].max()])
         equal_factors(ax.yaxis, (1,))
-        ax.set_xlabel("bytes")
-        ax.set_ylabel("GB/s each way")
+        ax.set(xlabel="bytes", ylabel="GB/s each way")
         label_lines(ax, ends)
     return figure
 
@@ -88,10 +87,8 @@ def kept_sets(frame, hot):
         for ax, (column, scale, label) in zip(axes, measures):
             besides = streamed(rows) if column == DRAM_READ else 0
             ends = draw_series(ax, rows.assign(y=(numbers(rows, column) - besides) / scale), "series", markersize=5)
-            ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
-            ax.set_title(name)
-            ax.set_xlabel("share of the window's accesses that persist" if by_ratio else f"{hot.label} (MiB)")
-            ax.set_ylabel(label)
+            ax.set(title=name, ylabel=label, ylim=(0, 1.08 * ax.get_ylim()[1]),
+                   xlabel="share of the window's accesses that persist" if by_ratio else f"{hot.label} (MiB)")  # fmt: skip
             label_lines(ax, ends)
     return figure
 
@@ -101,9 +98,19 @@ def streamed(rows):
     return (4 * numbers(rows, "param.streamed")).where(rows["variant"] != "hot_alone", 0)
 
 
+class Step(NamedTuple):
+    """Of a timeline, in µs."""
+
+    what: str
+    rank: int | None
+    stream: int
+    begin: float
+    end: float
+
+
 def steps_of(text):
-    found = [m for m in map(STEP.fullmatch, text.split(";")) if m]
-    return [(unit_of(m["what"]), int(m["stream"]), float(m["begin"]), float(m["end"])) for m in found]
+    found = [m for m in map(STEP.fullmatch, str(text).split(";")) if m]
+    return [Step(m["what"], m["rank"] and int(m["rank"]), int(m["stream"]), float(m["begin"]), float(m["end"])) for m in found]
 
 
 def unit_of(what):
@@ -111,19 +118,20 @@ def unit_of(what):
     return what if what in UNITS or what in ("copy", "other") else "kernel"
 
 
+def rows_with_steps(frame, column):
+    return [row for _, row in frame.iterrows() if steps_of(row.get(column, ""))]
+
+
 def timelines(frame):
     """Launches of one problem on one time axis, a lane per unit: by events where a row has them, else as predicted."""
     good = timed(frame)
-    measured = [row for _, row in good.iterrows() if STEP.match(str(row.get("timeline", "")))]
+    measured = rows_with_steps(good, "timeline")
     column = "timeline" if measured else "predicted_timeline"
-    rows = measured or [row for _, row in good.iterrows() if STEP.match(str(row.get(column, "")))]
-    rows = of_one_problem(rows, column)
-    if not rows:
-        raise NothingToDraw("rows with a timeline are needed")
-    used = {step[0] for row in rows for step in steps_of(row[column])}
+    rows = of_one_problem(measured or rows_with_steps(good, column), column)
+    used = {unit_of(step.what) for row in rows for step in steps_of(row[column])}
     lanes = [unit for unit in UNITS if unit in used]
     figure, grid = panels(len(rows), 1, 10.5, 1.1 + 0.28 * len(lanes))
-    ends = sorted(max(step[3] for step in steps_of(row[column])) for row in rows)
+    ends = sorted(max(step.end for step in steps_of(row[column])) for row in rows)
     shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest may be cut
     for ax, row in zip(grid[:, 0], rows):
         draw_lanes(ax, steps_of(row[column]), lanes, shown)
@@ -137,27 +145,30 @@ def time_text(row, both):
     return f"predicted {float(row['predicted_time_us']):.0f} µs, measured {measured}" if both else measured
 
 
-def of_one_problem(rows, column):
+def of_one_problem(rows, column, ranks=1):
     """Those of the first experiment at the problem with most steps of which each can be seen."""
-    most = 100
-    rows = [row for row in rows if row["experiment"] == rows[0]["experiment"] and len(steps_of(row[column])) <= most]
-    names = [c for c in (rows[0].index if rows else []) if c.startswith("param.")]
-    counts = {}
-    for row in rows:
-        problem = tuple(row[names])
-        counts[problem] = max(counts.get(problem, 0), len(steps_of(row[column])))
-    return [row for row in rows if tuple(row[names]) == max(counts, key=counts.get)]
+    rows = [row for row in rows if row["experiment"] == rows[0]["experiment"]]
+    problems = [tuple(row[[c for c in row.index if c.startswith("param.")]]) for row in rows]
+    longest = {}
+    for row, problem in zip(rows, problems):
+        longest[problem] = max(longest.get(problem, 0), len(steps_of(row[column])))
+    seen = [problem for problem, steps in longest.items() if steps <= MOST_STEPS * ranks]
+    if not seen:
+        raise NothingToDraw("rows with a timeline are needed")
+    shown = max(seen, key=longest.get)
+    return [row for row, problem in zip(rows, problems) if problem == shown]
 
 
 def draw_lanes(ax, steps, lanes, until):
     """What a unit works on; a step that waits for a unit at another one is drawn from when that ends."""
     free = {}
-    for what, _, begin, end in sorted(steps, key=lambda step: step[3]):
+    for step in sorted(steps, key=lambda step: step.end):
+        what = unit_of(step.what)
         if what not in lanes:
             continue
-        start = min(end, max(begin, free.get(what, 0)))
-        free[what] = end
-        ax.barh(lanes.index(what), end - start, left=start, height=0.7, color=UNITS[what], edgecolor="white", linewidth=0.8)
+        start = min(step.end, max(step.begin, free.get(what, 0)))
+        free[what] = step.end
+        ax.barh(lanes.index(what), step.end - start, left=start, height=0.7, color=UNITS[what], edgecolor="white", linewidth=0.8)
     ax.set_yticks(range(len(lanes)), [what.replace("_", " ") for what in lanes])
     ax.set_ylim(len(lanes) - 0.5, -0.5)
     ax.set_xlim(0, until)
@@ -188,20 +199,13 @@ def varying(rows):
 
 
 def draw_swept(ax, rows, axis):
-    rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / 1e3)
+    rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / 1e3, predicted=numbers(rows, "predicted_time_us") / 1e3)
     ends = draw_series(ax, rows, markersize=5)
-    for variant, (colour, _) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant]
-        predicted = numbers(part, "predicted_time_us") / 1e3
-        ax.plot(part["x"], predicted, "o", markerfacecolor="none", markeredgecolor=colour, markersize=9)
-    ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=9, label="predicted")
-    ax.legend(loc="best")
+    draw_open(ax, rows, "x", "predicted", "predicted", 9, "best")
     values = sorted(numbers(rows, axis).unique())
     if values[-1] >= 8 * values[0]:
         powers_of_two(ax.xaxis)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
     ax.set_xticks(values)
-    ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
-    ax.set_xlabel(axis.removeprefix("param."))
-    ax.set_ylabel("ms")
+    ax.set(xlabel=axis.removeprefix("param."), ylabel="ms", ylim=(0, 1.08 * ax.get_ylim()[1]))
     label_lines(ax, ends)

@@ -3,55 +3,45 @@
 RESULTS.json are of peer_copy, of collectives, of tensor_parallel and mlp_parallel together, or of data_parallel.
 """
 
-from plotting.recorded import UsageError, read_report
-from plotting.style import colours, grouped_bars, label_lines, panels, save, short, titled
+import math
+
+import pandas as pd
+
+from plotting.results import UsageError, distinct, load, one_gpu, timed
+from plotting.style import by_series, colours, draw_series, grouped_bars, label_lines, panels, save, titled
 
 KIB = 1024
-
-
-def rows_of(paths):
-    """All rows with a time, and the GPU's name."""
-    rows, names = [], set()
-    for path in paths:
-        results = read_report(path)
-        rows += [row for row in results["rows"] if row.get("time_median_us") is not None]
-        names.add(results["provenance"]["device"]["name"])
-    if len(names) != 1:
-        raise UsageError(f"runs of {' and '.join(sorted(names))}: times in one figure are of one GPU")
-    return rows, names.pop()
+FP32 = 4  # bytes
+LINE = "#BBBBBB"
 
 
 def chosen(rows, experiment, **params):
-    return [row for row in rows if row["experiment"] == experiment
-            and all(row.get(f"param.{name}") == value for name, value in params.items())]  # fmt: skip
+    for name, value in params.items():
+        rows = rows[rows[f"param.{name}"] == value]
+    return rows[rows["experiment"] == experiment]
 
 
-def by_variant(rows, x_of, column):
-    """Points of each variant, by x."""
-    lines = {}
-    for row in rows:
-        if row.get(column) is not None:
-            lines.setdefault(row["variant"], []).append((x_of(row), row[column]))
-    return {name: sorted(points) for name, points in lines.items()}
-
-
-def draw_lines(ax, lines, looks):
-    ends = []
-    for name, points in lines.items():
-        colour, dash = looks[name]
-        ax.plot(*zip(*points), dash, color=colour, marker="o", markersize=4)
-        ends.append((*points[-1], name, colour))
-    return ends
-
-
-def bytes_axis(ax, lines):
+def draw_lines(ax, rows, looks, x, y, title, ylabel, name_powers, top=None):
+    """Of y over x, an axis of powers of two that `name_powers` names."""
+    rows = rows.assign(x=x, y=y).dropna(subset="y")
+    ends = draw_series(ax, rows, looks=looks, markersize=4)
     ax.set_xscale("log", base=2)
-    values = [x for points in lines.values() for x, _ in points]
-    names = [(KIB**i * 2**j, f"{2**j} {unit}") for i, unit in enumerate(["B", "KiB", "MiB", "GiB"]) for j in range(0, 10, 2)]
-    step = 2 if max(values) / min(values) > 2**20 else 1
-    ticks = [(at, name) for at, name in names if min(values) <= at <= max(values)][::step]
-    ax.set_xticks([at for at, _ in ticks], [name for _, name in ticks])
+    ax.set_xticks(*zip(*name_powers(sorted(rows["x"].unique()))))
     ax.minorticks_off()
+    ax.set_ylim(0, top)
+    ax.set(title=title, ylabel=ylabel)
+    label_lines(ax, ends)
+
+
+def as_bytes(values):
+    """(where, name) of every fourth power of two, or of every sixteenth on a long axis."""
+    names = [(KIB**i * 2**j, f"{2**j} {unit}") for i, unit in enumerate(["B", "KiB", "MiB", "GiB"]) for j in range(0, 10, 2)]
+    step = 2 if values[-1] / values[0] > 2**20 else 1
+    return [(at, name) for at, name in names if values[0] <= at <= values[-1]][::step]
+
+
+def as_numbers(values):
+    return [(value, f"{value:g}") for value in values]
 
 
 # ---- peer_copy
@@ -59,26 +49,17 @@ def bytes_axis(ax, lines):
 
 def peer_copy(rows):
     figure, grid = panels(2, 1, 10, [4.2, 5.4])
-    lines = by_variant(chosen(rows, "one_way", gpus=2), lambda row: 4 * row["param.n"], "link_gb_per_s")
-    looks = colours(lines)
-    ax = grid[0, 0]
-    ends = draw_lines(ax, lines, looks)
-    bytes_axis(ax, lines)
-    ax.set_ylabel("GB/s")
-    ax.set_ylim(0)
-    ax.set_title("one way, by size")
-    label_lines(ax, ends)
+    one_way = chosen(rows, "one_way", gpus=2)
+    looks = colours(distinct(one_way, "variant"))
+    draw_lines(grid[0, 0], one_way, looks, FP32 * one_way["param.n"], one_way["link_gb_per_s"], "one way, by size", "GB/s", as_bytes)
     cases = [("one way", "one_way", 2), ("both ways, 2 GPUs", "ring", 2), ("around a ring, 4 GPUs", "ring", 4),
              ("all pairs, 2 GPUs", "all_pairs", 2), ("all pairs, 4 GPUs", "all_pairs", 4)]  # fmt: skip
-    series = []
-    for name in ("copy_engine", "vector_loads", "vector_stores", "bulk_loads", "bulk_stores"):
-        values = []
-        for _, experiment, gpus in cases:
-            found = [row for row in chosen(rows, experiment, gpus=gpus) if row["variant"] == name]
-            values.append(max(found, key=lambda row: row["param.n"])["link_gb_per_s"] if found else float("nan"))
-        series.append((name, looks[name][0], values, [short(value) for value in values]))
+    largest = [chosen(rows, experiment, gpus=gpus).sort_values("param.n").groupby("variant")["link_gb_per_s"].last()
+               for _, experiment, gpus in cases]  # fmt: skip
+    names = ("copy_engine", "vector_loads", "vector_stores", "bulk_loads", "bulk_stores")
     ax = grid[1, 0]
-    grouped_bars(ax, [label for label, _, _ in cases], series)
+    grouped_bars(ax, [label for label, _, _ in cases],
+                 [(name, looks[name][0], [rates.get(name, math.nan) for rates in largest], None) for name in names])  # fmt: skip
     ax.set_xlabel("GB/s into a GPU, of as many out of it; the largest size of each")
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=10)
     return figure, "What the links between GPUs carry"
@@ -89,20 +70,13 @@ def peer_copy(rows):
 
 def collectives(rows):
     figure, grid = panels(2, 2, 7, [4.2, 4.2])
-    looks = colours(dict.fromkeys(row["variant"] for row in rows))
-    most = KIB * KIB
+    looks = colours(distinct(rows, "variant"))
+    rows = rows.assign(bytes=FP32 * rows["param.n"])
     for column, gpus in enumerate((2, 4)):
         own = chosen(rows, "all_reduce", gpus=gpus)
-        size = lambda row: 4 * row["param.n"]  # noqa: E731  (fp32)
-        short_ones = by_variant([row for row in own if size(row) <= most], size, "time_median_us")
-        all_of = by_variant(own, size, "link_gb_per_s")
-        for ax, lines, label in ((grid[0, column], short_ones, "µs"), (grid[1, column], all_of, "bus bandwidth, GB/s")):
-            ends = draw_lines(ax, lines, looks)
-            bytes_axis(ax, lines)
-            ax.set_ylabel(label)
-            ax.set_ylim(0)
-            ax.set_title(f"{gpus} GPUs" + (", up to 1 MiB" if label == "µs" else ""))
-            label_lines(ax, ends)
+        small = own[own["bytes"] <= KIB * KIB]
+        draw_lines(grid[0, column], small, looks, small["bytes"], small["time_median_us"], f"{gpus} GPUs, up to 1 MiB", "µs", as_bytes)
+        draw_lines(grid[1, column], own, looks, own["bytes"], own["link_gb_per_s"], f"{gpus} GPUs", "bus bandwidth, GB/s", as_bytes)
     return figure, "All-reduces in fp32, by the bytes of a vector"
 
 
@@ -111,35 +85,23 @@ def collectives(rows):
 
 def shared_products(rows):
     figure, grid = panels(2, 2, 7, [4.2, 4.6])
-    products = [row for row in rows if row["family"] == "tensor_parallel"]
-    pairs = [row for row in rows if row["family"] == "mlp_parallel"]
-    looks = colours(dict.fromkeys(row["variant"] for row in products if row["variant"] != "partial_sums"))
+    products = rows[rows["family"] == "tensor_parallel"]
+    pairs = rows[rows["family"] == "mlp_parallel"]
+    looks = colours([name for name in distinct(products, "variant") if name != "partial_sums"])
     for column, gpus in enumerate((2, 4)):
         ax = grid[0, column]
-        lines = by_variant(chosen(products, "everywhere", gpus=gpus, split="rows"), lambda row: row["param.n"], "speedup")
-        ends = draw_lines(ax, lines, looks)
-        ax.set_xscale("log", base=2)
-        sizes = sorted({x for points in lines.values() for x, _ in points})
-        ax.set_xticks(sizes, [str(size) for size in sizes])
-        ax.minorticks_off()
-        ax.axhline(gpus, color="#BBBBBB", lw=1)
-        ax.set_ylim(0, 1.05 * gpus)
-        ax.set_ylabel("times as fast as one GPU")
-        ax.set_title(f"C = A·B by rows, {gpus} GPUs, by m = n = k")
-        label_lines(ax, ends)
+        own = chosen(products, "everywhere", gpus=gpus, split="rows")
+        ax.axhline(gpus, color=LINE, lw=1, zorder=2.1)
+        draw_lines(ax, own, looks, own["param.n"], own["speedup"], f"C = A·B by rows, {gpus} GPUs, by m = n = k",
+                   "times as fast as one GPU", as_numbers, 1.05 * gpus)  # fmt: skip
         ax = grid[1, column]
         own = chosen(pairs, "tokens", gpus=gpus)
-        tokens = sorted({row["param.tokens"] for row in own})
-        names = [name for name in dict.fromkeys(row["variant"] for row in own) if name != "one_gpu"]
-        series = []
-        for name, (colour, _) in colours(names).items():
-            of = {row["param.tokens"]: row["speedup"] for row in own if row["variant"] == name}
-            values = [of.get(t, float("nan")) for t in tokens]
-            series.append((name, colour, values, [short(value) for value in values]))
-        grouped_bars(ax, [f"{t} tokens" for t in tokens], series, top=gpus)
-        ax.axvline(gpus, color="#BBBBBB", lw=1)
-        ax.set_xlabel("times as fast as one GPU")
-        ax.set_title(f"MLP of width 4096, {gpus} GPUs")
+        tokens = sorted(own["param.tokens"].unique())
+        series = [(name, colour, part.set_index("param.tokens")["speedup"].reindex(tokens), None)
+                  for name, colour, _, part in by_series(own[own["variant"] != "one_gpu"])]  # fmt: skip
+        grouped_bars(ax, [f"{t:g} tokens" for t in tokens], series, top=gpus)
+        ax.axvline(gpus, color=LINE, lw=1)
+        ax.set(title=f"MLP of width 4096, {gpus} GPUs", xlabel="times as fast as one GPU")
         if column == 1:
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=10)
     return figure, "Products that GPUs share"
@@ -150,23 +112,13 @@ def shared_products(rows):
 
 def data_parallel(rows):
     figure, grid = panels(2, 2, 7, [4.2, 4.2])
-    own = chosen(rows, "backward_length", dtype="fp32") + chosen(rows, "backward_length", dtype="bf16")
-    looks = colours(dict.fromkeys(row["variant"] for row in own))
+    own = chosen(rows, "backward_length")
+    looks = colours(distinct(own, "variant"))
     for line, dtype in enumerate(("fp32", "bf16")):
         for column, gpus in enumerate((2, 4)):
-            ax = grid[line, column]
-            rows_here = chosen(own, "backward_length", gpus=gpus, dtype=dtype)
-            lines = by_variant(rows_here, lambda row: row["param.cost"], "time_median_us")
-            lines = {name: [(x, y / 1000) for x, y in points] for name, points in lines.items()}
-            ends = draw_lines(ax, lines, looks)
-            ax.set_xscale("log", base=2)
-            costs = sorted({x for points in lines.values() for x, _ in points})
-            ax.set_xticks(costs, [str(cost) for cost in costs])
-            ax.minorticks_off()
-            ax.set_ylim(0)
-            ax.set_ylabel("ms")
-            ax.set_title(f"gradients in {dtype}, {gpus} GPUs, by cost")
-            label_lines(ax, ends)
+            part = chosen(own, "backward_length", gpus=gpus, dtype=dtype)
+            draw_lines(grid[line, column], part, looks, part["param.cost"], part["time_median_us"] / 1e3,
+                       f"gradients in {dtype}, {gpus} GPUs, by cost", "ms", as_numbers)  # fmt: skip
     return figure, "A step of data-parallel training, by the length of the backward pass"
 
 
@@ -180,8 +132,9 @@ FIGURES = {
 
 
 def draw(paths):
-    rows, gpu = rows_of(paths)
-    kinds = list(dict.fromkeys(FIGURES.get(row["family"]) for row in rows))
+    gpu = one_gpu(paths)
+    rows = timed(pd.concat([load(path) for path in paths], ignore_index=True))
+    kinds = list(dict.fromkeys(map(FIGURES.get, rows["family"])))
     if len(kinds) != 1 or kinds[0] is None:
         raise UsageError(f"{', '.join(paths)}: expected results of {', '.join(FIGURES)}")
     return titled(*kinds[0](rows), gpu)

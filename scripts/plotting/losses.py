@@ -26,9 +26,7 @@ def draw(path):
     for (dtype, variant), (colour, dash) in zip(names, colours([" ".join(name) for name in names]).values()):
         rows = of(frame, (dtype, variant))
         ax.plot(rows["step"], rows["loss_mean"], dash, color=colour, label=f"{dtype} {variant}", lw=1.5)
-    ax.set_yscale("log")
-    ax.set_xlabel("step")
-    ax.set_ylabel("loss, mean of the steps before")
+    ax.set(yscale="log", xlabel="step", ylabel="loss, mean of the steps before")
     ax.legend(loc="upper right")
     return titled(figure, "Loss in training, by precision and kernels")
 

@@ -1,7 +1,7 @@
 """What memory buys in time: a curve per variant, through the values of the parameter that trades them."""
 
-from plotting.results import NothingToDraw, basis, distinct, experiments, numbers, text_of, timed_with
-from plotting.style import GREY, colours, panels, powers_of_two
+from plotting.results import NothingToDraw, basis, experiments, numbers, text_of, timed_with
+from plotting.style import by_series, note, panels, powers_of_two
 
 
 def time_against_memory(frame, memory, traded):
@@ -14,15 +14,11 @@ def time_against_memory(frame, memory, traded):
         raise NothingToDraw(f"rows that differ in {traded.column} are needed")
     figure, grid = panels(len(parts), 1, 9, 4.8)
     for ax, (name, rows) in zip(grid[:, 0], parts):
-        for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-            draw_curve(ax, rows[rows["variant"] == variant].sort_values("traded"), variant, colour, dash)
+        for variant, colour, dash, part in by_series(rows):
+            draw_curve(ax, part.sort_values("traded"), variant, colour, dash)
         powers_of_two(ax.xaxis)
-        ax.set_ylim(0, 1.12 * rows["y"].max())
-        ax.set_title(name)
-        ax.set_xlabel(f"{memory.label} (GB)")
-        ax.set_ylabel(f"{basis(rows)} time (ms)")
-        ax.annotate(f"at the points: {traded.label}", (1, 1), xycoords="axes fraction", xytext=(0, 5), ha="right",
-                    textcoords="offset points", fontsize=9, color=GREY)  # fmt: skip
+        ax.set(title=name, xlabel=f"{memory.label} (GB)", ylabel=f"{basis(rows)} time (ms)", ylim=(0, 1.12 * rows["y"].max()))
+        note(ax, f"at the points: {traded.label}")
         ax.legend(loc="best")
     return figure
 

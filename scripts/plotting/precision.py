@@ -26,8 +26,7 @@ def times_by_type(frame, by):
         labels = part["variant"] if part["mode"].nunique() == 1 else part["variant"] + ", " + part["mode"]
         bars(ax, list(labels), list(part["time_median_us"]), [type_colour(v) for v in part["variant"]],
              [note(row) for _, row in part.iterrows()], good["time_median_us"].max(), room)  # fmt: skip
-        ax.set_title(operation or "")
-        ax.set_xlabel("time (µs): shorter is better")
+        ax.set(title=operation or "", xlabel="time (µs): shorter is better")
     return figure
 
 
@@ -66,8 +65,7 @@ def draw_lost(ax, rows):
         notes = ["" if math.isnan(v) else f"{v:.2g} %" for v in values]
         series.append((variant, colour, values, notes))
     grouped_bars(ax, [f"$2^{{{text_of(c)}}}$" for c in centres], series)
-    ax.set_ylabel("typical size of a gradient")
-    ax.set_xlabel("gradients stored as zero (%)")
+    ax.set(ylabel="typical size of a gradient", xlabel="gradients stored as zero (%)")
     ax.legend(loc="upper right", fontsize=10)
 
 
@@ -78,8 +76,7 @@ def draw_scales(ax, rows):
     overflow = 100 * numbers(rows, "metric.overflow_count") / numbers(rows, "param.n")
     ax.plot(x, lost, marker="o", color=PALETTE[0])
     ax.plot(x, overflow, marker="s", color=PALETTE[1])
-    ax.set_xlabel("log2 of the static scale")
-    ax.set_ylabel("gradients (%)")
+    ax.set(xlabel="log2 of the static scale", ylabel="gradients (%)")
     smallest = min((share for share in [*lost, *overflow] if share > 0), default=1e-6)
     ax.set_yscale("symlog", linthresh=smallest)  # zero is on the axis, and a trade-off over decades visible
     ax.set_ylim(bottom=0)

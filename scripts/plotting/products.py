@@ -92,8 +92,7 @@ def ladder(frame):
         for ax, size in zip(row, sizes):
             part = frame[(frame["mode"] == mode) & (frame["size"] == size)]
             draw_rungs(ax, part, variants, types, good["tflops"].max())
-            ax.set_title(f"{size}, {mode}")
-            ax.set_xlabel(label)
+            ax.set(title=f"{size}, {mode}", xlabel=label)
     if len(types) > 1:
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper")
@@ -146,9 +145,7 @@ def ladder_by_size(good):
         ends = draw_series(ax, part.assign(x=side, y=part["tflops"]), markersize=4)
         axis_of(ax, side.round())
         ax.set_ylim(bottom=0)
-        ax.set_xlabel("cube root of m · n · k")
-        ax.set_ylabel("TFLOP/s")
-        ax.set_title(f"{kind}, {good['mode'].iloc[0]}")
+        ax.set(title=f"{kind}, {good['mode'].iloc[0]}", xlabel="cube root of m · n · k", ylabel="TFLOP/s")
         label_lines(ax, ends)
     return figure
 
@@ -173,12 +170,9 @@ def error_against_speed(frame):
         ax.scatter(rows[vendor]["tflops"], rows[vendor]["error_rms_rel"], color=colour, marker="s", s=70, zorder=3)
         ax.scatter(rows[~vendor]["tflops"], rows[~vendor]["error_rms_rel"], color=colour, marker="o", s=55, zorder=3)
         names.append((rows["tflops"].iloc[-1], rows["error_rms_rel"].iloc[-1], kind, colour))
-    ax.set_yscale("log")
-    ax.set_xlim(0, part["tflops"].max() * 1.42)
-    ax.set_ylim(part["error_rms_rel"].min() / 2.5, part["error_rms_rel"].max() * 2.5)
-    ax.set_xlabel("TFLOP/s")
-    ax.set_ylabel("rms error / rms result")
-    ax.set_title(f"{size}, {mode}: to the right is faster, below is more exact")
+    ax.set(yscale="log", xlabel="TFLOP/s", ylabel="rms error / rms result",
+           title=f"{size}, {mode}: to the right is faster, below is more exact",
+           xlim=(0, part["tflops"].max() * 1.42), ylim=(part["error_rms_rel"].min() / 2.5, part["error_rms_rel"].max() * 2.5))  # fmt: skip
     label_points(ax, names, part[["tflops", "error_rms_rel"]].to_numpy())
     ax.annotate("■ library   ● own kernels", (1, 0), xycoords="axes fraction", xytext=(-4, 8),
                 textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
@@ -215,7 +209,6 @@ def row_pitch(frame):
 
 
 def draw_pitch_bars(ax, labels, series, title, xlabel):
-    grouped_bars(ax, labels, [(name, colour, list(v), [short(x) for x in v]) for name, colour, v in series])
-    ax.set_title(title)
-    ax.set_xlabel(xlabel)
+    grouped_bars(ax, labels, [(*named, None) for named in series])
+    ax.set(title=title, xlabel=xlabel)
     ax.legend(loc="lower right")

@@ -17,11 +17,9 @@ SHADES = {0: "#FFFFFF", 1: "#DCE9F5", 2: "#A9CBE8", 3: "#6AA5D6", 4: "#0072B2"} 
 
 
 def bare(ax):
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.grid(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_visible(False)
+    ax.spines[:].set_visible(False)
 
 
 # ---- steps between two GPUs

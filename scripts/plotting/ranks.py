@@ -1,53 +1,28 @@
 """What the GPUs of one problem do at the same time: a lane for each rank, a bar for each step that takes time."""
 
-from plotting.host import STEP
-from plotting.results import NothingToDraw, timed
+from plotting.host import of_one_problem, rows_with_steps, steps_of
+from plotting.results import timed
 from plotting.style import GREY, PALETTE, panels
 
-MOST_STEPS = 100  # of one rank, of which each can be seen
 WAITING = "#DDDDDD"
-
-
-def steps_of(row):
-    """(rank, stream, what, begin, end) of a row's timeline, in µs."""
-    found = [m for m in map(STEP.fullmatch, str(row["timeline"]).split(";")) if m and m["rank"]]
-    return [(int(m["rank"]), int(m["stream"]), m["what"], float(m["begin"]), float(m["end"])) for m in found]
 
 
 def is_wait(what):
     return what.startswith(("begin", "receive", "wait"))
 
 
-def shown_problem(rows):
-    """Those of the first experiment's problem that spans most GPUs and has most steps of which each can be seen."""
-    rows = [row for row in rows if row["experiment"] == rows[0]["experiment"]]
-    most = max(int(row["gpus"]) for row in rows)
-    rows = [row for row in rows if int(row["gpus"]) == most]
-    names = [c for c in rows[0].index if c.startswith("param.")]
-    counts = {}
-    for row in rows:
-        problem = tuple(row[names])
-        counts[problem] = max(counts.get(problem, 0), len(steps_of(row)) / most)
-    seen = [problem for problem, count in counts.items() if count <= MOST_STEPS]
-    if not seen:
-        return []
-    chosen = max(seen, key=counts.get)
-    return [row for row in rows if tuple(row[names]) == chosen]
-
-
 def timelines(frame):
     """Launches of one problem on one time axis. What runs beside a rank's first stream stands below it; grey is waiting."""
-    rows = [row for _, row in timed(frame).iterrows() if STEP.match(str(row.get("timeline", ""))) and steps_of(row)]
-    rows = shown_problem(rows) if rows else []
-    if not rows:
-        raise NothingToDraw("rows with a timeline of several ranks are needed")
-    ranks = int(rows[0]["gpus"])
+    rows = [row for row in rows_with_steps(timed(frame), "timeline") if steps_of(row["timeline"])[0].rank is not None]
+    ranks = max((int(row["gpus"]) for row in rows if row["experiment"] == rows[0]["experiment"]), default=1)
+    rows = of_one_problem([row for row in rows if int(row["gpus"]) == ranks], "timeline", ranks)
     figure, grid = panels(len(rows), 1, 10.5, 1.0 + 0.36 * ranks)
-    names = sorted({what for row in rows for _, stream, what, _, _ in steps_of(row) if stream == 0 and not is_wait(what)})
+    of_rows = [steps_of(row["timeline"]) for row in rows]
+    names = sorted({step.what for steps in of_rows for step in steps if step.stream == 0 and not is_wait(step.what)})
     colours = {what: PALETTE[i % len(PALETTE)] for i, what in enumerate(names)}
-    until = max(step[4] for row in rows for step in steps_of(row))
-    for ax, row in zip(grid[:, 0], rows):
-        draw_ranks(ax, steps_of(row), ranks, colours)
+    until = max(step.end for steps in of_rows for step in steps)
+    for ax, row, steps in zip(grid[:, 0], rows, of_rows):
+        draw_ranks(ax, steps, ranks, colours)
         ax.set_xlim(0, 1.02 * until)
         ax.set_title(f"{row['variant']}: {time_text(row)}")
     grid[-1, 0].set_xlabel("µs from the launch's start; the events around each step make this launch longer than the measured ones")
@@ -61,14 +36,14 @@ def time_text(row):
 
 
 def draw_ranks(ax, steps, ranks, colours):
-    beside = PALETTE[4]
-    for rank, stream, what, begin, end in steps:
+    for what, rank, stream, begin, end in steps:
         if stream != 0:
-            ax.barh(rank + 0.33, end - begin, left=begin, height=0.16, color=beside, linewidth=0)
+            place, height, look = 0.33, 0.16, {"color": PALETTE[4], "linewidth": 0}
         elif is_wait(what):
-            ax.barh(rank - 0.06, end - begin, left=begin, height=0.56, color=WAITING, linewidth=0)
+            place, height, look = -0.06, 0.56, {"color": WAITING, "linewidth": 0}
         else:
-            ax.barh(rank - 0.06, end - begin, left=begin, height=0.56, color=colours[what], edgecolor="white", linewidth=0.6)
+            place, height, look = -0.06, 0.56, {"color": colours[what], "edgecolor": "white", "linewidth": 0.6}
+        ax.barh(rank + place, end - begin, left=begin, height=height, **look)
     ax.set_yticks(range(ranks), [f"GPU {rank}" for rank in range(ranks)])
     ax.set_ylim(ranks - 0.45, -0.5)
     ax.tick_params(axis="y", colors=GREY)

@@ -1,11 +1,10 @@
 """Rates of variants: bars by a group of problems, and lines over an extent."""
 
-import math
 import textwrap
 
 from plotting.general import constants
 from plotting.results import NothingToDraw, distinct, experiments, numbers, text_of, timed
-from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, panels, powers_of_two, short
+from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, panels, powers_of_two
 
 
 def title_of(name, rows, besides):
@@ -30,21 +29,15 @@ def rates(frame, across, groups):
     series = []
     for i, value in enumerate(values):
         own = rows[rows[groups.column] == value].drop_duplicates("variant").set_index("variant")["rate"]
-        lengths = [float(own.get(variant, math.nan)) for variant in variants]
-        notes = ["" if math.isnan(v) else short(v) for v in lengths]
-        series.append((text_of(value), PALETTE[i % len(PALETTE)], lengths, notes))
+        series.append((text_of(value), PALETTE[i % len(PALETTE)], own.reindex(variants), None))
     ax = grid[0][0]
     grouped_bars(ax, variants, series)
-    ax.set_title(title_of(name, rows, [groups.column]))
+    ax.set(title=title_of(name, rows, [groups.column]), xlabel="TFLOP/s")
     ax.legend(loc="upper right")
-    ax.set_xlabel("TFLOP/s")
     for ax, (name, rows) in zip(grid[1:, 0], swept):
         ends = draw_series(ax, rows.assign(x=numbers(rows, across.column), y=rows["rate"]), markersize=5)
         powers_of_two(ax.xaxis)
         ax.set_xticks(sorted(numbers(rows, across.column).unique()))
-        ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
-        ax.set_title(title_of(name, rows, [across.column]))
-        ax.set_xlabel(across.label)
-        ax.set_ylabel("TFLOP/s")
+        ax.set(title=title_of(name, rows, [across.column]), xlabel=across.label, ylabel="TFLOP/s", ylim=(0, 1.08 * ax.get_ylim()[1]))
         label_lines(ax, ends)
     return figure

@@ -95,18 +95,17 @@ def read_report(path):
 
 
 def csv_field(value):
-    """base/csv.cpp: shortest digits that read back the same, whole numbers without a point, quotes where they are needed."""
-    if value is None:
-        return ""
+    """base/csv.cpp: shortest digits that read back the same, whole numbers without a point; nothing for what is not finite."""
     if isinstance(value, float):
-        return "" if not math.isfinite(value) else re.sub(r"\.0$", "", repr(value))
-    text = str(value)
-    return '"' + text.replace('"', '""') + '"' if re.search(r'[,"\r\n]', text) else text
+        return re.sub(r"\.0$", "", repr(value)) if math.isfinite(value) else None
+    return value
 
 
 def csv_text(columns, records):
-    lines = [[c["name"] for c in columns], *([r.get(c["name"]) for c in columns] for r in records)]
-    return "".join(",".join(map(csv_field, line)) + "\r\n" for line in lines)
+    text = io.StringIO()
+    names = [c["name"] for c in columns]
+    csv.writer(text).writerows([names, *([csv_field(r.get(name)) for name in names] for r in records)])
+    return text.getvalue()
 
 
 def read_csv_text(path):

@@ -38,7 +38,7 @@ def load(path):
     for name in TEXT:
         if name not in frame:
             frame[name] = ""
-        frame[name] = frame[name].fillna("").astype(str)
+        frame[name] = frame[name].astype(object).fillna("").astype(str)  # an empty column is one of numbers
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
     if is_simulated(frame):
         predict(frame)
@@ -82,6 +82,14 @@ def gpu_name(path):
         if isinstance(name, str):
             return name
     return ""
+
+
+def one_gpu(paths):
+    """The GPU that all of these results name; "" where none does."""
+    names = list(dict.fromkeys(filter(None, map(gpu_name, paths))))
+    if len(names) > 1:
+        raise UsageError(f"runs of {' and '.join(names)}: times in one figure are of one GPU")
+    return names[0] if names else ""
 
 
 def timed(frame):

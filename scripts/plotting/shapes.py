@@ -44,9 +44,7 @@ def draw_sawtooth(ax, rows, size):
         ax.plot(n, scale * relative, color=PALETTE[1], linewidth=1.5, zorder=2,
                 label="predicted from whole waves and tiles, scaled to the best point")  # fmt: skip
     ax.plot(n, tflops, "o", color=PALETTE[0], markersize=5, zorder=3, label=basis(rows))
-    ax.set_ylim(0, 1.18 * tflops.max())
-    ax.set_xlabel(size.label)
-    ax.set_ylabel("TFLOP/s")
+    ax.set(xlabel=size.label, ylabel="TFLOP/s", ylim=(0, 1.18 * tflops.max()))
     ax.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="white", framealpha=1)
 
 
@@ -77,8 +75,7 @@ def divisibility(frame, size):
         rows = rows.assign(n=numbers(rows, size.column), divisor=divisor_classes(rows)).sort_values("n")
         few = rows["n"].nunique() <= MOST_BARS
         (draw_divisor_bars if few else draw_divisor_points)(ax, rows, looks)
-        ax.set_xlabel(size.label)
-        ax.set_ylabel("TFLOP/s")
+        ax.set(xlabel=size.label, ylabel="TFLOP/s")
         ax.set_ylim(bottom=0)
     name_divisors(figure, looks, size.label)
     return figure
@@ -147,7 +144,6 @@ def vocab_padding(frame):
              for t, r in zip(good["time_median_us"], rates)]  # fmt: skip
     bars(ax, [label(i) for i in good.index], list(good["time_median_us"] / 1e3),
          [looks[d] for d in classes], notes)  # fmt: skip
-    ax.set_xlabel("time (ms): shorter is better")
-    ax.set_ylabel("columns")
+    ax.set(xlabel="time (ms): shorter is better", ylabel="columns")
     name_divisors(figure, looks, "them")
     return figure

@@ -82,8 +82,8 @@ def divisor_colours(divisors):
 
 
 def short(value):
-    """Three digits, and never an exponent where digits will do: 0.501, 36.4, 4080."""
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    """Three digits, and never an exponent where digits will do: 0.501, 36.4, 4080; nothing for NaN."""
+    return "" if math.isnan(value) else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def bars_height(count):
@@ -96,11 +96,12 @@ def bars(ax, labels, values, colour=PALETTE[0], notes=None, top=0.0, room=0):
 
     Panels that share a scale name the largest value and the longest text of all of them.
     """
-    grouped_bars(ax, labels, [(None, colour, values, notes or [short(v) for v in values])], top, room)
+    grouped_bars(ax, labels, [(None, colour, values, notes)], top, room)
 
 
 def grouped_bars(ax, labels, series, top=0.0, room=0):
-    """Groups of horizontal bars; series are (name, colour or colours, values, notes), NaN for none."""
+    """Groups of horizontal bars; series are (name, colour or colours, values, notes), NaN for none. Notes are the values unless given."""
+    series = [(name, colour, list(values), notes or [short(v) for v in values]) for name, colour, values, notes in series]
     values = [v for _, _, lengths, _ in series for v in lengths if not math.isnan(v)]
     top = max([top, *values])
     room = max([room, *(len(text) for _, _, _, notes in series for text in notes)])
@@ -114,11 +115,16 @@ def grouped_bars(ax, labels, series, top=0.0, room=0):
             seen = name is None or length > 0.004 * top
             ax.annotate(text, (length, position), xytext=(4, 0), textcoords="offset points", va="center",
                         fontsize=10, color="black" if seen else colour)  # fmt: skip
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.45, -0.55)
+    name_rows(ax, labels)
+    scale(ax, top, room)
+
+
+def name_rows(ax, labels, margin=0.55, **text):
+    """Rows of bars from the top down, without lines between them; `margin` from the axes to the first."""
+    ax.set_yticks(range(len(labels)), labels, **text)
+    ax.set_ylim(len(labels) - 1 + margin, -margin)
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
-    scale(ax, top, room)
 
 
 def scale(ax, top, characters):
@@ -132,14 +138,33 @@ def scale(ax, top, characters):
     ax.set_xticks([t for t in ax.get_xticks() if t <= 1.05 * top])
 
 
-def draw_series(ax, rows, names="variant", **look):
+def by_series(rows, names="variant", looks=None):
+    """(name, colour, dash, rows) of each name, in order. `looks`: of colours(), for panels that share it."""
+    for name in distinct(rows, names):
+        yield name, *(looks or colours(distinct(rows, names)))[name], rows[rows[names] == name]
+
+
+def draw_series(ax, rows, names="variant", looks=None, **line):
     """A line of y over x for each name; gives the end of each, for label_lines."""
     ends = []
-    for name, (colour, dash) in colours(distinct(rows, names)).items():
-        part = rows[rows[names] == name].sort_values("x")
-        ax.plot(part["x"], part["y"], dash, color=colour, marker="o", **look)
+    for name, colour, dash, part in by_series(rows, names, looks):
+        part = part.sort_values("x")
+        ax.plot(part["x"], part["y"], dash, color=colour, marker="o", **line)
         ends.append((part["x"].iloc[-1], part["y"].iloc[-1], name, colour))
     return ends
+
+
+def draw_open(ax, rows, x, y, label, size, place):
+    """Open circles, for what was found otherwise than the points of draw_series; the label is in a legend."""
+    for _, colour, _, part in by_series(rows):
+        ax.plot(part[x], part[y], "o", markerfacecolor="none", markeredgecolor=colour, markersize=size)
+    ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=size, label=label)
+    ax.legend(loc=place)
+
+
+def note(ax, text, size=9):
+    """In grey, over the upper right corner."""
+    ax.annotate(text, (1, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", ha="right", fontsize=size, color=GREY)
 
 
 def axis_of(ax, values):

@@ -1,7 +1,7 @@
 """Where a step of training spends its time."""
 
 from plotting.results import NothingToDraw, basis, distinct, experiments, numbers, timed
-from plotting.style import PALETTE, bars_height, panels, scale, short
+from plotting.style import PALETTE, bars_height, name_rows, panels, scale, short
 
 PHASES = ("forward", "backward", "update")
 
@@ -51,8 +51,5 @@ def draw_type(ax, rows, whole):
         text = f"{short(step.iloc[0])} ms" if len(step) else ""
         ax.annotate(text, (end, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=10)
         ends.append(end)
-    ax.set_yticks(range(len(variants)), variants)
-    ax.set_ylim(len(variants) - 0.45, -0.55)
-    ax.grid(axis="y", visible=False)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, variants)
     scale(ax, max(ends), 12)

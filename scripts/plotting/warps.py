@@ -3,8 +3,8 @@
 import numpy as np
 
 from plotting.general import draw_experiment
-from plotting.results import distinct, numbers, rate, timed_with
-from plotting.style import GREY, bars_height, colours, draw_series, experiment_panels, label_lines
+from plotting.results import numbers, rate, timed_with
+from plotting.style import bars_height, draw_open, draw_series, experiment_panels, label_lines
 
 OCCUPANCY = "occupancy_pct"
 ACTIVE_WARPS = "counter.active_warps_per_sm"
@@ -36,14 +36,7 @@ def draw_over_occupancy(ax, rows):
     column, label = rate(rows)
     rows = rows.assign(x=numbers(rows, OCCUPANCY), y=numbers(rows, column), achieved=achieved_pct(rows))
     ends = draw_series(ax, rows, markersize=5)
-    for variant, (colour, _) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant]
-        ax.plot(part["achieved"], part["y"], "o", markerfacecolor="none", markeredgecolor=colour, markersize=8)
     if rows["achieved"].notna().any():
-        ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=8, label="at the warps counted")
-        ax.legend(loc="lower right")
-    ax.set_xlim(0, 104)
-    ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
-    ax.set_xlabel("occupancy (%)")
-    ax.set_ylabel(label)
+        draw_open(ax, rows, "achieved", "y", "at the warps counted", 8, "lower right")
+    ax.set(xlim=(0, 104), ylim=(0, 1.06 * ax.get_ylim()[1]), xlabel="occupancy (%)", ylabel=label)
     label_lines(ax, ends)
