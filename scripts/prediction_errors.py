@@ -24,14 +24,7 @@ from collections import defaultdict
 
 from plotting.recorded import UsageError, exit_with, read_rows
 from plotting.statuses import PASSED
-
-
-def percentile(values, share):
-    """Of sorted values, by linear interpolation."""
-    place = share * (len(values) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (place - low) * (values[high] - values[low])
+from pytorch.protocol import quantile
 
 
 def read_predictions(path):
@@ -91,13 +84,13 @@ def line(name, cells):
     errors = sorted(abs(cell["error"]) for cell in cells)
     signed = statistics.median(cell["error"] for cell in cells)
     worst = max(cells, key=lambda cell: abs(cell["error"]))
-    return (f"| {name} | {len(cells)} | {statistics.median(errors):.3f} | {percentile(errors, 0.9):.3f} | {signed:+.3f} | "
+    return (f"| {name} | {len(cells)} | {statistics.median(errors):.3f} | {quantile(errors, 0.9):.3f} | {signed:+.3f} | "
             f"{worst['error']:+.2f} | {share(order_counts(cells, 1.1, 1.5))} | {share(order_counts(cells, 1.5, math.inf))} |")
 
 
 def median_and_90th(errors, digits=2):
     errors = sorted(abs(error) for error in errors)
-    return f"{statistics.median(errors):.{digits}f} ({percentile(errors, 0.9):.{digits}f})"
+    return f"{statistics.median(errors):.{digits}f} ({quantile(errors, 0.9):.{digits}f})"
 
 
 def models_line(name, cells):

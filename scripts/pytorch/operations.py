@@ -15,8 +15,6 @@ ALPHA = 1.6732631921768188  # of kernels/fusion.cu, as fp32 has it
 NORM_EPSILON = 9.999999747378752e-06  # of kernels/common/row_norm.cuh, as fp32 has it
 MOST_SUMS_OFFSET = 1.0  # likewise
 QUERY_RANGE = 4.0  # of kernels/common/attention_problem.cuh
-NORM_EPSILON = 9.999999747378752e-06  # of kernels/common/row_norm.cuh, as fp32 has it
-MOST_SUMS_OFFSET = 1.0  # likewise
 MODE = "cold"
 
 

@@ -3,6 +3,7 @@ same median and interval. Each function is a port; its place in the C++ stands b
 holds it against results that the binary wrote."""
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 MASK = (1 << 64) - 1
@@ -110,18 +111,9 @@ def timer_quantum_us(samples_us):
 
 
 def centred_ranks(values):
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    ranks = [0.0] * len(values)
-    first = 0
-    while first < len(values):
-        end = first
-        while end < len(values) and values[order[end]] == values[order[first]]:
-            end += 1
-        rank = ((first + end - 1) - (len(values) - 1)) / 2
-        for place in range(first, end):
-            ranks[order[place]] = rank
-        first = end
-    return ranks
+    """Ranks less their mean; equal values share the mean of their ranks."""
+    ascending = sorted(values)
+    return [(bisect_left(ascending, v) + bisect_right(ascending, v) - len(values)) / 2 for v in values]
 
 
 def lagged_product(values, lag):

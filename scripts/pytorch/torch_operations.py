@@ -282,15 +282,9 @@ def verify_sum(problem, result, bound):
     for first, end in problem.chunks():
         x = problem.x[first:end].double()
         value, magnitude = value + float(x.sum()), magnitude + float(x.square().sum())
-    got, magnitude = float(result), math.sqrt(magnitude)
-    error = 0.0 if got == value else abs(got - value)
-    largest = bound.absolute + bound.relative * magnitude
-    allowed = tolerances.rms_allowed(bound, abs(value), largest, 1)
-    wrong = not error <= largest
-    scale = abs(value) or 1.0
-    ratio = math.inf if wrong and not largest else (error / largest if largest else 0.0)
-    return Verification(int(wrong), 0 if wrong else None, error / scale, error / scale, ratio,
-                        0.0 if error == 0 else error / allowed if allowed else math.inf)  # fmt: skip
+    comparison = Comparison(bound)
+    comparison.add(result.view(1), *torch.tensor([[value], [math.sqrt(magnitude)]], dtype=torch.float64, device=result.device))
+    return comparison.verification()
 
 
 def verify_moved(problem, result):
@@ -333,8 +327,9 @@ class Comparison:
         worst_ratio, worst_error, largest_allowed = torch.stack(self.worst).amax(dim=0).tolist()
         rms_error, rms_value = math.sqrt(self.error_squares / self.count), math.sqrt(self.value_squares / self.count)
         allowed = tolerances.rms_allowed(self.bound, rms_value, largest_allowed, self.count)
-        return Verification(self.wrong, self.first_wrong, rms_error / rms_value, worst_error / rms_value, worst_ratio,
-                            0.0 if rms_error == 0 else rms_error / allowed)  # fmt: skip
+        scale = rms_value or 1.0
+        return Verification(self.wrong, self.first_wrong, rms_error / scale, worst_error / scale, worst_ratio,
+                            0.0 if rms_error == 0 else rms_error / allowed if allowed else math.inf)  # fmt: skip
 
 
 def verify_computed(problem, result, bound):

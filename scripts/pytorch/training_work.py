@@ -36,25 +36,25 @@ def scale_log2(group):
     return min(FIRST_SCALE_LOG2, 8 + math.floor(math.log2(rows(group) * group.value("width"))))
 
 
+def phases_work(group, size, parameters, forward, backward, kept):
+    """Sums of what is read, written and computed in the phases of a launch; an update is AdamW's of these parameters. A backward pass
+    by itself reads what is `kept` from the forward pass."""
+    phase = group.value("phase")
+    update = (FLOAT * (3 if phase == "step" else 4) * parameters, (3 * FLOAT + (size if size != FLOAT else 0)) * parameters,
+              15 * parameters)  # fmt: skip
+    parts = [work for name, work in (("forward", forward), ("backward", backward), ("update", update)) if has(group, name)]
+    return tuple(map(sum, zip(*parts, (kept if phase == "backward" else 0, 0, 0))))
+
+
 def mlp_work(group, size):
     """Bytes read and written, and operations: kernels/common/training_mlp.cuh."""
     batch, width, hidden, depth = rows(group), group.value("width"), group.value("hidden"), group.value("layers")
     weights, biases, inner, outer = 2 * depth * width * hidden, depth * (width + hidden), depth * batch * hidden, batch * width
-    read = written = operations = 0
-    if has(group, "forward"):
-        read += size * (outer + weights) + FLOAT * (biases + outer)
-        written += size * (2 * inner + (depth + 1) * outer)
-        operations += 4 * depth * batch * width * hidden + 10 * inner
-    if has(group, "backward"):
-        if group.value("phase") == "backward":
-            read += size * (2 * inner + (depth + 1) * outer + weights)
-        written += size * (inner + (depth - 1) * outer) + FLOAT * (weights + biases)
-        operations += (8 * depth - 2) * batch * width * hidden + 16 * inner
-    if has(group, "update"):
-        read += FLOAT * (3 if group.value("phase") == "step" else 4) * (weights + biases)
-        written += (3 * FLOAT + (size if size != FLOAT else 0)) * (weights + biases)
-        operations += 15 * (weights + biases)
-    return read, written, operations
+    forward = (size * (outer + weights) + FLOAT * (biases + outer), size * (2 * inner + (depth + 1) * outer),
+               4 * depth * batch * width * hidden + 10 * inner)  # fmt: skip
+    backward = (0, size * (inner + (depth - 1) * outer) + FLOAT * (weights + biases),
+                (8 * depth - 2) * batch * width * hidden + 16 * inner)  # fmt: skip
+    return phases_work(group, size, weights + biases, forward, backward, size * (2 * inner + (depth + 1) * outer + weights))
 
 
 def block_parameters(group):
@@ -70,21 +70,9 @@ def block_work(group, size):
     products = 2 * count * matrices
     scores = 2 * width * group.value("sequences") * group.value("tokens") * (group.value("tokens") + 1) // 2
     kept = size * (9 * outer + 2 * inner) + FLOAT * (4 * count + count * (width // HEAD_DIM))
-    read = written = operations = 0
-    if has(group, "forward"):
-        read += size * (outer + matrices) + FLOAT * outer
-        written += kept + size * outer
-        operations += products + 2 * scores + 10 * inner + 20 * outer
-    if has(group, "backward"):
-        if group.value("phase") == "backward":
-            read += kept + size * matrices
-        written += size * (inner + 10 * outer) + FLOAT * every
-        operations += 2 * products + 5 * scores + 16 * inner + 30 * outer
-    if has(group, "update"):
-        read += FLOAT * (3 if group.value("phase") == "step" else 4) * every
-        written += (3 * FLOAT + (size if size != FLOAT else 0)) * every
-        operations += 15 * every
-    return read, written, operations
+    forward = (size * (outer + matrices) + FLOAT * outer, kept + size * outer, products + 2 * scores + 10 * inner + 20 * outer)
+    backward = (0, size * (inner + 10 * outer) + FLOAT * every, 2 * products + 5 * scores + 16 * inner + 30 * outer)
+    return phases_work(group, size, every, forward, backward, kept + size * matrices)
 
 
 def read_written_operations(group, size):
