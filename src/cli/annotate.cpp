@@ -10,7 +10,6 @@
 #include "analysis/annotation.hpp"
 #include "analysis/warp_picture.hpp"
 #include "base/names.hpp"
-#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"

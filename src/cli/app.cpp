@@ -13,7 +13,7 @@
 
 #include "base/config_error.hpp"
 #include "base/names.hpp"
-#include "base/parsed.hpp"
+#include "base/text.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_reader.hpp"
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"

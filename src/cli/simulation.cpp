@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/parsed.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 
 namespace gpuexp::cli {

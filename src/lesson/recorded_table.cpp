@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
-#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "record/fixed_columns.hpp"
 #include "render/markdown.hpp"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/parsed.hpp"
+#include "base/text.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
-#include "base/parsed.hpp"
 #include "base/report_error.hpp"
 #include "base/text.hpp"
 
