@@ -120,7 +120,8 @@ TEST_CASE("predictions of the same program are kept, and of another made anew", 
   constexpr double kOther = 12345;
   for (const auto& file : std::filesystem::directory_iterator(planned.folder.path())) {
     auto json = nlohmann::json::parse(std::ifstream(file.path()));
-    if (json["time_us"].is_number()) json["time_us"] = kOther;
+    auto& time = json.at("prediction").at(0);
+    if (time.is_number()) time = kOther;
     std::ofstream(file.path()) << json;
   }
   const auto found = planned.predictions();
