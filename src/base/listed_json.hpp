@@ -1,4 +1,4 @@
-// Values as JSON that this program alone reads again: structures are lists of their members.
+// Values as JSON that only this program reads: structures are lists of their members.
 #pragma once
 
 #include <cmath>
