@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <map>
 #include <string>
 #include <thread>
@@ -139,27 +138,18 @@ void IdleRounds::add(const Round& round, std::uint64_t phases) {
                 "all warps wait for phases of mbarriers that never end, or sleep in loops");
 }
 
-void VainLooks::add(const Round& round, const GlobalMemory& memory) {
-  constexpr int kYields = 100;
-  constexpr std::chrono::microseconds kPause(50);
-  const bool is_vain = memory.is_shared() && round.any_ran && !round.any_goes_on;
-  count_ = is_vain ? count_ + 1 : 0;
-  if (count_ > kYields) {
-    std::this_thread::sleep_for(kPause);
-  } else if (is_vain) {
-    std::this_thread::yield();
-  }
+void let_others_run(const Round& round, const GlobalMemory& memory) {
+  if (memory.is_shared() && round.any_ran && !round.any_goes_on) std::this_thread::yield();
 }
 
 void Block::run() {
   IdleRounds idle;
-  VainLooks looks;
   for (;;) {
     const Round round = run_round();
     if (!round.any_left) return;
     if (!round.any_ran && !release_barriers()) report_barrier();
     idle.add(round, phases_ended_);
-    looks.add(round, *launch.global);
+    let_others_run(round, *launch.global);
   }
 }
 

@@ -128,17 +128,10 @@ class IdleRounds {
   int count_ = 0;
 };
 
-/// Rounds in which all warps looked at what other threads of the host may write, which execute
-/// kernels in the same memory. Those go first: two of one core would else look in vain for as long
-/// as the host lets a thread run, each time that they take turns. After many such rounds this
-/// thread sleeps, since the others may have long to compute.
-class VainLooks {
- public:
-  void add(const Round& round, const GlobalMemory& memory);
-
- private:
-  int count_ = 0;
-};
+/// After a round in which all warps looked at what other threads of the host may write, which
+/// execute kernels in the same memory, those go first. Two of one core would else look in vain for
+/// as long as the host lets a thread run, each time that they take turns.
+void let_others_run(const Round& round, const GlobalMemory& memory);
 
 /// From this bit on, an address of shared memory has the rank in the cluster of the block that it
 /// is of: LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.

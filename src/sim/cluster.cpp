@@ -40,13 +40,12 @@ Cluster::Cluster(const LaunchState& launch, const Extent& place) {
 
 void Cluster::run() {
   IdleRounds idle;
-  VainLooks looks;
   for (;;) {
     const Round round = run_round();
     if (!round.any_left) return;
     if (!round.any_ran && !release_barrier()) report_barrier();
     idle.add(round, phases_ended());
-    looks.add(round, *blocks_.front()->launch.global);
+    let_others_run(round, *blocks_.front()->launch.global);
   }
 }
 
