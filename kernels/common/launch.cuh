@@ -72,8 +72,8 @@ __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each eac
     each(i);
 }
 
-/// For expected changes: whether the problem has so much of something, a member or a function of
-/// it.
+/// For expected changes: a condition that holds at problems whose `amount`, a member or a function
+/// of the problem, is `least` or more.
 template <class Amount>
 constexpr auto at_least(Amount amount, std::int64_t least) {
   return [of = detail::function_of_problem(amount), least](const auto& problem) {

@@ -40,7 +40,7 @@ Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0)
   w.moved_written = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of reading and writing so many bytes, which fill their sectors.
+/// The work of reading and writing these numbers of bytes, in sectors that they fill.
 inline Work moves_bytes(double read, double written) {
   Work w;
   w.bytes_read = w.moved_read = read;

@@ -89,7 +89,8 @@ struct LatencyFactor {
   bool is_predicted;
 };
 
-/// A row and that of its compare_to, at one problem in one mode; both outlive this.
+/// A row, and the row of its variant's compare_to at the same problem in the same mode. Both rows
+/// must outlive the pair.
 class RowPair {
  public:
   RowPair(const ResultRecord& reference, const ResultRecord& row)
@@ -103,14 +104,14 @@ class RowPair {
   const ResultRecord* row_;
 };
 
-/// In the order of the rows: those that have a time by `time_of`, as their references have.
-/// Unless of `all_problems`, of each variant the pair that takes longest; of several within half a
-/// percent the first.
+/// The pairs whose two rows have a time by `time_of`, in the order of the rows. Unless
+/// `all_problems` is set, each variant has one pair: the one with the longest time, and the first
+/// of those within half a percent of it.
 std::vector<RowPair> pairs_of(
     const ExperimentResults& experiment, bool all_problems,
     const std::function<std::optional<double>(const ResultRecord&)>& time_of);
 
-/// One variant against its compare_to.
+/// The comparison of a variant with its compare_to.
 struct Explanation : RowPair {
   using RowPair::RowPair;
 

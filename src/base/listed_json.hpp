@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// The members of a structure that its list has, in order: a std::tuple of pointers to them.
+/// A std::tuple of pointers to the members of a structure that its list holds, in this order.
 template <class T>
 inline constexpr auto kListedMembers = nullptr;
 
@@ -58,7 +58,7 @@ Json listed_json(const T& value) {
   }
 }
 
-/// Throws JsonError for what listed_json() has not made of such a value.
+/// Throws JsonError for JSON that listed_json() has not written for a value of this type.
 template <class T>
 T from_listed(const Json& json) {
   if constexpr (std::is_same_v<T, double>) {

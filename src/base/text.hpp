@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// One unit for several times: of a column that is sorted, of an axis.
+/// The unit in which a sorted column or an axis shows all of its times.
 struct TimeUnit {
   double us = 1;                 ///< that one of it takes
   std::string_view name = "µs";  ///< "ns", "µs", "ms" or "s"
@@ -48,13 +48,13 @@ std::optional<int> decimals_for(const std::vector<double>& values);
 /// each; "" for what is missing.
 std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values);
 
-/// ASCII letters in lower case, all else as it is.
+/// The text with ASCII letters in lower case; other bytes stay as they are.
 std::string lower_case(std::string_view text);
 
 /// What stands between separators, without what is empty.
 std::vector<std::string> split(const std::string& text, char separator);
 
-/// The number that the whole text is; empty where it is none, or does not fit.
+/// The number that the whole text spells; empty if it spells none, or one out of range.
 template <class Number>
 std::optional<Number> parsed(std::string_view text) {
   Number number{};
@@ -69,8 +69,8 @@ std::string significant(double value, int digits);
 /// Four significant digits in ns, µs, ms or s: "8.932 ms".
 std::string time_text(double time_us);
 
-/// The largest unit in which the smallest of the times is 1 or more; nanoseconds where none is.
-/// Times of 0 and below are passed over.
+/// The largest unit in which the smallest positive time is 1 or more; nanoseconds if there is no
+/// such unit.
 TimeUnit time_unit_for(const std::vector<double>& times_us);
 
 /// Three significant digits in B, KiB, MiB or GiB: "256 MiB".

@@ -84,7 +84,7 @@ inline constexpr const char* kDefaultGpu = "h200";
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 
-/// The one of a GPU of this name; empty where there is none, or no folder with them.
+/// The spec of the GPU with this name; empty if there is none, or no folder of specs.
 std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
 
 /// A config given on the command line: a path, or the name of one in config_dir() ("matmul",

@@ -23,7 +23,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Calls visit(member) for everything that a device tells about itself.
+/// Calls visit(member) for each member that a worker reports of its device.
 template <class Info, class Visit>
 void visit_device(Info& info, const Visit& visit) {
   const auto each = [&](auto&... members) { (visit(members), ...); };
@@ -45,7 +45,7 @@ void visit_device(Info& info, const Visit& visit) {
     visit(peak);
 }
 
-/// As a list, which the same program reads again.
+/// The values as a list, which the same program reads back.
 Json json_of_device(const DeviceInfo& info) {
   Json list = Json::array();
   visit_device(info, [&](const auto& member) {

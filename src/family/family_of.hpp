@@ -44,7 +44,7 @@ constexpr auto function_of_problem(F f) {
   }
 }
 
-/// Of a pointer, or of pointers by rank.
+/// The type that a pointer, or each of several ranks' pointers, points to.
 template <class Pointers>
 struct Pointee;
 template <class T>

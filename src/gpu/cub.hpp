@@ -1,5 +1,5 @@
 // CUB's device-wide algorithms, as reference variants. A toolkit whose cuda_fp16.h compiles has
-// CUB: both are of one package. Nobody else includes CUB, which takes long to compile.
+// CUB: both belong to one package. No other file includes CUB, which takes long to compile.
 #pragma once
 
 #include <cstdint>

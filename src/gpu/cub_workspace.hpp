@@ -1,4 +1,4 @@
-// How CUB's algorithms are called: first without a workspace, to be told how much they need.
+// CUB's algorithms are called twice: the first call, without a workspace, returns the bytes needed.
 #pragma once
 
 #include <cstdint>

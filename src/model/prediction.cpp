@@ -68,7 +68,7 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
                  std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s),
                  &Limit::dram_us, "dram", limit);
   limit_by_pcie(work, ceilings, limit);
-  // Each way has lanes of its own.
+  // Reads and writes use separate lanes of the link.
   limit_by_bytes(std::max(work.to_peers, work.from_peers),
                  std::max({ceilings.link_copy_bytes_per_s, ceilings.link_read_bytes_per_s,
                            ceilings.link_write_bytes_per_s}),

@@ -47,7 +47,7 @@ int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   return reserved && shared_bytes >= kReservedBytes ? shared_bytes - kReservedBytes : shared_bytes;
 }
 
-// Of each kernel its name and what it needs.
+// The name and the resources of each kernel.
 std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   constexpr std::string_view kArchitecture = "arch = ";
   constexpr std::string_view kFunction = " Function ";

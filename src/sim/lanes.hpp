@@ -13,7 +13,7 @@ namespace gpuexp::sim {
 using LaneMask = std::uint32_t;
 inline constexpr LaneMask kAllLanes = ~LaneMask{0};
 
-/// The lowest of lanes, of which there is one at least.
+/// The lowest lane of a mask, which is not empty.
 GPUEXP_INLINED unsigned first_lane(LaneMask lanes) {
   return static_cast<unsigned>(std::countr_zero(lanes));
 }

@@ -92,7 +92,7 @@ void decode_ldc(const Decoding& in, Op& op) {
 
 // ---- loads and stores
 
-/// Which way values go between registers and memory.
+/// The direction of a copy between registers and memory.
 enum class Way : std::uint8_t { load, store };
 
 template <Way way>

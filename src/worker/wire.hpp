@@ -56,7 +56,7 @@ namespace wire {
 Json to_json(const DeviceError& error);
 Json to_json(const CountedLaunch& launch);
 
-/// These throw JsonError for what the functions above have not made.
+/// These throw JsonError for JSON that the functions above have not written.
 DeviceError error_from(const Json& json);
 /// Also std::invalid_argument for what the registry does not have.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
