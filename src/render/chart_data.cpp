@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr int kDigits = 5;
+constexpr int kChartDigits = 5;
 
 using Number = std::optional<double>;
 
@@ -24,7 +24,7 @@ void add_numbers(Json& json, const std::string& name, const ExperimentResults& e
     const Number number = row.passed() ? number_of(row) : std::nullopt;
     const bool has_number = number && std::isfinite(*number);
     is_known = is_known || has_number;
-    numbers.push_back(has_number ? Json(std::stod(significant(*number, kDigits))) : Json());
+    numbers.push_back(has_number ? Json(std::stod(significant(*number, kChartDigits))) : Json());
   }
   if (is_known) json[name] = std::move(numbers);
 }

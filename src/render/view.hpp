@@ -16,8 +16,8 @@ struct ViewColumn {
 
 struct ViewRow {
   std::vector<std::string> cells;  ///< one per column
-  std::string status;              ///< of a row that did not pass; "" when it passed
-  std::string note;                ///< status and reason of such a row, in place of its numbers
+  std::string status = {};         ///< of a row that did not pass; "" when it passed
+  std::string note = {};           ///< status and reason of such a row, in place of its numbers
   double bar = 0;                  ///< length, in the unit of ExperimentView::full_bar
   std::string key = {};            ///< of the result that the row shows; "" where it shows none
 };
