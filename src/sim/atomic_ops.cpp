@@ -64,6 +64,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
       lanes &= ~others;
     }
     note_generic(warp, access_of(op), op.width, lanes, address);
+    warp.signals = true;
   }
   read_pair(warp, op.from[1], with);
   if (op.from[2].kind != Kind::none) read_pair(warp, op.from[2], swap);
@@ -94,6 +95,7 @@ void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   note_generic(warp, access_of(op), op.width, lanes, address);
+  warp.signals = true;
   for (unsigned i = 0; i < op.value; ++i) {
     Lanes32 scratch;
     Lanes32 result{};

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -138,18 +139,35 @@ void IdleRounds::add(const Round& round, std::uint64_t phases) {
                 "all warps wait for phases of mbarriers that never end, or sleep in loops");
 }
 
-void let_others_run(const Round& round, const GlobalMemory& memory) {
-  if (memory.is_shared() && round.any_ran && !round.any_goes_on) std::this_thread::yield();
+void RankTurns::begin() {
+  if (memory_.is_shared()) seen_ = memory_.signal().count();
+}
+
+void RankTurns::end(const Round& round) {
+  // Nobody signals weak stores and copies of the host, nor does a rank that waits for ever: its
+  // kernel counts as endless after so many instructions, which sleep must not stretch by much.
+  constexpr int kPolls = 1024;
+  if (!memory_.is_shared()) return;
+  if (round.any_signals) memory_.signal().raise();
+  if (!round.any_ran || round.any_goes_on) return;
+  if (polls_ > 0) {
+    --polls_;
+    std::this_thread::yield();
+  } else if (!memory_.signal().wait(seen_)) {
+    polls_ = kPolls;
+  }
 }
 
 void Block::run() {
   IdleRounds idle;
+  RankTurns turns(*launch.global);
   for (;;) {
+    turns.begin();
     const Round round = run_round();
+    turns.end(round);
     if (!round.any_left) return;
     if (!round.any_ran && !release_barriers()) report_barrier();
     idle.add(round, phases_ended_);
-    let_others_run(round, *launch.global);
   }
 }
 
@@ -162,7 +180,8 @@ Round Block::run_round() {
     round.any_ran = true;
     run(*warp);
     round.any_works |= !warp->waits;
-    round.any_goes_on |= !warp->ends_turn;
+    round.any_goes_on |= !warp->polls;
+    round.any_signals |= std::exchange(warp->signals, false);
   }
   return round;
 }
@@ -210,6 +229,7 @@ void Block::run_turn(Warp& warp) {
   const std::vector<Op>& ops = launch.executed_ops();
   warp.waits = false;
   warp.ends_turn = false;
+  warp.polls = false;
   const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
   for (std::uint64_t step = 0;
        step < most && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;

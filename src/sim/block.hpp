@@ -113,7 +113,8 @@ struct Round {
   bool any_left = false;     ///< that has not exited
   bool any_ran = false;      ///< and did not wait for others
   bool any_works = false;    ///< and did more than look whether what it waits for is there
-  bool any_goes_on = false;  ///< and did not end its turn with a look at what others may write
+  bool any_goes_on = false;  ///< and did not load again what it had loaded before
+  bool any_signals = false;  ///< and stored what other ranks may wait for
 };
 
 /// Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
@@ -128,10 +129,21 @@ class IdleRounds {
   int count_ = 0;
 };
 
-/// After a round in which all warps looked at what other threads of the host may write, which
-/// execute kernels in the same memory, those go first. Two of one core would else look in vain for
-/// as long as the host lets a thread run, each time that they take turns.
-void let_others_run(const Round& round, const GlobalMemory& memory);
+/// Rounds of a thread of the host while other threads execute other ranks in the same memory. After
+/// a round in which every warp only found a value unchanged, the thread sleeps until another one
+/// stores. Without that, ranks that share a core would poll for whole time slices.
+class RankTurns {
+ public:
+  explicit RankTurns(GlobalMemory& memory) : memory_(memory) {}
+  /// To be called before each round, and after it.
+  void begin();
+  void end(const Round& round);
+
+ private:
+  GlobalMemory& memory_;
+  std::uint32_t seen_ = 0;  ///< signals before the round
+  int polls_ = 0;           ///< rounds to come in which the thread yields and does not sleep
+};
 
 /// From this bit on, an address of shared memory has the rank in the cluster of the block that it
 /// is of: LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.

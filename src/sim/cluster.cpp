@@ -40,12 +40,14 @@ Cluster::Cluster(const LaunchState& launch, const Extent& place) {
 
 void Cluster::run() {
   IdleRounds idle;
+  RankTurns turns(*blocks_.front()->launch.global);
   for (;;) {
+    turns.begin();
     const Round round = run_round();
+    turns.end(round);
     if (!round.any_left) return;
     if (!round.any_ran && !release_barrier()) report_barrier();
     idle.add(round, phases_ended());
-    let_others_run(round, *blocks_.front()->launch.global);
   }
 }
 
@@ -57,6 +59,7 @@ Round Cluster::run_round() {
     all.any_ran |= round.any_ran;
     all.any_works |= round.any_works;
     all.any_goes_on |= round.any_goes_on;
+    all.any_signals |= round.any_signals;
     if (round.any_left && block->has_exited()) block->check_end();
     // A block whose barrier is complete goes on, whatever the others do.
     if (round.any_left && !round.any_ran) all.any_ran |= block->release_barriers();

@@ -17,6 +17,7 @@
 #include "sim/fault.hpp"
 #include "sim/late_fill.hpp"
 #include "sim/memory_access.hpp"
+#include "sim/store_signal.hpp"
 
 namespace gpuexp::sim {
 
@@ -191,6 +192,8 @@ class GlobalMemory {
   /// copies. All is made then at once, and no buffer comes or goes, nor its marks as a whole.
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
+  /// Of stores, to threads that execute other kernels meanwhile.
+  StoreSignal& signal() { return signal_; }
 
   /// Whether contents that are still to be made from a range are left unmade once that is about to
   /// be written as a whole: for kernels that neither read them nor go by them. Else they are made
@@ -233,6 +236,7 @@ class GlobalMemory {
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
   bool is_shared_ = false;
+  StoreSignal signal_;
   bool leaves_overwritten_ = false;
 };
 

@@ -234,11 +234,29 @@ void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
 // A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
 // waits for that asks over and over, and others run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
   if (op.width >= kSingleBytes)
     run_strong_wide<Way::load>(warp, op, lanes);
   else
     run_generic<Way::load>(warp, op, lanes);
   warp.ends_turn = true;
+  if (lanes == 0 || !warp.block.launch.global->is_shared()) return;
+  Look look{warp.divergence.next(), lanes, address[first_lane(lanes)], {}};
+  for (unsigned i = 0; i < look.words.size() && i * 4 < op.width; ++i) {
+    Lanes32 scratch;
+    look.words[i] = read_raw(warp, next_register(op.to[0], i), scratch)[first_lane(lanes)];
+  }
+  warp.polls = look == warp.last_look;
+  warp.last_look = look;
+}
+
+void run_strong_store(Warp& warp, const Op& op, LaneMask lanes) {
+  if (op.width >= kSingleBytes)
+    run_strong_wide<Way::store>(warp, op, lanes);
+  else
+    run_generic<Way::store>(warp, op, lanes);
+  warp.signals = true;
 }
 
 template <Way way>
@@ -280,7 +298,7 @@ void decode_global_load(const Decoding& in, Op& op) {
 
 void decode_global_store(const Decoding& in, Op& op) {
   decode_access<Way::store, run_generic<Way::store>>(in, op);
-  if (in.has("STRONG") && op.width >= kSingleBytes) op.run = run_strong_wide<Way::store>;
+  if (in.has("STRONG")) op.run = run_strong_store;
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {

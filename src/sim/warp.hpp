@@ -20,6 +20,15 @@ struct BarrierVotes {
   std::uint32_t yes = 0;
 };
 
+/// A load of what other ranks may write, and what its first lane found.
+struct Look {
+  std::uint32_t next = 0;  ///< instruction
+  LaneMask lanes = 0;
+  std::uint64_t address = 0;
+  std::array<std::uint32_t, 4> words{};
+  bool operator==(const Look&) const = default;
+};
+
 struct Warp {
   Warp(Block& of, unsigned place, LaneMask lanes, unsigned used_registers)
       : block(of), index(place), divergence(lanes) {
@@ -46,6 +55,9 @@ struct Warp {
   Divergence divergence;
   bool waits = false;                              ///< its turn ended with wait()
   bool ends_turn = false;                          ///< it may spin on what others write
+  Look last_look;                                  ///< at what others may write
+  bool polls = false;                              ///< its turn ended with the same look again
+  bool signals = false;                            ///< it stored what other ranks may wait for
   std::uint64_t steps = 0;                         ///< instructions executed
   std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
   BarrierVotes votes;                              ///< of the last barrier that it was at
