@@ -72,4 +72,38 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMostPassed + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
+/// The shares of lines that L2 has. Neighbouring lines take equally long: of the eight lines in each
+/// aligned KiB, an H200 keeps lines 0, 1, 4 and 5 in one slice of L2 and the other four in another,
+/// whose distances from the SM have nothing to do with each other
+/// (docs/studies/shared_memory/latency_of_neighbours.csv).
+class SliceShares {
+ public:
+  /// The share of the sector's line. A line of a slice that no recent line was in takes `drawn`.
+  double of(std::uint64_t sector, double drawn) {
+    constexpr std::uint64_t kSectorsPerKib = 32;
+    constexpr std::uint64_t kSectorsPerPair = 8;
+    const std::uint64_t slice = sector / kSectorsPerKib * 2 + sector / kSectorsPerPair % 2;
+    for (std::size_t i = 0; i < kKept; ++i) {
+      if (slices_[i] == slice) return shares_[i];
+    }
+    slices_[next_] = slice;
+    shares_[next_] = drawn;
+    next_ = (next_ + 1) % kKept;
+    return drawn;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 32;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::array<std::uint64_t, kKept> slices_ = filled();
+  std::array<double, kKept> shares_{};
+  std::size_t next_ = 0;
+
+  static constexpr std::array<std::uint64_t, kKept> filled() {
+    std::array<std::uint64_t, kKept> none;
+    none.fill(kNone);
+    return none;
+  }
+};
+
 }  // namespace gpuexp

@@ -49,8 +49,9 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
   const bool is_from_dram =
       asked_for_.is_first(block_, sector, changes) &&
       is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
-  const double latency = is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
-                                      : figures_.l2_latency * figures_.l2_spread.at(share);
+  const double latency =
+      is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
+                   : figures_.l2_latency * figures_.l2_spread.at(slices_.of(sector, share));
   trip_ = std::max(trip_, latency);
   if (!is_from_dram) return asked + latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
@@ -247,8 +248,10 @@ Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double s
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
   if (use == SharedUse::load) repeats_.loads += share * beside_loads_.sum(served - clocks, clocks);
+  // A store reaches the data stage half of a load's latency after its issue.
   if (use == SharedUse::store)
-    repeats_.stores += share * beside_stores_.sum(served - clocks, clocks);
+    repeats_.stores +=
+        share * beside_stores_.sum(served - clocks + figures_.shared_latency / 2, clocks);
   shared_clocks_ += clocks;
   return {std::max(now + 1, served - clocks + 1 - kAhead),
           served - figures_.data_stage_clocks + figures_.shared_latency,

@@ -221,6 +221,7 @@ class MemoryPath {
   double trip_ = 0;           ///< the longest that the access under way makes behind L1
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   ShareDraw draw_;
+  SliceShares slices_;
   std::priority_queue<Later> later_;
   Server engine_;  ///< the copy engine, both ways
   Server link_;    ///< to other SMs of the cluster

@@ -217,6 +217,17 @@ TEST_CASE("draws are spread evenly and the same each time", "[timing]") {
   CHECK(sum / kDraws == Approx(0.5).margin(0.01));
 }
 
+TEST_CASE("lines of one slice of L2 have one share", "[timing]") {
+  SliceShares shares;
+  constexpr std::uint64_t kLine = 4;  // sectors
+  constexpr std::uint64_t kKib = 8 * kLine;
+  for (const std::uint64_t line : {0, 1, 4, 5})
+    CHECK(shares.of(7 * kKib + line * kLine, 0.25 + 0.125 * static_cast<double>(line)) == 0.25);
+  for (const std::uint64_t line : {2, 3, 6, 7})
+    CHECK(shares.of(7 * kKib + line * kLine + 3, 0.25 * static_cast<double>(line)) == 0.5);
+  CHECK(shares.of(8 * kKib, 0.875) == 0.875);
+}
+
 TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
   // Warps from 1 on have 100 instructions less.
   const std::string code =
