@@ -41,7 +41,12 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.tag_wavefronts = number(memory.tag_wavefronts + memory.async_tag_wavefronts);
   if (!time) return counts;
   counts.time_us = time->places_us[place];
-  if (place < time->lookups.size()) counts.l1 = time->lookups[place];
+  if (place >= time->lookups.size()) return counts;
+  counts.l1 = time->lookups[place];
+  // Of the blocks that were timed, in proportion to the sectors of all.
+  if (counts.l1.all > 0)
+    counts.data_wavefronts +=
+        counts.l1.extra_wavefronts * (counts.load_sectors + counts.store_sectors) / counts.l1.all;
   return counts;
 }
 

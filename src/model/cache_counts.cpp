@@ -17,11 +17,12 @@ constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 6> kMet
     {"dram__bytes_write.sum", &CacheCounts::dram_written_bytes},
 }};
 
-constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 4> kParts{{
+constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 5> kParts{{
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", &CacheCounts::shared_load_repeats},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", &CacheCounts::shared_store_repeats},
     {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_load_repeats},
     {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_store_repeats},
+    {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::extra_wavefronts},
 }};
 
 }  // namespace

@@ -20,6 +20,9 @@ struct CacheCounts {
   // Wavefronts that shared memory repeats where a sector of L1 is written in the same clock.
   double shared_load_repeats = 0;
   double shared_store_repeats = 0;
+  /// Wavefronts of loads from global memory beyond those that addresses alone decide; negative if
+  /// L1 holds their lines.
+  double extra_wavefronts = 0;
 };
 
 /// The member that has the metric (family/counters.hpp); null for all that caches do not decide.

@@ -254,6 +254,7 @@ class KernelRun {
     CacheCounts counts;
     counts.l1_sectors = sum.all * times;
     counts.l1_hits = sum.hits * times;
+    counts.extra_wavefronts = sum.extra_wavefronts * times;
     counts.shared_load_repeats = sm.repeats.loads * times;
     counts.shared_store_repeats = sm.repeats.stores * times;
     counts.l2_sectors = (sm.l2_reads * share_that_reaches_l2(sm) + sm.l2_writes) * times;

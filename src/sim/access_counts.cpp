@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <set>
 #include <vector>
@@ -84,7 +85,7 @@ GlobalCounts counts_of_contiguous(std::uint64_t first, unsigned width) {
   for (std::uint64_t line = first >> kLineShift; line <= last >> kLineShift; ++line)
     ++in_bank[tag_bank(line)];
   return {(last >> kSectorShift) - (first >> kSectorShift) + 1,
-          *std::max_element(in_bank.begin(), in_bank.end()), std::max(1u, width >> kWordShift)};
+          *std::max_element(in_bank.begin(), in_bank.end()), std::max(1u, width >> kWordShift), 0};
 }
 
 // Lanes i and i ^ 1, or lanes i and i ^ 2, have one address throughout the warp.
@@ -171,8 +172,35 @@ unsigned past_l1(const MemoryAccess& access) {
                      : AccessMemo().tag_wavefronts_past_l1(access);
 }
 
-// Data that L1 does not hold takes a wavefront of the data stage for each one of the tag stage, if
-// that is more than the banks ask for.
+// Wavefronts of the data stage for lines that L1 does not hold. Lanes go in turns, as those of
+// shared memory do. A turn takes one for each wavefront of the tag stage that finds a line of its
+// lanes, or what its banks ask for if that is more (docs/studies/caches/l1_hits.csv).
+unsigned missed_wavefronts_of(const MemoryAccess& access, const GlobalCounts& counts) {
+  const unsigned step = step_of(access);
+  if (step == kLanes || counts.tag_wavefronts == 1)
+    return std::max(counts.bank_wavefronts, counts.tag_wavefronts);
+  // Each wavefront of the tag stage finds the next line of each bank of the tags.
+  const Touched lines(access.address, access.lanes, kLineShift);
+  std::array<unsigned, kTagBanks> found{};
+  std::array<unsigned, kLanes> wavefront_of;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    wavefront_of[i] = found[tag_bank(lines.begin()[i])]++;
+  unsigned wavefronts = 0;
+  for (unsigned begin = 0; begin < kLanes; begin += step) {
+    const LaneMask turn = access.lanes & ((1u << step) - 1) << begin;
+    if (turn == 0) continue;
+    LaneMask lookups = 0;
+    for_each_lane(turn, [&](unsigned l) {
+      const auto* line =
+          std::lower_bound(lines.begin(), lines.end(), access.address[l] >> kLineShift);
+      lookups |= 1u << wavefront_of[static_cast<std::size_t>(line - lines.begin())];
+    });
+    wavefronts += std::max(most_words_of_a_bank(access.address, turn, access.width),
+                           static_cast<unsigned>(std::popcount(lookups)));
+  }
+  return wavefronts;
+}
+
 void count_global(MemoryCounts& counts, const MemoryAccess& access) {
   const GlobalCounts touches =
       access.memo ? access.memo->touches(access) : AccessMemo().touches(access);
@@ -189,7 +217,9 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
     return;
   }
   counts.tag_wavefronts += touches.tag_wavefronts;
-  counts.global_wavefronts += std::max(touches.bank_wavefronts, touches.tag_wavefronts);
+  counts.global_wavefronts += access.kind == Access::store
+                                  ? std::max(touches.bank_wavefronts, touches.tag_wavefronts)
+                                  : touches.missed_wavefronts;
 }
 
 // Sectors of its lines in which an active lane has a word.
@@ -300,14 +330,18 @@ void AccessMemo::remember_touch(const MemoryAccess& access) {
     previous = line;
   }
   std::fill(lines_.of.begin() + line_count_, lines_.of.end(), 0);
-  bank_wavefronts_ = most_words_of_a_bank(access.address, access.lanes, access.width);
+  bank_wavefronts_ = shared_wavefronts_of(access).all;
   tag_wavefronts_ = 0;
 }
 
 GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
   switch (access.shape.pattern) {
-    case Pattern::one: return {1, 1, 1};
-    case Pattern::contiguous: return counts_of_contiguous(access.address[0], access.width);
+    case Pattern::one: return {1, 1, 1, 1};
+    case Pattern::contiguous: {
+      GlobalCounts counts = counts_of_contiguous(access.address[0], access.width);
+      counts.missed_wavefronts = missed_wavefronts_of(access, counts);
+      return counts;
+    }
     case Pattern::other: break;
   }
   remember_touch(access);
@@ -315,8 +349,9 @@ GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
   if (tag_wavefronts_ == 0 || line != tag_line_) {
     tag_line_ = line;
     tag_wavefronts_ = tag_wavefronts(line, lines_, line_count_);
+    missed_wavefronts_ = missed_wavefronts_of(access, {0, tag_wavefronts_, bank_wavefronts_});
   }
-  return {sector_count_, tag_wavefronts_, bank_wavefronts_};
+  return {sector_count_, tag_wavefronts_, bank_wavefronts_, missed_wavefronts_};
 }
 
 GPUEXP_VECTORIZED unsigned AccessMemo::tag_wavefronts_past_l1(const MemoryAccess& access) {
@@ -345,6 +380,7 @@ GlobalTouch AccessMemo::touch(const MemoryAccess& access) {
   touch.count = counts.sectors;
   touch.tag_wavefronts = counts.tag_wavefronts;
   touch.bank_wavefronts = counts.bank_wavefronts;
+  touch.missed_wavefronts = counts.missed_wavefronts;
   const bool is_other = access.shape.pattern == Pattern::other;
   const std::uint64_t first = access.address[0] >> kSectorShift;
   for (std::size_t i = 0; i < touch.count; ++i)

@@ -74,8 +74,9 @@ Lanes64 interleaved(const MemoryAccess& access, unsigned word);
 /// Of an access of global memory.
 struct GlobalCounts {
   std::uint64_t sectors = 0;
-  unsigned tag_wavefronts = 0;   ///< in which L1's tag stage finds their lines
-  unsigned bank_wavefronts = 0;  ///< in which L1's data stage delivers them, if it has them
+  unsigned tag_wavefronts = 0;     ///< in which L1's tag stage finds their lines
+  unsigned bank_wavefronts = 0;    ///< in which L1's data stage delivers them, if it has them
+  unsigned missed_wavefronts = 0;  ///< and if it has none of them
 };
 
 /// What an access of global memory touches.
@@ -84,6 +85,7 @@ struct GlobalTouch {
   std::size_t count = 0;                          ///< of these
   unsigned tag_wavefronts = 0;                    ///< as GlobalCounts has them
   unsigned bank_wavefronts = 0;
+  unsigned missed_wavefronts = 0;
 };
 GlobalTouch touch_of(const MemoryAccess& access);
 
@@ -124,7 +126,8 @@ class AccessMemo {
   unsigned sector_count_ = 0;
   unsigned line_count_ = 0;
   unsigned bank_wavefronts_ = 0;
-  unsigned tag_wavefronts_ = 0;  ///< where lane 0's line is tag_line_; 0: not known
+  unsigned tag_wavefronts_ = 0;     ///< where lane 0's line is tag_line_; 0: not known
+  unsigned missed_wavefronts_ = 0;  ///< likewise
   std::uint64_t tag_line_ = 0;
   // Of the last copy past L1: its lanes and where lane 0's source lies within a line, its
   // destination within 512 bytes; where those of the others lie from lane 0's; and the wavefronts

@@ -16,7 +16,8 @@ inline constexpr std::tuple kListedMembers<CacheCounts>{
     &CacheCounts::l1_sectors,          &CacheCounts::l1_hits,
     &CacheCounts::l2_sectors,          &CacheCounts::l2_hits,
     &CacheCounts::dram_read_bytes,     &CacheCounts::dram_written_bytes,
-    &CacheCounts::shared_load_repeats, &CacheCounts::shared_store_repeats};
+    &CacheCounts::shared_load_repeats, &CacheCounts::shared_store_repeats,
+    &CacheCounts::extra_wavefronts};
 template <>
 inline constexpr std::tuple kListedMembers<CodePrediction>{
     &CodePrediction::time_us, &CodePrediction::terms, &CodePrediction::why_not,

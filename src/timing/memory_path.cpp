@@ -1,9 +1,12 @@
 #include "timing/memory_path.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <tuple>
 
 #include "device/hardware_sizes.hpp"
+#include "sim/tag_bank.hpp"
 
 namespace gpuexp {
 
@@ -63,9 +66,32 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
 // No access touches more lines than sectors.
 static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMostPassed);
 
-// When the last of the sectors is there that L1 looked up at `when`.
-double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking) {
-  double there = 0;
+double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
+  if (missing == 0) return touch.bank_wavefronts;
+  const auto lacked = static_cast<unsigned>(std::popcount(missing));
+  if (lacked == touch.count) return touch.missed_wavefronts;
+  // Each wavefront of the tag stage finds the next line of each bank of the tags.
+  std::array<unsigned, kTagBanks> lines{};
+  std::uint64_t finds_missing = 0;
+  unsigned wavefront = 0;
+  for (std::size_t i = 0; i < touch.count; ++i) {
+    if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], touch.sectors[i]))
+      wavefront = lines[tag_bank(touch.sectors[i] / kSectorsPerLine)]++;
+    if (missing >> i & 1) finds_missing |= std::uint64_t{1} << wavefront;
+  }
+  // Wavefronts in proportion to the sectors.
+  const auto share = [&](unsigned wavefronts, std::size_t sectors) {
+    return (wavefronts * sectors + touch.count - 1) / touch.count;
+  };
+  const auto lookups = static_cast<std::size_t>(std::popcount(finds_missing));
+  return static_cast<double>(share(touch.bank_wavefronts, touch.count - lacked) +
+                             std::max(share(touch.missed_wavefronts, lacked), lookups));
+}
+
+// Of the sectors that L1 looks up at `when`.
+MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::GlobalTouch& touch,
+                                          const Asking& asking) {
+  Fetched fetched;
   trip_ = figures_.l1_latency;
   // Each line has a share of its own, of which most are never asked for.
   std::size_t lines = 0;
@@ -89,12 +115,13 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const A
                                                : 0;
       if (repeats > 0) beside_stores_.add(arrives - figures_.l1_latency, repeats);
     }
-    there = std::max(there, arrives);
+    if (arrives > now) fetched.missing |= std::uint64_t{1} << i;
+    fetched.there = std::max(fetched.there, arrives);
   }
   draw_.pass(lines);
   lookups_.all += static_cast<double>(touch.count);
   lookups_.hits += static_cast<double>(hits);
-  return there;
+  return fetched;
 }
 
 // What was to take the data stage until now has.
@@ -127,10 +154,10 @@ Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Aski
   catch_up(now);
   // The first wavefront of each stage is part of the latency.
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
-  const double there = fetch_all(looked_up - 1, touch, asking);
-  const double clocks = figures_.data_stage_clocks *
-                        (there <= now ? touch.bank_wavefronts
-                                      : std::max(touch.bank_wavefronts, touch.tag_wavefronts));
+  const auto [there, missing] = fetch_all(now, looked_up - 1, touch, asking);
+  const double wavefronts = delivered_wavefronts(touch, missing);
+  lookups_.extra_wavefronts += wavefronts - touch.missed_wavefronts;
+  const double clocks = figures_.data_stage_clocks * wavefronts;
   const double delivered = data_.serve(looked_up - 1, clocks);
   const double begun = std::max(looked_up, delivered - clocks);
   return {std::max(now + 1, begun - kAhead),
@@ -142,7 +169,7 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
   // An H200 counts two wavefronts of the tags where other loads take one
   // (l1tex__t_output_wavefronts of the kernels with cp.async).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
-  const double there = fetch_all(looked_up - 1, touch, {passes_l1, false, true});
+  const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
   return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there),
           now + trip_};
 }

@@ -48,13 +48,23 @@ inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
 struct SectorLookups {
   double all = 0;
   double hits = 0;  ///< found there, or under way
+  /// Wavefronts of the data stage beyond sim::GlobalCounts::missed_wavefronts: negative if loads
+  /// hit lines that take fewer.
+  double extra_wavefronts = 0;
 
   SectorLookups& operator+=(const SectorLookups& more) {
     all += more.all;
     hits += more.hits;
+    extra_wavefronts += more.extra_wavefronts;
     return *this;
   }
 };
+
+/// Wavefronts in which the data stage delivers a load from global memory of which L1 lacks some
+/// sectors, the i-th of the touch if bit i is set. What L1 holds takes what its banks require; what
+/// it lacks also takes one for each wavefront of the tag stage that finds such a line
+/// (docs/studies/caches/l1_hits.csv).
+double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing);
 
 /// Wavefronts of shared memory that are expected to be repeated, since a sector is written in their
 /// clock (device/unified_memory.hpp).
@@ -204,7 +214,12 @@ class MemoryPath {
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
   double store_behind(double when, std::uint64_t sector);
-  double fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking);
+  /// What L1 found at `now`, and when the last sector is there.
+  struct Fetched {
+    double there = 0;
+    std::uint64_t missing = 0;  ///< bit i: the touch's i-th sector has not come yet
+  };
+  Fetched fetch_all(double now, double when, const sim::GlobalTouch& touch, const Asking& asking);
   Served load_as(double now, const sim::GlobalTouch& touch, const Asking& asking);
 
   const SmFigures& figures_;

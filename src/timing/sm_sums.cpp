@@ -9,6 +9,8 @@ void SmSums::add(const SmSums& before, const SmSums& after, double times) {
       grow(places[i].in[state], before.places[i].in[state], after.places[i].in[state]);
     grow(lookups[i].all, before.lookups[i].all, after.lookups[i].all);
     grow(lookups[i].hits, before.lookups[i].hits, after.lookups[i].hits);
+    grow(lookups[i].extra_wavefronts, before.lookups[i].extra_wavefronts,
+         after.lookups[i].extra_wavefronts);
   }
   grow(l2_reads, before.l2_reads, after.l2_reads);
   grow(l2_writes, before.l2_writes, after.l2_writes);

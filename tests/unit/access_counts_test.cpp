@@ -314,6 +314,7 @@ TEST_CASE("what is remembered of an access is what the next one comes to", "[sim
                          expected.sectors.begin()));
       REQUIRE(touch.tag_wavefronts == expected.tag_wavefronts);
       REQUIRE(touch.bank_wavefronts == expected.bank_wavefronts);
+      REQUIRE(touch.missed_wavefronts == expected.missed_wavefronts);
       std::set<std::uint64_t> sectors;
       sim::for_each_lane(lanes, [&](unsigned l) { sectors.insert(address[l] / 32); });
       if (global.shape.pattern == sim::AccessShape::Pattern::other)

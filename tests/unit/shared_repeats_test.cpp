@@ -11,6 +11,7 @@ sim::GlobalTouch line_at(std::uint64_t number) {
     touch.sectors[touch.count++] = 4 * number + i;
   touch.tag_wavefronts = 1;
   touch.bank_wavefronts = 1;
+  touch.missed_wavefronts = 1;
   return touch;
 }
 

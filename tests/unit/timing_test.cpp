@@ -448,6 +448,7 @@ sim::GlobalTouch one_line() {
     touch.sectors[touch.count++] = 4 + i;
   touch.tag_wavefronts = 1;
   touch.bank_wavefronts = 1;
+  touch.missed_wavefronts = 1;
   return touch;
 }
 
