@@ -193,7 +193,7 @@ class GlobalMemory {
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
   /// Of stores, to threads that execute other kernels meanwhile.
-  StoreSignal& signal() { return signal_; }
+  StoreSignal& signal() { return *signal_; }
 
   /// Whether contents that are still to be made from a range are left unmade once that is about to
   /// be written as a whole: for kernels that neither read them nor go by them. Else they are made
@@ -236,7 +236,7 @@ class GlobalMemory {
 
   std::vector<GlobalBuffer> buffers_;  ///< by address
   bool is_shared_ = false;
-  StoreSignal signal_;
+  std::unique_ptr<StoreSignal> signal_ = std::make_unique<StoreSignal>();
   bool leaves_overwritten_ = false;
 };
 
