@@ -96,7 +96,7 @@ TEST_CASE("of lines that L1 lacks, each lookup takes a wavefront of the data sta
     INFO(row.bytes << " bytes, stride " << row.stride << ", " << row.resident << " lanes resident");
     CHECK(row.tags >= mean.tags * 0.99);
     // Which lanes miss is taken from the sectors, and rounded up.
-    CHECK(row.data >= mean.data * 0.93);
+    CHECK(row.data >= mean.data * 0.9);
     // Lines are looked up again while all of L1 is in flight.
     CHECK(row.data <= mean.data * 1.5);
     error += std::abs(row.data / mean.data - 1);
