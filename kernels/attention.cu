@@ -19,12 +19,13 @@
 
 namespace gpuexp::attention {
 
-// ---- materialized: scores in memory, a kernel per operation
+// ---- materialized: the score matrix in memory, one kernel per operation
 //
-// As frameworks do it without a fused kernel: a product makes S, passes over it apply the mask, the
-// softmax and dropout in place, and a second product takes P. All are rounded to 16 bits on their
-// way. Both products run on tensor cores, but they wait for memory: dram_bytes are up to five times
-// those of S, which grows with queries times keys.
+// Each operation is a kernel, as in a framework without a fused kernel. One product stores the
+// scores S = Q·Kᵀ, softmax loads and stores them in place, and a second product loads them. A mask
+// adds one load and one store of S, dropout another of each. If S exceeds L2, dram_read_bytes and
+// dram_write_bytes are these loads and stores, two of each without a mask. They grow with queries
+// times keys, and both products wait for them.
 
 constexpr int kScoreKeys = 64;
 
@@ -124,13 +125,13 @@ Variant materialized() {
   return v;
 }
 
-// ---- scalar_tile: fused, by threads that multiply and add
+// ---- scalar_tile: online softmax with scalar multiply-adds
 //
-// A block holds 32 queries, four lanes each, and goes through the keys in tiles of 32 that all of
-// its threads share: a row's maximum, sum and output stay in registers, and no score is stored.
-// dram_bytes fall to those of the operands. But four lanes do the 256 multiply-adds of a query and
-// a key one by one, where tensor cores do 2048 in one instruction of a warp: fma_instructions says
-// what the kernel is made of, and time is theirs.
+// A block holds 32 queries, four lanes each, and iterates over the keys in shared tiles of 32. Each
+// row's maximum, sum and output stay in registers, and no score is stored. If the scores exceed L2,
+// dram_read_bytes decreases. The cost is arithmetic: four lanes execute the 2·head_dim
+// multiply-adds of a query and a key one by one. A tensor core instruction of a warp has 2048, so
+// materialized is faster on an H200.
 
 constexpr int kLanesPerQuery = 4;
 constexpr int kScalarQueries = kBlock / kLanesPerQuery;
@@ -471,13 +472,13 @@ Variant async_tiles() {
                {{"stalled_long_scoreboard", Direction::decreases, 2, has_many_tiles}}, 0.0f);
 }
 
-// ---- lazy_rescale: maxima that may be a little old
+// ---- lazy_rescale: conditional rescaling in the online softmax
 //
-// Whenever a row's maximum grows, what it has summed is multiplied by a factor: 64 registers of a
-// thread, for the sake of exponents that stay below zero. But they need not: weights of up to 2^8
-// are as exact, in 16 bits and in fp32, and the quotient by their sum is the same. So the maximum
-// is left as it is until a score is more than 8 powers of two above it (as FlashAttention-4 does
-// it). fma_instructions fall a little, and all lanes of a warp go the same way.
+// async_tiles rescales its output accumulators (head_dim fp32 registers per thread) whenever a row
+// maximum grows. This variant rescales only if a score exceeds the stored maximum by more than 8
+// powers of two, as FlashAttention-4 does: fma_instructions decreases. Weights of up to 2^8 keep
+// their precision in 16 bits and in fp32, and normalization cancels the common factor. The branch
+// is warp-uniform, so lanes do not diverge.
 
 constexpr float kSlack = 8.0f;
 

@@ -31,11 +31,11 @@ using Variant = Family::Variant;
 
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
 //
-// One thread per element of C, rows along threadIdx.x: the 32 lanes of a warp read 32 rows of A,
-// each in a sector of its own, and write C the same way. global_load_sectors_per_request nears 16,
-// the mean of 32 for A and 1 for B, which all lanes share. L1 holds most of them, but looks up four
-// lines per wavefront at best, and where k is a multiple of 32 all lanes meet in one bank of its
-// data: 33 wavefronts per multiply-add. Try k one larger.
+// Each thread computes one element of C, and threadIdx.x selects the row. The 32 lanes of a warp
+// load 32 rows of A, each in its own sector, and one element of B. The mean
+// global_load_sectors_per_request is (32 + 1)/2 = 16.5. L1 hits serve most loads. If k is a
+// multiple of 32, all lanes access one bank of L1's data: 33 wavefronts per multiply-add. Compare
+// with k + 1.
 
 constexpr int kPlainTile = 32;
 constexpr Extent kPlainBlock{kPlainTile, kPlainTile, 1};
@@ -161,9 +161,9 @@ Variant smem_tile() {
 // ---- coarsen_1d: a column of eight results per thread
 //
 // Each thread computes eight elements of a column of C and keeps the element of B that they share
-// in a register: nine elements read from shared memory serve eight multiply-adds instead of
-// sixteen, and eight independent sums hide the latency of the multiply-add. It costs registers:
-// seven more sums.
+// in a register. It needs nine operands from shared memory for eight multiply-adds, and smem_tile
+// 16, so shared_load_wavefronts and warp_instructions decrease. Eight independent accumulators hide
+// the latency of the multiply-add. The cost is registers: seven more accumulators per thread.
 
 constexpr int kColumnTile = 64;
 constexpr int kColumnK = 8;
@@ -209,10 +209,10 @@ Variant coarsen_1d() {
 
 // ---- coarsen_2d: an 8×8 tile of results per thread
 //
-// Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, 4.5 times
-// fewer per multiply-add than with a column. It costs 64 registers for the sums, which leaves 16
-// warps per SM: independent sums now hide latency, not warps. Four in ten instructions still are no
-// multiply-add: loads of 4 bytes per lane, and counting.
+// Each thread computes 8×8 elements of C. Per k it loads eight elements of A and eight of B from
+// shared memory for 64 multiply-adds: shared_load_wavefronts and warp_instructions decrease. The
+// cost is 64 accumulator registers per thread, which leave 16 warps per SM. Independent
+// accumulators hide latency instead of warps. All loads still have 4 bytes per lane.
 
 constexpr int kSquareTile = 128;
 constexpr int kSquareK = 8;

@@ -82,12 +82,13 @@ Variant interleaved_divergent() {
   return in_levels("interleaved_divergent", "", {divergent_kernel, divergent_kernel}, kBlock, {});
 }
 
-// ---- interleaved_strided: neighbours first, the first threads
+// ---- interleaved_strided: the same pairs, consecutive threads
 //
-// The same pairs, added by the first threads of the block: thread t takes pair t. Warps are at work
-// as a whole or not at all, so that warp_instructions falls and active lanes per instruction rise.
-// It costs bank conflicts: in step s, lanes' words are 2s apart, and as many as 32 lanes meet in a
-// bank of shared memory. The wavefronts of shared memory are as many as before, of fewer warps.
+// Thread t adds pair t, so the active threads of each step are consecutive. A warp without active
+// threads skips the addition: warp_instructions decreases. The cost is bank conflicts: at stride s,
+// the words of neighbouring lanes are 2s apart, and shared_bank_conflicts increases. Of 256
+// threads, 256/2s add at stride s, so at most 8 lanes access one bank, at s = 4, 8 and 16.
+// shared_load_wavefronts and dram_read_bytes are unchanged.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) strided_index_kernel(Terms<T> x, float* sums) {
@@ -177,12 +178,14 @@ Variant first_add_on_load() {
                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- unrolled_last_warp: no barriers within a warp
+// ---- unrolled_last_warp: the last warp without barriers
 //
-// From 32 sums on one warp is at work, and the other seven only come to barriers. It finishes
-// alone, without a loop, by __syncwarp in place of __syncthreads: in 2007 the lanes of a warp went
-// in step and nothing was needed, which since Volta they need not (CUDA C++ Programming Guide,
-// "Independent Thread Scheduling"). warp_instructions falls.
+// At 32 active threads and below only the first warp adds, but in first_add_on_load all eight warps
+// stay in the loop and pass its barriers. Here the other seven warps exit, and the first warp adds
+// in six unrolled steps with __syncwarp instead of __syncthreads: warp_instructions decreases.
+// Harris's warpReduce of 2007 relied on lanes that execute in lockstep and needed only volatile
+// shared memory. Since Volta the lanes of a warp may diverge (CUDA C++ Programming Guide,
+// "Independent Thread Scheduling"), so the kernel needs __syncwarp. dram_read_bytes is unchanged.
 
 __device__ __forceinline__ float add_last_warp(float* s) {
   float sum = s[threadIdx.x];
@@ -279,12 +282,13 @@ Variant several_per_thread() {
                         {several_kernel, several_kernel}, kBlocksPerSm);
 }
 
-// ---- shuffles: registers in place of shared memory
+// ---- shuffles: warp shuffles instead of a tree in shared memory
 //
-// Lanes of a warp add up by __shfl_down_sync in five steps without shared memory, which takes one
-// word per warp; thread 0 adds up these. Barriers fall from four to one, and the wavefronts of
-// shared memory to few. With one tree per block that stays, none of it matters for large n. For
-// small ones it is on the way from the first load to the result.
+// The lanes of a warp sum their values in five __shfl_down_sync steps. Each warp stores one word to
+// shared memory, and thread 0 sums these words: shared_load_wavefronts and shared_store_wavefronts
+// decrease. A block passes one barrier instead of three (after its stores, and after the steps of
+// 128 and 64 threads). For large n the time is unchanged, because each resident block sums its
+// threads' values only once. dram_read_bytes is unchanged.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm) shuffle_kernel(Terms<T> x, float* sums) {
