@@ -106,10 +106,10 @@ Variant global_atomics() {
 
 // ---- vector_loads: 16-byte loads
 //
-// A thread loads 16 bytes, 16 or 8 samples at once, and goes on in strides of the grid, which is as
-// many blocks as are resident. global_load_requests falls to a sixteenth (uint16: an eighth), and
-// an SM has 16 times the bytes in flight. The reductions stay: global_reduction_requests is the
-// same, and where L2's atomics are the limit so is the time.
+// A thread loads 16 samples (uint16: 8) with one 16-byte load: global_load_requests decreases to a
+// sixteenth (uint16: an eighth). It iterates in a grid-stride loop over as many blocks as are
+// resident. Each of an SM's 2048 threads has two loads in flight, 32 bytes, where it had one
+// sample. global_reduction_requests is unchanged, and so is the time if L2 atomics are the limit.
 
 template <class T>
 constexpr int kWidth = static_cast<int>(sizeof(uint4) / sizeof(T));
@@ -296,16 +296,11 @@ Variant lane_copies() {
 
 // ---- half_counters: 65536 counters of 16 bits in shared memory
 //
-// Two counters share a word, bin b and bin b + 32768, so that all take 128 KB, one block per SM. An
-// addition asks for the old word (ATOMS with a result). Whose addition brings a counter to 32768
-// takes that off again and adds it to global memory. Global reductions are those of the blocks'
-// last counts: global_reduction_requests falls by the samples per block over 32768.
-//
-// No counter passes 65535, which would carry into its neighbour: between two barriers a block adds
-// 32·1024 = 32768 samples. A counter begins such a round below 32768, so it stays below 65536. It
-// comes to 32768 at most once, and the one who sees that takes it off before the barrier: it ends
-// the round below 32768, as it began. The vectors of the next round are asked for before a round's
-// additions, since there is no other block to fill the SM meanwhile.
+// Each block counts in shared memory. Two counters share a word, bin b and bin b + 32768, so that
+// all take 128 KB: one block per SM. An addition returns the old word (ATOMS). If it raises a
+// counter to 32768, its thread subtracts 32768 again and adds it to global memory. Nearly all
+// global reductions are those of a block's 65536 last counts, so global_reduction_requests
+// decreases by the samples per block over 65536. global_load_requests is unchanged.
 
 using Halves = Samples<std::uint16_t>;
 
@@ -315,7 +310,10 @@ constexpr int kRoundVectors = 4;  // per thread
 static_assert(kRoundVectors * kWidth<std::uint16_t> * kBlock <= kHalfLimit,
               "a counter could carry into its neighbour");
 
-// Of samples that the thread has, all additions are under way before the first result is asked for.
+// Counts samples; all additions are in flight before the first result is used. No counter exceeds
+// 65535, which would carry into its neighbour: between two barriers a block adds 32·1024 = 32768
+// samples, and a counter below 32768 before them stays below 65536. It reaches 32768 at most once,
+// and the thread that sees this subtracts 32768 before the barrier.
 template <int kCount>
 __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* counts,
                                            const unsigned (&samples)[kCount]) {
@@ -339,7 +337,8 @@ __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* 
   }
 }
 
-// This thread's vectors of a round, as far as there are so many.
+// Loads this thread's vectors of a round, up to the last vector. The kernel loads those of the next
+// round before a round's additions: no other block on the SM could hide the latency.
 __device__ __forceinline__ void load_round(const Halves& samples, std::int64_t round,
                                            uint4 (&vectors)[kRoundVectors]) {
 #pragma unroll

@@ -35,10 +35,11 @@ __device__ T weighed(float x, const NormStatistics& s, const NormWeights<T>& w, 
 
 // ---- two_pass: the mean, then the variance
 //
-// A block per row finds the mean, then the mean of squared deviations from it, and reads the row
-// once more for the results: the definition of LayerNorm, as exact as sums are, and three reads of
-// the input. RMSNorm has no mean to find, and reads it twice. Each element also loads its weights:
-// with one element per load, global_load_requests is ten times (bf16: twenty) that of a copy.
+// A block per row computes the mean, then the mean squared deviation from it, and then the results,
+// as LayerNorm is defined. Each of these steps loads the row, and the last one two weights per
+// element: five loads. RMSNorm has no mean and one weight: three loads. Each load has one element,
+// where copy loads 16 bytes. So global_load_requests is 5 × 4 = 20 times that of copy (bf16: 5 × 8
+// = 40; RMSNorm: 12 and 24).
 
 template <Norm kNorm, class T>
 __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, NormWeights<T> w) {
@@ -308,13 +309,14 @@ Variant warp_registers() {
                  kWarp, Edges::whole);
 }
 
-// ---- persistent: blocks stay, and keep the weights
+// ---- persistent: persistent blocks that keep the weights in registers
 //
-// As many blocks as are resident go from row to row. The columns of a thread are the same in each,
-// so that it loads their weights once and keeps them, as they are stored: a row's loads are those
-// of its elements, a third (RMSNorm: half) of global_load_requests. The next row is on its way
-// while the threads reduce this one. It costs registers for both, which leave an SM 1024 threads
-// that hold two vectors of a row, and rows are multiples of 16 bytes.
+// Only as many blocks as are resident are launched, and each iterates over rows. A thread has the
+// same columns in each row, so it loads their weights once: global_load_sectors decreases to a
+// third (RMSNorm: half). A thread also loads the first element of each LayerNorm row. With two
+// vectors it issues 2 + 1 loads per row instead of 2 × 3, so global_load_requests decreases to
+// half. Each block loads its next row while it reduces the current one. The cost is registers for
+// both rows and the weights, and on an H200 only short rows are faster than with registers.
 
 template <Norm kNorm, class T, int kVectors>
 __global__ void __launch_bounds__(kMostRowThreads)
