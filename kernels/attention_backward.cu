@@ -1,12 +1,13 @@
 // attention_backward: gradients of Q, K and V, given that of O = softmax(Q·Kᵀ)·V.
 //
-// The question: what is it worth to keep P for the backward pass? The gradients take four products
-// with P = softmax(S) at hand, and five without: S = Q·Kᵀ is found again, and P = e^(S - L) of it,
-// with one number L per row that the forward pass keeps. A fifth more products and an exponential
-// for each score stand against a matrix of queries times keys that goes to DRAM and back. With
-// D = rowsum(dO∘O): dP = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K, dK = dSᵀ·Q. But dV and dK
-// are sums over queries and dQ is one over keys: whoever keeps two of them in registers has the
-// third to add up in memory, or finds S and dP once more (Dao, "FlashAttention-2", 2023).
+// The question: is it faster to store P for the backward pass, or to recompute it? The gradients
+// take four products if P = softmax(S) is stored, and five if not: S = Q·Kᵀ is recomputed, and from
+// it P = e^(S - L), with one number L per row that the forward pass stores. A quarter more products
+// and an exponential per score replace a matrix of queries times keys that is stored to DRAM and
+// loaded again. With D = rowsum(dO∘O): dP = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K,
+// dK = dSᵀ·Q. dV and dK are sums over queries, dQ is a sum over keys: a kernel that accumulates two
+// of them in registers must sum the third in memory, or recompute S and dP (Dao,
+// "FlashAttention-2", 2023).
 #include <algorithm>
 #include <cmath>
 
@@ -18,12 +19,13 @@ namespace gpuexp::attention_backward {
 
 using namespace attention;
 
-// ---- stored: P from memory
+// ---- stored: attention weights from memory
 //
-// The forward pass has kept P, 16 bits for each query and key. A kernel per step goes over matrices
-// of that size: dP = dO·Vᵀ on tensor cores, of which dS = P∘(dP - D) goes to memory, then the
-// products Pᵀ·dO, dSᵀ·Q and dS·K. P is read twice, dS written once and read twice: dram_bytes grow
-// with queries times keys, and so does what has to be kept from the forward pass on.
+// The forward pass has stored P, 16 bits for each query and key, and each step is a kernel over
+// matrices of that size. One computes dP = dO·Vᵀ on tensor cores and stores dS = P∘(dP - D); three
+// products follow, Pᵀ·dO, dSᵀ·Q and dS·K. P is loaded twice, and dS is stored once and loaded
+// twice, so dram_read_bytes and dram_write_bytes grow with queries times keys. So does the memory
+// that P takes from the forward pass on (peak_bytes).
 
 constexpr int kScoreKeys = 64;
 
@@ -149,14 +151,14 @@ Variant stored() {
   return v;
 }
 
-// ---- recompute_atomics: P found again, and dQ added up in memory
+// ---- recompute_atomics: recomputed attention weights, atomic sums for dQ
 //
-// A block has 128 keys, 16 for each of its eight warps, and goes through the queries that see them,
-// 64 at a time. Sᵀ and dPᵀ of a tile stay in registers, as do dV and dK until the end: no score is
-// stored, and dram_bytes fall to those of the operands. dSᵀ goes to shared memory, for dQ of the
-// tile, which other blocks have other parts of: it is added up in fp32 by atomic operations, in
-// whatever order blocks come, so that equal inputs need not give equal bits. Clearing those sums,
-// and rounding them in the end, are kernels of their own, as D is.
+// A block has 128 keys, 16 per warp, and iterates over the queries that attend to them, 64 at a
+// time. It recomputes P instead of loading it, so five products replace four: without a mask
+// tensor_instructions increases. No score and no gradient of a score is stored to DRAM:
+// dram_read_bytes and metric.peak_bytes decrease. Blocks of different keys sum dQ in fp32 by atomic
+// operations, in no fixed order, so dQ may differ bitwise between launches. These sums are
+// cleared, accumulated and rounded, which costs DRAM bytes beyond the operands' and two kernels.
 
 // With two stages, the next tile of queries is on its way while one is multiplied.
 template <class In, int kDim, int kStages, bool kAddsQueries, bool kDrops>
@@ -291,7 +293,9 @@ std::optional<std::string> lacks_room(const Problem& p, const DeviceSpec& device
 Variant recompute_atomics() {
   Variant v = variant("recompute_atomics", "stored",
                       {{"dram_read_bytes", Direction::decreases, 4, is_large},
-                       {"metric.peak_bytes", Direction::decreases, 1.5, is_large}});
+                       {"metric.peak_bytes", Direction::decreases, 1.5, is_large},
+                       {"tensor_instructions", Direction::increases, 1.2,
+                        [](const Problem& p) { return is_large(p) && p.mask == Mask::full; }}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
     return lacks_room(p, device, 1);

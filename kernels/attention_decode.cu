@@ -1,11 +1,11 @@
-// attention_decode: attention of the newest token of a text, which asks all tokens before it.
+// attention_decode: attention of the newest token of a sequence to all tokens before it.
 //
-// The question: what keeps a GPU busy that has one query per head? Each key and value is read once
-// and multiplied by a vector: two operations per byte and query, so that DRAM is the limit. But a
-// block per head leaves most SMs idle, and each of the others goes through thousands of keys by
-// itself. Keys are many: they can be split over blocks, whose unfinished rows are put together
-// afterwards, since each knows its maximum and its sum ("Flash-Decoding", Dao, Haziza, Massa,
-// Sizov, 2023). And heads that share keys need them once.
+// The question: what keeps a GPU busy if each head has one query? Each element of K and V is loaded
+// once and used for one multiply-add per query that attends to it. In 16 bits that is one operation
+// per byte and query, so DRAM is the limit. But a block per head leaves most SMs idle, and each of
+// the others iterates over thousands of keys. The keys can be split over blocks: each block stores
+// its partial row with its maximum and sum, and a second kernel combines them ("Flash-Decoding",
+// Dao, Haziza, Massa, Sizov, 2023). Heads that share keys can load them once.
 #include <algorithm>
 
 #include "kernels/common/attention_family.cuh"
@@ -256,9 +256,11 @@ Variant per_head() {
 
 // ---- split_keys: a block per part of the keys
 //
-// The keys of a head are cut into parts, as many as give each SM three blocks. Each block stores
-// its rows unfinished, in fp32, with their maximum and sum, and a second kernel puts them together:
-// it reads a few rows, where the first one read thousands of keys. sm_balance_pct rises.
+// The keys of a head are split into parts, as few as nearly fill whole waves of three blocks per
+// SM. Each block stores its partial rows in fp32 with their maximum and sum, and a second kernel
+// combines them. More SMs load keys at a time: sm_balance_pct increases for long sequences. The
+// cost is the second kernel and the partial rows, a few rows where the first kernel loads thousands
+// of keys. If batch and heads alone fill the waves, there is one part, as in per_head.
 
 Variant split_keys() {
   return decode("split_keys", "per_head", {{"sm_balance_pct", Direction::increases, 1.5, is_long}},
@@ -290,11 +292,11 @@ Family declare() {
   Family f("attention_decode", Topic::patterns,
            "What keeps a GPU busy that has one query per head?");
   f.physics =
-      "A text is written token by token, and each new one asks all keys before it: one query per "
-      "head, so that every key and value is read for two operations per byte and query. Time is "
-      "bytes over bandwidth, if enough of them are in flight on all SMs. Blocks per head are too "
-      "few for that; parts of the keys are not. What heads share is read once by a block that has "
-      "them all.";
+      "A sequence is generated token by token, and each new token attends to all keys before it: "
+      "one query per head. In 16 bits each byte of K and V is loaded for one operation per query. "
+      "Time is bytes over bandwidth, if enough bytes are in flight on all SMs. One block per head "
+      "has too few of them in flight; one block per part of the keys has enough. A block with all "
+      "heads of a group loads their shared keys once.";
   declare_attention(f, {4, 4, 1, 65536});
   f.figure("attention_decode", "traffic", "One query per head");
   f.variants(per_head(), split_keys(), shared_keys(), cudnn_attention());

@@ -30,10 +30,11 @@ struct Data {
 template <int kCount, class T>
 __device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i);
 
-// ---- two_kernels: the gradient, then its sums
+// ---- two_kernels: the gradient, then its column sums
 //
-// One kernel reads dy and x and writes dx. backward's fastest kernel for sums (vectors) reads dx
-// again. 4 passes; in bf16 the sums are of rounded terms.
+// One kernel loads dy and x and stores dx. A second one, vectors of the family backward, loads dx
+// again and sums its columns in a fixed order: 4 passes over the matrix. In bf16 it sums rounded
+// terms.
 
 constexpr int kBlock = 256;
 template <class T>
