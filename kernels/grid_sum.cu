@@ -2,11 +2,11 @@
 //
 // The question: who adds up the blocks' sums? Blocks cannot wait for each other unless all of them
 // are resident, and a kernel's end is the barrier that needs nothing: a second kernel adds up what
-// the first left. Its launch and its latency are some microseconds, which no large array notices,
-// and of which small arrays consist. One kernel is enough where blocks add to one place atomically,
-// where the last block to finish adds up for all, where all blocks wait for each other, and where
-// there is one block, or one cluster of blocks, alone. What such a kernel counts in has to be
-// cleared for each launch, which is a step of its own again.
+// the first left. Its launch and its latency take the same time at any n: little of a large array's
+// time, and much of a small one's. One kernel is enough if blocks add to one place atomically, if
+// the last block to finish sums for all, if all blocks wait for each other, and if there is only
+// one block, or one cluster of blocks. What such a kernel counts in has to be cleared for each
+// launch, which is a step of its own again.
 //
 // Blocks add up their part alike, eight vectors of 16 bytes per thread at a time. The other
 // question of large arrays is who brings the bytes: blocks that stay and go over the array in
@@ -263,13 +263,14 @@ Variant last_block() {
       [](auto zero) { return last_block_kernel<decltype(zero)>; }, blocks_that_stay);
 }
 
-// ---- tile_last_block: tiles, in one order
+// ---- tile_last_block: tiles, summed in a fixed order
 //
-// The tiles of tile_per_block, whose blocks store their sums. There are too many for one block to
-// add up at the end, which all SMs but one would wait for. So the last of each 256 blocks adds up
-// theirs, and the last of these adds up what they found: two counters for a block at most, and a
-// few microseconds behind the last tile. Whichever block is last, the order of additions is the
-// same.
+// The tiles of tile_per_block, but each block stores its sum instead of adding it atomically:
+// global_reduction_requests decreases to none. The last of each 256 blocks sums theirs, and the
+// last of these blocks sums the results, in the same order in every launch. The cost is that each
+// block fences its store and waits for a counter's old value: global_atomic_requests increases. Its
+// slot is free for the next block later, so on an H200 even a large sum takes longer than with
+// tile_per_block. dram_read_bytes is unchanged.
 
 constexpr unsigned kGroup = kBlock;  // blocks, of whose sums each thread of the last has one
 
@@ -431,10 +432,12 @@ Variant bulk_copies() {
   return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
-// ---- one_block: nobody to wait for
+// ---- one_block: the whole array in one block
 //
-// One block of 1024 threads takes all of it: one kernel, nothing to clear, nothing to wait for. One
-// SM has a hundredth of the bandwidth, so that it pays as long as the array is a few loads of each
+// One block of 1024 threads sums the whole array: one kernel and no counter to clear, so
+// metric.kernels decreases. For small arrays the time decreases (time_median_us), because no second
+// kernel starts and loads the blocks' sums. The cost is bandwidth: one SM has only its own loads in
+// flight, 8 × 16 bytes per thread. It stops helping when the array is more than a few loads per
 // thread.
 
 constexpr int kLargeBlock = 1024;  // one per SM, which lets ptxas keep eight vectors in registers
@@ -516,7 +519,7 @@ Family declare() {
       "Blocks of a grid run in any order, and only the end of a kernel is a barrier between them "
       "that needs nothing. What they found is added up by a second kernel, by atomic additions in "
       "L2, by the last block that finishes, or behind a barrier of blocks that are all resident. A "
-      "kernel takes microseconds to start and to end, and what is counted in has to be cleared: "
+      "kernel takes time to start and to end, and what is counted in has to be cleared: "
       "that is all of a small sum, and nothing of a large one, which takes as long as its bytes "
       "need. Atomic additions of floats come in any order, and so do roundings; every other way "
       "has one order, which the code fixes, and equal bits in every launch.";

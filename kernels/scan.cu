@@ -140,14 +140,15 @@ Variant hillis_steele() {
                            [](auto zero) { return hillis_steele_kernel<decltype(zero)>; });
 }
 
-// ---- blelloch: a tree up and a tree down
+// ---- blelloch: up-sweep and down-sweep over a tree
 //
-// A block of 256 threads has 512 elements in one array. On the way up, pairs, pairs of pairs, …
-// leave their sum in the last element of each; on the way down each node hands its left child what
-// came before, and its right child that and the left child's sum. It adds 2·n times in place of
-// n·log2(n), in 18 steps with a barrier each, of which most have work for a warp or two. It costs
-// bank conflicts: in step s lanes' words are 2^s apart, and as many as 32 lanes meet in one bank of
-// shared memory.
+// A block of 256 threads scans 512 elements in one array. In the up-sweep pairs, pairs of pairs, …
+// leave their sum in the last element of each. In the down-sweep each node hands its left child the
+// sum before it, and its right child that plus the left child's sum. This takes 2·n additions
+// instead of n·log2(n), in 18 steps with a barrier each. The cost is bank conflicts: at stride s
+// neighbouring lanes' words are 2s apart, and 256/s lanes are active. Up to 16 lanes access one
+// bank, at s = 8 and 16: shared_bank_conflicts and shared_load_wavefronts increase. dram_read_bytes
+// is unchanged.
 
 constexpr int kPairs = 2 * kBlock;  // elements of a block
 
