@@ -42,10 +42,12 @@ constexpr int kBlock = 256;
 
 // ---- ops: log-probabilities in memory
 //
-// A kernel per operation: log-softmax reads the logits twice and writes log-probabilities in fp32,
-// as autocast keeps them; a kernel of one thread per row picks the label's, and one more makes the
-// gradient of all of them, e^(log p), less 1 at the label. That writes twice and reads three times
-// what is as large as the logits.
+// Each operation is a kernel. Log-softmax loads the logits twice and stores log-probabilities in
+// fp32, as autocast keeps them. The second kernel picks the label's log-probability, one thread per
+// row. The third kernel loads all log-probabilities and stores the gradient, e^(log p), less 1 at
+// the label. copy loads and stores the logits' bytes once, so dram_write_bytes increases: in fp32
+// two stores and three loads replace one of each, in bf16 three and four, since log-probabilities
+// have twice the logits' bytes.
 
 constexpr int kInFlight = 4;  // vectors of a thread
 constexpr int kFloats = 4;    // elements where 16 bytes of fp32 are read or written

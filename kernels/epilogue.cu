@@ -159,11 +159,13 @@ Variant ops() {
                  });
 }
 
-// ---- fused: one kernel
+// ---- fused: one kernel for all four operations
 //
-// h and residual in, y out: 3 passes. dram_write_bytes falls to a quarter, dram_read_bytes from
-// five passes to two. Nothing between is rounded to bf16. Instructions stay, most of them Philox's
-// and GELU's, for a third of the bytes: issue_active_pct rises.
+// One kernel loads h and the residual and stores y: 3 passes over m×n elements instead of 9, so
+// l2_sectors decreases. dram_write_bytes decreases from four passes to one, dram_read_bytes from
+// five to two. warp_instructions decreases by the loads, stores and addresses of three kernels. The
+// instructions of Philox and GELU stay and are a larger share of the time: issue_active_pct
+// increases. Intermediate results are not rounded to bf16.
 
 constexpr auto is_large = at_least(elements, 1 << 16);  // most blocks are whole
 
@@ -178,7 +180,9 @@ Variant fused() {
       "fused", "ops", 3, Result::y_given_h,
       {{"dram_write_bytes", Direction::decreases, 3, beyond_caches},
        {"dram_read_bytes", Direction::decreases, 2.2, beyond_caches},
-       {"l2_sectors", Direction::decreases, 2.5, is_large}},
+       {"l2_sectors", Direction::decreases, 2.5, is_large},
+       {"warp_instructions", Direction::decreases, 1.2, is_large},
+       {"issue_active_pct", Direction::increases, 1.3, beyond_caches}},
       [](const Problem& p, const Data& d, T*) { return at_once(p, d, d.h, d.y_given_h); });
 }
 
@@ -295,20 +299,24 @@ Variant product_fused() {
                          }));
 }
 
-// ---- product_epilogue: all in the product
+// ---- product_epilogue: all operations in the product's epilogue
 //
-// Sums go from registers to y by way of bias, GELU, dropout and residual: 2 passes, one launch.
-// dram_write_bytes is that of y alone. What it costs is where the tail's instructions are executed:
-// a product's sums fill the registers, so that an SM has 8 warps, where tail_kernel has up to 64
-// that hide each other's latencies and DRAM's. While a block computes GELU and Philox and waits for
-// the residual, only its neighbour multiplies: tensor_active_pct may fall. The gain is the two
-// passes less that.
+// The product applies bias, GELU, dropout and residual to its accumulators and stores y, in one
+// launch. h is neither stored nor loaded: 2 passes instead of 4, and dram_write_bytes and
+// global_store_sectors decrease. The cost is occupancy: a product's registers leave 8 warps per SM
+// to execute GELU and Philox, and product_fused's second kernel has several times as many. While a
+// block executes its epilogue, only its neighbour multiplies. If 8 does not divide n and k, no
+// neighbour fits on the SM, and it is slower than product_fused on an H200.
+
+// At odd n a product's request stores 64 bytes to at most 3 sectors instead of 2. product_fused
+// stores h like this and y in whole sectors, product_epilogue only y: (3 + 2)/3 at least.
+constexpr double kFewerStores = 1.65;
 
 Variant product_epilogue() {
   return product(variant(
       "product_epilogue", "product_fused", 2, Result::y,
       {{"dram_write_bytes", Direction::decreases, 1.7, beyond_caches},
-       {"global_store_sectors", Direction::decreases, 1.7, is_large}},
+       {"global_store_sectors", Direction::decreases, kFewerStores, is_large}},
       [](const Problem& p, const Data& d, T*) {
         return launch_product<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, d.y);
       }));
@@ -341,10 +349,11 @@ Variant cublas_fused() {
 
 // ---- cublaslt_fused: cuBLASLt with bias and GELU in its epilogue, then one kernel
 //
-// cuBLASLt has epilogues with bias and GELU, and none with dropout. Its product stores gelu(h +
-// bias) in place of h, and a kernel with dropout and residual follows: 4 passes as before. No byte
-// is saved, and GELU's instructions move from a kernel that waits for DRAM anyway to the product.
-// An epilogue pays by the passes that it removes, not by the operations that it takes.
+// cuBLASLt has epilogues with bias and GELU, but none with dropout. Its product stores gelu(h +
+// bias) instead of h, and one kernel applies dropout and adds the residual. These are 4 passes, as
+// in cublas_fused: only GELU's instructions move from a kernel that waits for DRAM to the product.
+// An epilogue pays by the passes that it removes, not by the operations that it contains. At odd n
+// and k cuBLASLt runs a kernel that moves more bytes and takes several times as long on an H200.
 
 Steps cublaslt_product(const Problem& p, const Data& d, T* g, T* workspace) {
   return cublas_lt::step_of({DataType::bf16, p.m, p.n, p.k, d.a, d.b, d.bias, g,
@@ -381,12 +390,13 @@ Variant cublas_gelu() {
                  cublas::unavailable);
 }
 
-// ---- cublaslt_gelu: all in the library's epilogue
+// ---- cublaslt_gelu: all operations in cuBLASLt's epilogue
 //
-// Here the library has all that follows the product: g is stored and h never exists, 1 pass.
-// dram_write_bytes falls to half. What it costs is GELU's instructions between the sums and their
-// store, which one warpgroup can hide behind the next tile of another. Two passes are gained where
-// they take longer than that: the smaller k, the larger their share.
+// cuBLASLt's epilogue applies bias and GELU and stores g. h is never stored: 1 pass instead of 3,
+// and for large results dram_write_bytes decreases from two passes to one. The cost is GELU's
+// instructions between accumulation and store, which the tile of another warpgroup can hide. The
+// smaller k, the larger the share of the two passes saved. At odd n and k cuBLASLt runs a kernel
+// that takes several times as long as cublas_gelu on an H200.
 
 Variant cublaslt_gelu() {
   return cublaslt(variant("cublaslt_gelu", "cublas_gelu", 1, Result::g,
