@@ -3,8 +3,8 @@
 // The question: what is the ceiling that a memory-bound kernel can reach on this device? Not the
 // datasheet's: DRAM refreshes, opens rows and turns its bus between reads and writes, and what is
 // left of the printed bandwidth is found by asking for as much as possible. That needs wide
-// accesses, more bytes in flight than latency times bandwidth (some 25 KB per SM on an H200), and
-// no SM without work.
+// accesses, several times as many bytes in flight as bandwidth times the latency of an idle DRAM
+// (bytes_in_flight), and no SM without work.
 //
 // The size decides who serves: arrays of many times L2 come from DRAM; arrays that fit in L2 and
 // were there before (mode warm) come from L2. These are small, so that a launch would take longer
@@ -408,9 +408,9 @@ Family declare() {
            "How many bytes per second do DRAM and L2 move at most?");
   f.physics =
       "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
-      "direction; on an H200 some 94 % are left to reads and 89 % to copies, provided that every "
-      "SM asks for more than latency times bandwidth. Arrays that fit in L2 show what L2 delivers "
-      "instead, which its slices and the crossbar bind, not the SMs.";
+      "direction. On an H200 some 97 % of it are left to reads and 89 % to copies "
+      "(configs/ceilings/h200.json), if every SM has enough bytes in flight. Arrays that fit in L2 "
+      "show what L2 delivers instead, which its slices and the crossbar bind, not the SMs.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 34, "fp32 elements")
       .integer("passes", &Problem::passes, 1, 1, 1024, "",
                "times that the array is moved; above 1 for arrays that fit in L2");

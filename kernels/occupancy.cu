@@ -39,11 +39,11 @@ using Variant = Family::Variant;
 
 constexpr int kMostThreads = 1024;
 
-// ---- copy_ilp1: a load in flight per thread
+// ---- copy_ilp1: one load in flight per thread
 //
-// A thread loads an element, stores it, and does so with the next one: 4 bytes in flight per
-// resident thread, 8 KB on an SM full of them. That is about as much as a copy's loads need to
-// cover DRAM's latency, so that bandwidth grows with occupancy nearly up to the last warp.
+// A thread loads an element, stores it, and continues with the next one. This is 4 bytes in flight
+// per resident thread, 8 KB on an SM of 2048 threads. That is too few to cover DRAM's latency at
+// full bandwidth, so bandwidth increases with occupancy up to the last warp.
 
 /// Elements of a lane in all copies, so that blocks are equal whatever is in flight.
 constexpr int kPerLane = 16;
@@ -217,9 +217,10 @@ Variant copy_quarter_warps() {
 
 // ---- fma_ilp1: a chain of multiply-adds per thread
 //
-// Each multiply-add needs the one before, so that a warp issues once in four clocks. Four warps per
-// scheduler, a quarter of what an SM of an H200 holds, keep its pipe full; with fewer of them
-// issue_active_pct is 25 per warp.
+// Each multiply-add needs the previous result, so a warp issues at most once in four cycles. Four
+// warps per scheduler could fill its issue slots, and fewer fill at most a quarter per warp. The
+// measured issue_active_pct is lower: when a block ends, its warps' issue slots stay empty until
+// its successor has started and loaded its elements. More resident blocks hide these gaps.
 
 // A thread has kChains chains, each of an element. The loop's own instructions are as many for each
 // multiply-add, whatever kChains is.
@@ -286,11 +287,12 @@ bool has_four_warps(const Problem& p) {
          fills_gpu(p);
 }
 
-// ---- fma_ilp2
+// ---- fma_ilp2: two chains of multiply-adds per thread
 //
-// Two chains per thread, half the threads for the same work. A warp has two multiply-adds to issue
-// in four clocks: with one warp per scheduler issue_active_pct doubles, and two fill the pipe. With
-// four it was full already. It costs a register per chain.
+// Each thread has two independent chains, and half as many threads do the same work. A warp has two
+// multiply-adds to issue in four cycles: with one warp per scheduler issue_active_pct nearly
+// doubles. With many warps per scheduler the issue slots are full already, and nothing is gained.
+// fma_instructions is unchanged. The cost is a register per chain.
 
 Variant fma_ilp2() {
   return fma<2>("fma_ilp2", "fma_ilp1", Warps::all,
@@ -298,10 +300,12 @@ Variant fma_ilp2() {
                  {"fma_instructions", Direction::unchanged, kUnchangedFactor, fills_gpu}});
 }
 
-// ---- fma_ilp4
+// ---- fma_ilp4: four chains of multiply-adds per thread
 //
-// Four chains: one warp per scheduler fills the pipe. That is 6 % of what an SM of an H200 holds,
-// and all that multiply-adds need.
+// Each thread has four independent chains, as many multiply-adds as issue in the latency of one.
+// With one warp per scheduler issue_active_pct increases again. That warp, a sixteenth of what an
+// SM of an H200 holds, could fill the issue slots. They stay empty only while one block ends and
+// the next one starts. fma_instructions is unchanged. The cost is a register per chain.
 
 Variant fma_ilp4() {
   return fma<4>("fma_ilp4", "fma_ilp2", Warps::all,

@@ -1,9 +1,9 @@
 // vector_width: reading and copying an array with loads of 4, 8 and 16 bytes per lane.
 //
 // The question: does the width of a load decide how much of DRAM's bandwidth a kernel gets? By
-// Little's law, bandwidth = bytes in flight / latency. A load from busy DRAM takes some 0.7 µs, in
-// which an H200's 4.8 TB/s deliver 3.4 MB: each of its 132 SMs has to have 25 KB requested at any
-// time. An SM full of threads (2048) that wait for one 4-byte load each has 8 KB in flight; with
+// Little's law, bandwidth = bytes in flight / latency. An H200's idle DRAM answers after 0.34 µs
+// (hierarchy), in which 4.8 TB/s deliver 1.6 MB, 12 KB for each of 132 SMs, and busy DRAM answers
+// later. An SM full of threads (2048) that wait for one 4-byte load each has 8 KB in flight; with
 // 16-byte loads it has 32 KB. Four 4-byte loads per thread give the same 32 KB, so the width is one
 // way to get there and the number of independent loads another. What only the width saves is
 // instructions and cache requests: a warp moves 128, 256 or 512 bytes with each.
@@ -120,12 +120,12 @@ Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
   return v;
 }
 
-// ---- copy_4b
+// ---- copy_4b: 4-byte loads
 //
-// Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, four sectors,
-// perfectly coalesced. With one load per thread a full SM has 8 KB in flight, a third of what
-// DRAM's latency asks for, so no occupancy hides that latency; and blocks with 1 KB to copy are
-// done nearly as fast as new ones can start. global_load_sectors_per_request is 4.
+// Each lane loads and stores 4 bytes at a time: a warp's request has 128 consecutive bytes, and
+// global_load_sectors_per_request is 4. With one load per thread a full SM has 2048 × 4 bytes in
+// flight. These 8 KB are too few to cover DRAM's latency at full bandwidth. Blocks with 1 KB to
+// copy (256 threads × 4 bytes) also end nearly as fast as new ones can start.
 
 Variant copy_4b() {
   return copy<float>("copy_4b", "");
@@ -255,9 +255,9 @@ Family declare() {
            "Does the width of a load decide how much bandwidth a kernel gets?");
   f.physics =
       "Bandwidth is bytes in flight over latency. Wider loads put more bytes in flight per thread, "
-      "and so do more independent loads; once latency times bandwidth is covered, about 25 KB per "
-      "SM on an H200, neither gains more. Plot bandwidth against bytes_in_flight_per_thread times "
-      "the resident threads: all widths fall on one curve until instruction issue matters.";
+      "and so do more independent loads; once latency times bandwidth is covered, and latency "
+      "grows with the load, neither gains more. Plot bandwidth against bytes_in_flight_per_thread "
+      "times the resident threads: all widths fall on one curve until instruction issue matters.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "fp32 elements")
       .integer("loads_per_thread", &Problem::loads_per_thread, 1, 1, 8, "",
                "independent loads that a thread issues before it uses the first: 1, 2, 4 or 8");
