@@ -3,8 +3,8 @@
 // The question: what does the alignment of a contiguous leading dimension cost? Row r of an n×n
 // matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only when 8
 // divides n. A lane moves at most 16 bytes per instruction, and only from such addresses: each
-// factor of two that n lacks doubles the instructions per byte, and an odd n ends asynchronous
-// copies too, whose least width is 4 bytes.
+// factor of two that n lacks doubles the instructions per byte. At odd n every other row is no
+// multiple of 4 bytes, the minimum width of an asynchronous copy, and passes through registers.
 //
 // Two sweeps answer it, and both are of this problem, so they are two experiments of one family.
 // From 2041 to 2048 every product has 16×16 tiles of 128×128 and 64 steps of K: alignment alone

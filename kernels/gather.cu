@@ -185,11 +185,12 @@ Family declare() {
   Family f("gather", Topic::memory,
            "What does indirection cost, and which part of it is the randomness?");
   f.physics =
-      "A gather reads an index and then the value it names. In order it moves 12 bytes per value "
-      "with the result, against 8 of a copy. One value per sector makes that 4 + 32 + 4 bytes. In "
-      "random order the same bytes come from closed DRAM rows: a row of 1 KB or 2 KB is opened for "
-      "32 bytes, and a bank can open one only every 45 ns or so, so DRAM delivers less than its "
-      "bandwidth unless the table fits in L2.";
+      "A gather loads an index and then the value it names. In order it moves 12 bytes per value "
+      "with the result, and a copy 8. One value per sector makes that 4 + 32 + 4 bytes. In random "
+      "order the same sectors are loaded, but if L2 fetches two sectors from DRAM, the second is "
+      "wasted: 4 + 64 + 4 bytes. They come from closed DRAM rows: a row of 1 KB or 2 KB is opened "
+      "for each of them, and a bank can open one only every 45 ns or so. DRAM delivers less than "
+      "its bandwidth unless the table fits in L2.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, kMaxValues, "values gathered");
   const auto values = [](const Problem& p) { return p.n; };
   const auto table = [](const Problem& p) { return p.n * kSectorFloats; };

@@ -3,9 +3,9 @@
 // The question: what has to be told between two products that several GPUs share? Each product by
 // itself can be split by columns, and its results gathered. As a pair, of 2 GPUs:
 //
-//   W1 by columns, W2 by columns    GPU 0: H = [h0 .]  gather H  [h0 h1]·W2's left columns   gather
-//   Y W1 by columns, W2 by rows       GPU 0: H = [h0 .]            h0·W2's upper rows          sum
-//   Y
+//   split by                 GPU 0's H   exchange    GPU 0's product             exchange
+//   W1 columns, W2 columns   [h0 .]      gather H    [h0 h1]·W2's left columns   gather Y
+//   W1 columns, W2 rows      [h0 .]                  h0·W2's upper rows          sum Y
 //
 // A hidden unit needs all of a token and one column of W1, and it is needed by the row of W2 that
 // has its number: who makes units can use them himself. What is left is one sum of Y, whose rows

@@ -210,10 +210,11 @@ Variant stores() {
   return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25), words<true>);
 }
 
-// ---- vector_loads
+// ---- vector_loads: 16-byte loads
 //
-// Sixteen bytes per lane and four of them in flight: a warp asks for 2 KiB before it waits. Each
-// request and each answer has a header of its own on the link, which carries fewer of them.
+// Each lane loads 16 bytes and has four such loads in flight, so a warp requests 2 KiB before it
+// waits. This takes a quarter of the load instructions for the same bytes on the link. The time is
+// unchanged: at large sizes the link is the limit of 4-byte loads already.
 
 constexpr int kUnroll = 4;
 
@@ -253,9 +254,11 @@ Variant vector_loads() {
                  vectors<false>);
 }
 
-// ---- vector_stores
+// ---- vector_stores: 16-byte stores
 //
-// Likewise from the side that has the data.
+// The GPU that has the data stores 16 bytes per lane to the other GPU, four such stores after four
+// loads. This takes a quarter of the store instructions for the same bytes on the link. The time is
+// unchanged: at large sizes the link is the limit of 4-byte stores already.
 
 Variant vector_stores() {
   return variant("vector_stores", "stores", LinkUse::stores, time(Direction::unchanged, 1.25),

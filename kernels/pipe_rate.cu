@@ -296,9 +296,9 @@ Family declare() {
   f.physics =
       "A pipe's rate is its lanes times the clock. Per clock and SM there are 128 multiply-adds in "
       "fp32 from compute capability 8.6 on and 64 before; 64 in int32; 64 in fp64 on 9.0, 32 on "
-      "8.0, and 2 on GPUs for graphics; 256 in fp16 on 8.0 and 9.0, where a lane takes two, and as "
-      "many as in fp32 elsewhere. Reaching it takes an independent instruction for every clock of "
-      "a multiply-add's latency, which registers and threads provide together.";
+      "8.0, and 2 on GPUs for graphics; 256 in fp16 on 8.0 and 9.0 and 128 on 7.x, where a lane "
+      "takes two, and as many as in fp32 elsewhere. Reaching it takes an independent instruction "
+      "for every clock of a multiply-add's latency, which registers and threads provide together.";
   f.extent("blocks", &Problem::blocks, 31680, 1 << 20,
            "blocks of 256 threads with eight chains each; the default gives each of up to 170 SMs "
            "186 and more")

@@ -3,11 +3,12 @@
 //
 // The question: who serves the neighbours of a plane away? In a plane (stencil_2d) they are a row
 // or a few away, and L1 still has them. Here two of six lie nx·ny points away: a block of one plane
-// shares them with blocks of the planes above and below, and they come from L2, three times as many
-// bytes as a copy reads. A block of several planes keeps them in L1. A thread that walks along z
-// keeps them in registers, and then a plane is all that a block has to share (2.5D blocking:
-// A. Nguyen et al., "3.5-D blocking optimization for stencil computations on modern CPUs and GPUs",
-// SC 2010; P. Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU 2009).
+// shares them with blocks of the planes above and below, and they come from L2: three planes and
+// the rims of blocks for each plane that a copy loads. A block of several planes keeps them in L1.
+// A thread that walks along z keeps them in registers, and then a plane is all that a block has to
+// share (2.5D blocking: A. Nguyen et al., "3.5-D blocking optimization for stencil computations on
+// modern CPUs and GPUs", SC 2010; P. Micikevicius, "3D finite difference computation on GPUs using
+// CUDA", GPGPU 2009).
 //
 // Points outside of the volume count as zero; points are small whole numbers, and sums exact.
 #include <array>

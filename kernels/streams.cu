@@ -151,11 +151,12 @@ Variant depth_first() {
   return v;
 }
 
-// ---- breadth_first
+// ---- breadth_first: all copies in, then all kernels, then all copies out
 //
-// The same steps in the same streams, but all copies in are enqueued first, then all kernels, then
-// all copies out. A stream keeps the order of its calls: where it has several chunks, the kernel of
-// the first now waits for the copy in of the last, and copies in overlap with nothing.
+// The steps and streams are those of depth_first, but all copies in are enqueued first, then all
+// kernels, then all copies out. A stream executes its steps in order. If it has several chunks, its
+// first kernel waits for all of its copies in, and its first copy out for all of its kernels.
+// Kernels and copies out start later and overlap fewer copies in, so the time increases.
 
 Variant breadth_first() {
   Variant v = variant("breadth_first", "depth_first", "y", time(Direction::increases, 1.1));
@@ -176,12 +177,13 @@ Variant breadth_first() {
   return v;
 }
 
-// ---- default_stream
+// ---- default_stream: kernels in the legacy default stream
 //
-// The copies in streams by turns, and the kernels launched without one: they go to the legacy
-// default stream, which waits for all that was enqueued before in any stream, and lets all wait
-// that comes after. Nothing overlaps any more, though the program looks like depth_first. Streams
-// that are made with cudaStreamNonBlocking, or a default stream per thread, do not depend on it.
+// The copies are in streams, as in depth_first, but the kernels are launched without a stream: they
+// run in the legacy default stream. It waits for all work enqueued before in any stream, and all
+// work enqueued later waits for it. No copy overlaps a kernel any more; only the copy out of one
+// chunk overlaps the copy in of the next. The time increases. Streams created with
+// cudaStreamNonBlocking, and the per-thread default stream, do not synchronize this way.
 
 Variant default_stream() {
   Variant v = variant("default_stream", "depth_first", "y", time(Direction::increases, 1.3));
