@@ -1,6 +1,6 @@
 // A JSON value, as nlohmann's ordered_json has it, without that library's templates: a unit that
 // includes those takes two to three seconds more to compile, and thirty units make or read JSON.
-// The library parses and writes (json_value.cpp, json_reader.cpp); this is the tree between.
+// The library parses and writes (json.cpp); this is the tree between.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // What a launch consists of, as data: kernels with their shapes and packed arguments, fills,
-// copies, and calls of libraries. Who launches (CUDA, or an executor on the CPU) reads it; nobody
-// else starts a kernel. C++17 and free of CUDA, included by .cu files.
+// copies, and calls of libraries. The launcher (gpu/launcher.hpp) and the executor on the CPU run
+// it; variants start no kernel themselves. C++17 and free of CUDA, included by .cu files.
 #pragma once
 
 #include <cstddef>
