@@ -67,11 +67,11 @@ struct VariantOf : VariantFacts {
   using OnData = TypedCallback<Signature, Problem, Data>;
 
   VariantOf() = default;
-  explicit VariantOf(std::string id, std::string compare_to = "",
+  explicit VariantOf(std::string name, std::string reference = "",
                      ExpectedChangesOf<Problem> expected = {})
       : expected_changes(std::move(expected)) {
-    this->id = std::move(id);
-    this->compare_to = std::move(compare_to);
+    id = std::move(name);
+    compare_to = std::move(reference);
   }
   /// The same with these changes expected, against another one where it is named.
   VariantOf expecting(ExpectedChangesOf<Problem> expected) const {
