@@ -133,12 +133,12 @@ bool splits_warps(const Problem& p) {
   return p.n >= kBlock && p.cost >= kLongEnough && p.ways > 1;
 }
 
-// ---- switch_in_warp
+// ---- switch_in_warp: neighbouring lanes branch to different cases
 //
-// Neighbouring lanes take neighbouring ways, so a warp issues every way, one after the other, with
-// 32 / ways of its lanes on: each further way adds the time of one, on top of what a launch, the
-// loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once).
-// smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.
+// Neighbouring lanes take neighbouring cases of the switch, and the lanes of a warp diverge. The
+// warp issues each case once, one after the other, with 32 / ways active lanes:
+// active_lanes_per_instruction decreases to that. The time grows by the time of one case for each
+// further way; the launch, the loads and the stores take theirs once.
 
 Variant switch_in_warp() {
   return switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp")

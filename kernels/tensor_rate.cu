@@ -52,8 +52,8 @@ using Variant = Family::Variant;
 // Each warp issues mma.sync with A and B in registers: m16n8 by 32 bytes (fp64: m8n8k4). It has
 // eight independent accumulator tiles, and an SM 16 warps. This saturates the tensor cores up to
 // Ampere and Ada. Hopper's tensor cores reach their full rate only with operands in shared memory,
-// and from registers about two thirds of the datasheet's (configs/ceilings/h200.json). Where the
-// pipe itself is the limit, sm__pipe_tensor_cycles_active is near 100 %.
+// and from registers about two thirds of the datasheet's (configs/ceilings/h200.json). If the pipe
+// itself is the limit, it is active in nearly every cycle (sm__pipe_tensor_cycles_active).
 
 // A block of eight warps sums 64×128; a warp 32×32, in 2×4 sums of 16×8 that do not wait for each
 // other. Two blocks per SM, so that one multiplies while the other starts or stores.
@@ -326,11 +326,11 @@ Variant mma_sync_k16() {
 
 // ---- wgmma: four warps, operands in shared memory
 //
-// wgmma, m64n256 by 32 bytes: four warps start a product and go on while the tensor cores read A
-// and B from shared memory, at 80 of its 128 bytes per clock, and keep the sums in the warps'
-// registers. Three warpgroups per SM, each with two rounds of four products under way, leave no
-// gap. It saturates Hopper's tensor cores, or the power that they may draw: the clock falls first.
-// sm__pipe_tensor_cycles_active is near 100 %.
+// Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and B
+// from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
+// delivers per cycle. The accumulators stay in the warps' registers. Three warpgroups per SM have
+// two groups of four products in flight each, so that the tensor cores do not wait. This saturates
+// Hopper's tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
 
 template <class In>
 __global__ void __launch_bounds__(kWarpgroup, 3)

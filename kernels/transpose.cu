@@ -66,12 +66,12 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
   return v;
 }
 
-// ---- copy: the limit
+// ---- copy: the same bytes in order, the lower bound on time
 //
-// The same bytes in their order, whatever the rows: one 16-byte load and store per thread, in
-// blocks that come and go. It turns nothing; its time is what a transpose can reach at best. More
-// loads per thread before the first store are slower on an H200 (vector_width: 4.26 TB/s with
-// one, 4.09 with four). A request has 16 sectors, the most that lanes of 16 bytes can fill.
+// Each thread loads 16 bytes and stores them at the same place of the output, whatever the rows.
+// Nothing is transposed, so a transpose takes at least this time. More loads per thread before its
+// first store are slower on an H200, as vector_width measures. A request has 16 sectors, the
+// maximum of 32 lanes with 16 bytes each.
 
 Variant copy() {
   const auto launch_of = [](auto m) {

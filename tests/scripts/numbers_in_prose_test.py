@@ -4,10 +4,11 @@
 A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, CONTRIBUTING.md), where a test
 compares it with the file it was recorded in. This test finds the others: digits with a unit outside of generated parts, of code, and
 of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), which made_by_test.py compares. Parts that another test compares
-stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. What is no measurement of
-this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
+stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers with units in comments over
+variants, which the program prints, follow from what DERIVED says. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
 """
 
+import math
 import pathlib
 import re
 import sys
@@ -60,6 +61,24 @@ ALLOWED = [
     ("docs/statistics.md", "1.39 % or", "configs/noise/h200.json", '"relative": 0.01387'),
     ("docs/statistics.md", "0.338 µs,", "configs/noise/h200.json", '"absolute_us": 0.338'),
     ("docs/usage.md", "else 2 %", "src/cli/comparison.cpp", "kDefault = 0.02"),
+]
+
+# Comments over variants, which the program prints: (file, text of the comment, what the number follows from). The last is a
+# Python expression that has to be true, or text of the same file that says so.
+DERIVED = [
+    ("kernels/cross_entropy.cu", "50304, 393 times 128", "50257 < 50304 == 393 * 128"),
+    ("kernels/divergence.cu", "at f = 1 % that is 72 %", "round(100 * (0.01 ** 32 + 0.99 ** 32)) == 72"),
+    ("kernels/divergence.cu", "at 5 % 19 %", "round(100 * (0.05 ** 32 + 0.95 ** 32)) == 19"),
+    ("kernels/divergence.cu", "at 14 % under 1 %", "0.14 ** 32 + 0.86 ** 32 < 0.01"),
+    ("kernels/gather.cu", "8 times their bytes", "32 // 4 == 8"),
+    ("kernels/loss_scaling.cu", "about 8 times that of well-scaled fp16", "2 ** (11 - 8) == 8"),
+    ("kernels/master_weights.cu", "updates must be 8 times larger", "2 ** (11 - 8) == 8"),
+    ("kernels/matmul.cu", "reads each element 32 times from", "constexpr int kPlainTile = 32;"),
+    ("kernels/mixed_precision.cu", "8 times that of fp16", "2 ** (11 - 8) == 8"),
+    ("kernels/normalization.cu", "5 × 4 = 20 times that of copy", "5 * 4 == 20"),
+    ("kernels/scan.cu", "A tile is 16 times as large", "constexpr int kVectors = 4;"),
+    ("kernels/stencil_3d.cu", "there are 32 times fewer threads", "constexpr int kDepth = 32;"),
+    ("kernels/welford.cu", "a mean of 100 times their spread, 2·log2(100) = 13", "int(2 * math.log2(100)) == 13"),
 ]
 
 HELD = re.compile(r"<!-- held by: (\S+) -->.*?<!-- /held -->", re.S)
@@ -170,9 +189,50 @@ def check_page(path):
     return complaints
 
 
+def comments_over_variants(text):
+    """Line and text of each `// ---- id: heading` and the comment under it, in one line."""
+    for match in re.finditer(r"^// ---- (?:.+\n(?://.*\n)*)", text, flags=re.M):
+        yield text.count("\n", 0, match.start()) + 1, re.sub(r"\n// ?", " ", match.group())
+
+
+def is_derived(expression, text):
+    """Whether a Python expression holds, or else the file has the text."""
+    try:
+        return eval(expression, {"math": math, "__builtins__": {"round": round, "int": int}}) is True  # noqa: S307
+    except SyntaxError:
+        return expression in text
+
+
+def check_comments(name, text, derived=DERIVED):
+    """Complaints about numbers in the comments over one file's variants."""
+    known = [entry for entry in derived if entry[0] == name]
+    comments = list(comments_over_variants(text))
+    complaints = [f"{name}: '{part}' is derived and in no comment over a variant" for _, part, _ in known
+                  if not any(part in comment for _, comment in comments)]
+    complaints += [f"{name}: '{part}' does not follow from '{why}'" for _, part, why in known if not is_derived(why, text)]
+    for line, comment in comments:
+        for _, part, _ in known:
+            comment = comment.replace(part, "")
+        complaints += [f"{name}:{line}: '{match.group()}' is not derived: {comment[:100]}" for match in NUMBER.finditer(comment)]
+    return complaints
+
+
+def check_comments_are_read():
+    """What has to be found in comments over variants, and what must not."""
+    text = "// ---- a: b\n//\n// It takes 3\n// times as long.\n\n// 4 µs\nint x;\n"
+    assert len(check_comments("x.cu", text, [])) == 1
+    assert not check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 2 == 3")])
+    assert not check_comments("x.cu", text, [("x.cu", "3 times as long", "int x;")])
+    assert len(check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 1 == 3")])) == 1
+    assert len(check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 2 == 3"), ("x.cu", "gone", "1 == 1")])) == 1
+
+
 def main():
     check_finds_them()
+    check_comments_are_read()
     complaints = [c for path in pages() if not is_report(path) for c in check_page(path)]
+    for path in sorted((ROOT / "kernels").rglob("*.cu*")):
+        complaints += check_comments(str(path.relative_to(ROOT)), path.read_text())
     print("\n".join(complaints))
     if complaints:
         print("expected: a value between markers (CONTRIBUTING.md, 'Numbers in prose'), or an entry of ALLOWED with its source")
