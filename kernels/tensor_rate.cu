@@ -326,8 +326,8 @@ Variant mma_sync_k16() {
 
 // ---- wgmma: four warps, operands in shared memory
 //
-// Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and B
-// from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
+// Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and
+// B from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
 // delivers per cycle. The accumulators stay in the warps' registers. Three warpgroups per SM have
 // two groups of four products in flight each, so that the tensor cores do not wait. This saturates
 // Hopper's tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
