@@ -84,8 +84,12 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
     return (wavefronts * sectors + touch.count - 1) / touch.count;
   };
   const auto lookups = static_cast<std::size_t>(std::popcount(finds_missing));
+  // Lanes that go in several turns look lines up in each of them.
+  const bool has_turns =
+      touch.missed_wavefronts > std::max(touch.bank_wavefronts, touch.tag_wavefronts);
+  const std::size_t by_turns = has_turns ? share(touch.missed_wavefronts, lacked) : 0;
   return static_cast<double>(share(touch.bank_wavefronts, touch.count - lacked) +
-                             std::max(share(touch.missed_wavefronts, lacked), lookups));
+                             std::max({share(touch.bank_wavefronts, lacked), by_turns, lookups}));
 }
 
 // Of the sectors that L1 looks up at `when`.

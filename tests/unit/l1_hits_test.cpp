@@ -60,7 +60,7 @@ struct ExpectedStages {
 };
 
 ExpectedStages expected_stages(const CountedLoad& row) {
-  constexpr int kTurns = 128;
+  constexpr int kTurns = 1024;
   ExpectedStages mean;
   for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
     std::uint64_t missing = 0;
@@ -96,14 +96,14 @@ TEST_CASE("of lines that L1 lacks, each lookup takes a wavefront of the data sta
     INFO(row.bytes << " bytes, stride " << row.stride << ", " << row.resident << " lanes resident");
     CHECK(row.tags >= mean.tags * 0.99);
     // Which lanes miss is taken from the sectors, and rounded up.
-    CHECK(row.data >= mean.data * 0.9);
+    CHECK(row.data >= mean.data * 0.92);
     // Lines are looked up again while all of L1 is in flight.
     CHECK(row.data <= mean.data * 1.5);
     error += std::abs(row.data / mean.data - 1);
     ++rows;
   }
   CHECK(rows == 180);
-  CHECK(error / rows <= 0.06);
+  CHECK(error / rows <= 0.05);
 }
 
 }  // namespace
