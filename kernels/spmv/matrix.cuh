@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -300,16 +301,15 @@ inline __global__ void share_rows_kernel(const std::int32_t* offsets, std::int64
   share_rows[share] = static_cast<std::int32_t>(row);
 }
 
-inline Steps copy_of(const std::vector<std::int32_t>& from, std::int32_t* to) {
-  return CopyStep{to, from.data(), static_cast<std::int64_t>(from.size() * sizeof(std::int32_t))};
-}
-
 inline Steps inputs_of_file(const Problem& p, const Data& d) {
-  const MatrixMarket& m = matrix_market(p.file);
-  return copy_of(m.offsets, d.offsets) + copy_of(m.columns, d.columns) +
-         copy_of(m.row_of, d.row_of) +
-         CopyStep{d.values, m.values.data(),
-                  static_cast<std::int64_t>(m.values.size() * sizeof(float))} +
+  const std::shared_ptr<const MatrixMarket> m = matrix_market(p.file);
+  const auto copied = [&m](const auto& from, auto* to) -> Steps {
+    CopyStep step{to, from.data(), static_cast<std::int64_t>(from.size() * sizeof(*to))};
+    step.owner = m;
+    return step;
+  };
+  return copied(m->offsets, d.offsets) + copied(m->columns, d.columns) +
+         copied(m->row_of, d.row_of) + copied(m->values, d.values) +
          launch(share_rows_kernel, grid_stride(shares(p) + 1, std::numeric_limits<int>::max()),
                 d.offsets, sizes(p).rows, shares(p), d.share_rows);
 }
@@ -380,9 +380,9 @@ inline Tolerance tolerance(const Problem& p) {
   if (p.matrix != Matrix::file) {
     for_lengths(row_lengths(p), add);
   } else if (matrix_market_header(p.file).error.empty()) {
-    const MatrixMarket& m = matrix_market(p.file);
-    for (std::size_t row = 1; row < m.offsets.size(); ++row)
-      add(m.offsets[row] - m.offsets[row - 1], 1);
+    const std::shared_ptr<const MatrixMarket> m = matrix_market(p.file);
+    for (std::size_t row = 1; row < m->offsets.size(); ++row)
+      add(m->offsets[row] - m->offsets[row - 1], 1);
   }
   constexpr double kHigherOrders = 1.01;
   const double rms =

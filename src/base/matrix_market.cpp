@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -186,24 +185,24 @@ const MatrixMarketHeader& matrix_market_header(const std::string& file) {
                                 : headers.emplace(file, header_of(file)).first->second;
 }
 
-const MatrixMarket& matrix_market(const std::string& file) {
+std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
   static std::mutex mutex;
   static std::string kept_file;
-  static std::optional<MatrixMarket> kept;
+  static std::shared_ptr<const MatrixMarket> kept;
   const std::lock_guard lock(mutex);
-  if (kept && kept_file == file) return *kept;
-  kept.reset();
+  if (kept && kept_file == file) return kept;
+  kept.reset();  // two large matrices may not fit in memory
   std::ifstream in(file);
   if (!in) throw std::runtime_error(file + ": cannot be read");
-  kept = read_matrix_market(in, file);
-  kept_file = file;
+  auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
   const MatrixMarketHeader& planned = matrix_market_header(file);
-  if (kept->header.nonzeros() != planned.nonzeros() || kept->header.rows != planned.rows ||
-      kept->header.columns != planned.columns) {
-    kept.reset();
+  if (matrix->header.nonzeros() != planned.nonzeros() || matrix->header.rows != planned.rows ||
+      matrix->header.columns != planned.columns) {
     throw std::runtime_error(file + " has changed since its header was read");
   }
-  return *kept;
+  kept_file = file;
+  kept = std::move(matrix);
+  return kept;
 }
 
 }  // namespace gpuexp

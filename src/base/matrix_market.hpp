@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,10 @@ MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string
 /// Throws std::runtime_error with the line where the file is not what its header says.
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
 
-/// Of a file, read when it is first asked for.
+/// Header of a file, read on the first call.
 const MatrixMarketHeader& matrix_market_header(const std::string& file);
-/// Likewise, and kept until another file is asked for. Throws as above.
-const MatrixMarket& matrix_market(const std::string& file);
+/// Matrix of a file. The last one is kept for further calls; a caller owns its matrix also while
+/// another thread reads another file. Throws as above.
+std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file);
 
 }  // namespace gpuexp

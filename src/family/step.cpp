@@ -46,7 +46,7 @@ const Texture* PackedArguments::texture(std::size_t i) const {
 
 Step::Step(KernelStep step) : action(std::move(step)) {}
 Step::Step(MemsetStep step) : action(step) {}
-Step::Step(CopyStep step) : action(step) {}
+Step::Step(CopyStep step) : action(std::move(step)) {}
 Step::Step(OpaqueStep step) : action(std::move(step)) {}
 Step::Step(PrefetchStep step) : action(step) {}
 Step::Step(AdviseStep step) : action(step) {}

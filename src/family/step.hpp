@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -151,6 +152,7 @@ struct CopyStep {
   std::int64_t rows = 1;
   std::int64_t to_pitch = 0;
   std::int64_t from_pitch = 0;
+  std::shared_ptr<const void> owner = nullptr;  ///< of host memory that the step reads; may be null
 };
 
 /// What only a call can start, such as a library's function. An executor without CUDA cannot run

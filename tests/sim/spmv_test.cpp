@@ -61,6 +61,23 @@ TEST_CASE("matrices of files are right", "[spmv]") {
   CHECK(check(5003, 5003, 60013, "real", true) == 7);
 }
 
+TEST_CASE("steps own the matrix of the file that they copy", "[spmv]") {
+  const Family& family = family_of("spmv");
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "m.mtx").string();
+  write_matrix(file, 5, 5, 9, "real", false);
+  const auto problem = family.make_problem(values_with(family, {{"matrix", file}}));
+  const Steps steps = family.inputs(problem.get(), family.variants.front().unbound_data.get(), 7);
+  std::size_t copies = 0;
+  for (const Step& step : steps.all()) {
+    const auto* const copy = std::get_if<CopyStep>(&step.action);
+    if (!copy) continue;
+    CHECK(copy->owner);
+    ++copies;
+  }
+  CHECK(copies == 4);
+}
+
 TEST_CASE("a file that is no matrix is not run", "[spmv]") {
   const Family& family = family_of("spmv");
   const auto problem = family.make_problem(values_with(family, {{"matrix", "absent.mtx"}}));

@@ -1,9 +1,11 @@
 // Matrix Market files: what is read of them, and what is refused.
 #include "base/matrix_market.hpp"
 
+#include <atomic>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -135,10 +137,35 @@ TEST_CASE("a file is read from disk, its header first") {
   const std::string file = (folder.path() / "m.mtx").string();
   std::ofstream(file) << kGeneral;
   CHECK(matrix_market_header(file).nonzeros() == 5);
-  CHECK(matrix_market(file).columns.size() == 5);
+  CHECK(matrix_market(file)->columns.size() == 5);
   const std::string absent = (folder.path() / "absent.mtx").string();
   CHECK(matrix_market_header(absent).error == absent + ": cannot be read");
   CHECK_THROWS_WITH(matrix_market(absent), absent + ": cannot be read");
+}
+
+// The sanitizers find what the comparison does not.
+TEST_CASE("a matrix in use outlives the reading of another file by another thread") {
+  constexpr int kEntries = 2000;
+  constexpr int kReads = 50;
+  const test::ScratchFolder folder;
+  std::atomic<int> wrong{0};
+  const auto read_often = [&](float value) {
+    const std::string file = (folder.path() / (std::to_string(value) + ".mtx")).string();
+    std::ofstream out(file);
+    out << "%%MatrixMarket matrix coordinate real general\n1 1 " << kEntries << '\n';
+    for (int i = 0; i < kEntries; ++i)
+      out << "1 1 " << value << '\n';
+    out.close();
+    for (int i = 0; i < kReads; ++i) {
+      const auto matrix = matrix_market(file);
+      std::this_thread::yield();
+      wrong += matrix->values != Numbers(kEntries, value);
+    }
+  };
+  std::thread other(read_often, 2.0f);
+  read_often(1.0f);
+  other.join();
+  CHECK(wrong == 0);
 }
 
 }  // namespace
