@@ -7,11 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "base/input_error.hpp"
 #include "base/text.hpp"
 
 namespace gpuexp {
@@ -69,7 +69,7 @@ class Lines {
     if (!word().empty()) fail("has more than it should");
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw std::runtime_error(name_ + ":" + std::to_string(number_) + ": " + what);
+    throw InputError(name_ + ":" + std::to_string(number_) + ": " + what);
   }
 
  private:
@@ -150,7 +150,7 @@ MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string
   try {
     Lines lines(in, name);
     return read_header(lines);
-  } catch (const std::runtime_error& error) {
+  } catch (const InputError& error) {
     MatrixMarketHeader refused;
     refused.error = error.what();
     return refused;
@@ -193,12 +193,12 @@ std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
   if (kept && kept_file == file) return kept;
   kept.reset();  // two large matrices may not fit in memory
   std::ifstream in(file);
-  if (!in) throw std::runtime_error(file + ": cannot be read");
+  if (!in) throw InputError(file + ": cannot be read");
   auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
   const MatrixMarketHeader& planned = matrix_market_header(file);
   if (matrix->header.nonzeros() != planned.nonzeros() || matrix->header.rows != planned.rows ||
       matrix->header.columns != planned.columns) {
-    throw std::runtime_error(file + " has changed since its header was read");
+    throw InputError(file + " has changed since its header was read");
   }
   kept_file = file;
   kept = std::move(matrix);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "run/host_refusal.hpp"
 #include "run/rounds.hpp"
 
 namespace gpuexp {
@@ -71,8 +72,10 @@ bool GroupRun::attempt(Turn& turn, Step&& step) {
   for (bool again = true; again;) {
     again = false;
     try {
-      session_.set_up(*experiment_.family, group_.values);
-      step();
+      with_host_refusals([&] {
+        session_.set_up(*experiment_.family, group_.values);
+        step();
+      });
     } catch (const DeviceGone& gone) {
       end(turn, Status::not_run, gone.what());
     } catch (const DeviceError& error) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "run/host_refusal.hpp"
 #include "stats/statistics.hpp"
 
 namespace gpuexp {
@@ -69,8 +70,10 @@ std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launc
   set_up_ = false;
   ++epoch_;
   std::vector<LaunchCounts> counts;
-  timed(&RunTimes::counters,
-        [&] { counts = executor_.counter_reader()->count(launches, options_.seed, metrics); });
+  timed(&RunTimes::counters, [&] {
+    counts = with_host_refusals(
+        [&] { return executor_.counter_reader()->count(launches, options_.seed, metrics); });
+  });
   return counts;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/steady_clock.hpp"
 #include "model/cache_counts.hpp"
+#include "run/host_refusal.hpp"
 #include "simulated/host_problem.hpp"
 
 namespace gpuexp {
@@ -143,16 +144,16 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   void executed(const Function& function) {
     deadline_s_ = steady_seconds() + options_.launch_timeout_s;
     try {
-      function();
+      with_host_refusals(function);
     } catch (const sim::Stopped&) {
       if (options_.interrupted()) throw DeviceError("interrupted", DeviceFault::interrupted);
       throw DeviceError(fmt::format("did not end within {:g} s of simulation (--launch-timeout)",
                                     options_.launch_timeout_s),
                         DeviceFault::timed_out);
-    } catch (const sim::Fault& fault) {
-      throw DeviceError(fault.what(), DeviceFault::refused);
-    } catch (const std::bad_alloc&) {
-      throw DeviceError("the host has no memory for it", DeviceFault::refused);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::runtime_error& refusal) {  // sim::Fault, too
+      throw DeviceError(refusal.what(), DeviceFault::refused);
     }
   }
 

@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "family/function_text.hpp"
 #include "family/registry.hpp"
+#include "run/host_refusal.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -161,7 +162,8 @@ void serve_requests(Channel& channel, Server server) {
   for (;;) {
     const Json request = Json::parse(channel.receive());
     try {
-      channel.send(Json{{"done", server.answer(request)}}.dump());
+      const Json done = with_host_refusals([&] { return server.answer(request); });
+      channel.send(Json{{"done", done}}.dump());
     } catch (const DeviceError& error) {
       channel.send(Json{{"error", wire::to_json(error)}}.dump());
       if (error.device_lost()) return;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <new>
 
+#include "base/input_error.hpp"
 #include "run/record_of.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
@@ -329,13 +332,24 @@ TEST_CASE("a device that can be had again costs the faulty cell alone") {
 TEST_CASE("a problem that cannot be set up fails each of its cells, and the next goes on") {
   ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
+  std::string reason = "cudaErrorMemoryAllocation";
+  std::function<void()> fail = [&] { throw DeviceError(reason, DeviceFault::refused); };
+  SECTION("by the device") {}
+  SECTION("by a malformed input file") {
+    reason = "m.mtx:3: the row is '0'";
+    fail = [&] { throw InputError(reason); };
+  }
+  SECTION("by too little memory of the host") {
+    reason = "the host has no memory for it";
+    fail = [] { throw std::bad_alloc(); };
+  }
   int set_ups = 0;
   b.executor.fault = [&](const std::string& call) {
-    if (call == "set_up 1" && ++set_ups <= 2)
-      throw DeviceError("cudaErrorMemoryAllocation", DeviceFault::refused);
+    if (call == "set_up 1" && ++set_ups <= 2) fail();
   };
   const auto rows = b.run();
   CHECK(rows[0].status == Status::failed);
+  CHECK(rows[0].reason == reason);
   CHECK(rows[1].status == Status::failed);
   CHECK(rows[2].status == Status::passed);
   CHECK(rows[3].status == Status::passed);

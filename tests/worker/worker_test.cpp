@@ -5,8 +5,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <thread>
 
+#include "base/input_error.hpp"
 #include "fake_job.hpp"
 #include "fake_rank.hpp"
 #include "family/registry.hpp"
@@ -65,6 +67,8 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
     if (fault == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
     if (fault == "illegal") throw DeviceError("cudaErrorIllegalAddress", DeviceFault::lost);
     if (fault == "refused") throw DeviceError("cudaErrorInvalidValue", DeviceFault::refused);
+    if (fault == "malformed") throw InputError("m.mtx:3: the row is '0'");
+    if (fault == "no_memory") throw std::bad_alloc();
   };
   return executor;
 }
@@ -208,7 +212,9 @@ TEST_CASE("what ends a worker costs the cell that did it, and the reason says ho
       Case{"kill_always", Status::failed, "ended during launch of second: signal 9", 3},
       Case{"hang", Status::timeout, "sample did not end within 1 s; --launch-timeout", 2},
       Case{"illegal", Status::failed, "cudaErrorIllegalAddress", 2},
-      Case{"refused", Status::failed, "cudaErrorInvalidValue", 1});
+      Case{"refused", Status::failed, "cudaErrorInvalidValue", 1},
+      Case{"malformed", Status::failed, "m.mtx:3: the row is '0'", 1},
+      Case{"no_memory", Status::failed, "the host has no memory for it", 1});
   WorkerRun b(c.fault);
   const auto rows = b.run();
   INFO(c.fault << ": " << rows[1].reason);

@@ -1,0 +1,60 @@
+// Matrices of files, from the config to the results.
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const std::string kBanner = "%%MatrixMarket matrix coordinate real general\n";
+
+/// Files of matrices, and a config of one variant that multiplies them.
+class MatrixFolder {
+ public:
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = folder_.path() / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  std::string config(const std::vector<std::string>& matrices,
+                     const std::vector<std::string>& variants = {"csr_thread_per_row"}) const {
+    const nlohmann::json experiment{{"family", "spmv"},
+                                    {"variants", variants},
+                                    {"axes", {{"rows", 1000}, {"matrix", matrices}}},
+                                    {"modes", {"cold"}}};
+    return write("files.json",
+                 nlohmann::json{{"name", "files"}, {"experiments", {experiment}}}.dump());
+  }
+  std::string path(const std::string& name) const { return folder_.path() / name; }
+
+ private:
+  ScratchFolder folder_;
+};
+
+bool has_machine_code() {
+  return knows_machine_code(gpuexp("describe spmv").output);
+}
+
+TEST_CASE("a malformed entry fails its cells, and the others run", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string bad = folder.write("bad.mtx", kBanner + "2 2 1\n1 3 1\n");
+  const std::string config = folder.config({bad, "tests/cli/data/small.mtx", "banded"});
+  const std::string json = folder.path("report.json");
+  const Outcome outcome = gpuexp("verify " + config + " --simulate h200 --json " + json);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  const auto rows = nlohmann::json::parse(read_file(json))["rows"];
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0]["status"] == "failed");
+  CHECK_THAT(rows[0]["reason"].get<std::string>(), contains_text(bad + ":3: the column is '3'"));
+  CHECK(rows[1]["status"] == "passed");
+  CHECK(rows[2]["status"] == "passed");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
