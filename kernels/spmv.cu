@@ -463,12 +463,6 @@ Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algor
 
 // ---- declaration
 
-std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
-  if (p.matrix != Matrix::file) return std::nullopt;
-  const std::string& error = matrix_market_header(p.file).error;
-  return error.empty() ? std::nullopt : std::optional(error);
-}
-
 Family declare() {
   Family f("spmv", Topic::patterns, "Who takes which nonzeros of a sparse matrix?");
   f.physics =
@@ -489,6 +483,7 @@ Family declare() {
            {"power_law", Matrix::power_law},
            {"banded", Matrix::banded}},
           "*.mtx", Matrix::file, &Problem::file,
+          [](const std::string& file) { return matrix_market_header(file).error; },
           "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
           "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
           "in place of rows and mean");
@@ -504,7 +499,6 @@ Family declare() {
       .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
   f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
            {{"param.matrix", "matrix"}});
-  f.unsupported = unsupported;
   f.inputs = inputs;
   set_references(
       f, [](const Problem& p) { return sizes(p).rows; },

@@ -14,6 +14,7 @@
 #include "base/config_error.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
+#include "config/config_files.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_reader.hpp"
 
@@ -139,8 +140,10 @@ void ConfigOptions::add_to(Command& command) {
 
 std::vector<Config> ConfigOptions::read(const Registry& registry) const {
   std::vector<Config> read;
-  for (const std::string& given : configs)
+  for (const std::string& given : configs) {
     read.push_back(read_config(find_config(given), registry, overrides));
+    check_files(read.back());
+  }
   return read;
 }
 
@@ -148,7 +151,9 @@ Config ConfigOptions::read_as_one(const Registry& registry) const {
   std::vector<fs::path> paths;
   for (const std::string& given : configs)
     paths.push_back(find_config(given));
-  return gpuexp::read_as_one(paths, registry, overrides);
+  Config config = gpuexp::read_as_one(paths, registry, overrides);
+  check_files(config);
+  return config;
 }
 
 const Family& find_family(const Registry& registry, const std::string& id) {
@@ -192,6 +197,7 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
   experiment.variants = std::move(variants);
   experiment.modes = {mode};
   apply_overrides({{}, sets, ""}, config);
+  check_files(config);
   return config;
 }
 

@@ -28,12 +28,14 @@ using Option = CLI::Option;
 
 /// The process's exit codes; part of the interface.
 enum class ExitCode {
-  ok = 0,             ///< everything asked for was done, and every cell that ran passed
+  ok = 0,             ///< everything asked for was done, and every cell that ran passed: at least
+                      ///< one, or a shard has none
   internal = 1,       ///< a defect of this program or of the machine (disk full)
   usage = 2,          ///< wrong command line, config or input file; nothing was run
   incorrect = 3,      ///< at least one variant gave wrong results
-  failed = 4,         ///< at least one cell failed or timed out on the device, or is missing
-  no_device = 5,      ///< the command needs a GPU and none can be used
+  failed = 4,         ///< at least one cell failed, timed out or is missing, or no cell passed
+  no_device = 5,      ///< the command needs a GPU and none can be used, or the machine lacks what
+                      ///< every cell needs
   regressed = 6,      ///< a comparison failed its gate, or a check of the GPU failed
   rank_lost = 7,      ///< a process that a launcher started beside this one is gone, or never came
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written

@@ -109,8 +109,8 @@ void add_merge(Command& app, Context& context) {
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->footer(
       "example: gpuexp merge shards/* --out merged\n"
-      "exit codes: 0 all passed, 2 not parts of one run, or something is missing, 3 incorrect "
-      "results, 4 failed or missing cells");
+      "exit codes: 0 all that ran passed, 2 not parts of one run, or something is missing, 3 "
+      "incorrect results, 4 failed or missing cells, or none passed");
   on_chosen(*command, context, [&context, options] { return merge(context, *options); });
 }
 

@@ -163,7 +163,41 @@ ExitCode exit_code_of(const Report& report) {
   if (interrupted()) return ExitCode::interrupted;
   if (any(Status::incorrect)) return ExitCode::incorrect;
   if (any(Status::failed) || any(Status::timeout) || any(Status::not_run)) return ExitCode::failed;
-  return ExitCode::ok;
+  const bool all_skipped = any(Status::skipped) && !any(Status::passed) && !any(Status::sampled);
+  return all_skipped ? ExitCode::failed : ExitCode::ok;
+}
+
+namespace {
+
+/// "no row passed; M of N: REASON", with the most frequent reason; empty if a row passed
+/// or there are no rows.
+std::string why_none_passed(const Report& report) {
+  const std::vector<ResultRecord>& rows = report.table.rows;
+  if (std::ranges::any_of(rows, [](const ResultRecord& row) { return row.passed(); })) return "";
+  std::map<std::string, std::size_t> reasons;
+  for (const ResultRecord& row : rows)
+    ++reasons[row.reason];
+  const auto most = std::ranges::max_element(reasons, {}, [](const auto& r) { return r.second; });
+  if (most == reasons.end()) return "";
+  return fmt::format("no row passed; {} of {}: {}", most->second, rows.size(), most->first);
+}
+
+}  // namespace
+
+void print_notes(const Recorder& recorder, const Report& report) {
+  if (recorder.mismatch_files() > 0) {
+    fmt::print(stderr, "the first wrong elements of {} cells are in {}\n",
+               recorder.mismatch_files(), recorder.mismatch_folder().string());
+  }
+  for (const auto& [why, rows] : recorder.uncounted())
+    fmt::print(stderr, "gpuexp: no hardware counters of {} rows: {}\n", rows, why);
+  // A cell that got another try has passed, and its row says nothing of it.
+  for (const auto& [why, times] : recorder.recoveries()) {
+    fmt::print(stderr, "gpuexp: the device was lost {}, and taken anew: {}\n",
+               times == 1 ? "once" : fmt::format("{} times", times), why);
+  }
+  if (const std::string why = why_none_passed(report); !why.empty())
+    fmt::print(stderr, "gpuexp: {}\n", why);
 }
 
 namespace fs = std::filesystem;

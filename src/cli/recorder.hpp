@@ -91,8 +91,13 @@ class Recorder final : public RunObserver {
   Progress progress_;
 };
 
-/// The worst that happened to a row; `interrupted` where the run was.
+/// The worst that happened to a row; `interrupted` where the run was; `failed` if there are rows
+/// and none of them passed.
 ExitCode exit_code_of(const Report& report);
+
+/// Prints to standard error what the rows do not say: where wrong elements are, what was not
+/// counted, which faults were recovered from, and why no row passed.
+void print_notes(const Recorder& recorder, const Report& report);
 
 /// What was given with --out, else results/NAME-UTC.
 std::filesystem::path results_folder(const std::string& out, const std::string& name,

@@ -273,22 +273,15 @@ class Run {
     }
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
-    if (recorder.mismatch_files() > 0 && !options_.quiet) {
-      fmt::print(stderr, "the first wrong elements of {} cells are in {}\n",
-                 recorder.mismatch_files(), recorder.mismatch_folder().string());
-    }
-    for (const auto& [why, rows] : recorder.uncounted()) {
-      if (!options_.quiet)
-        fmt::print(stderr, "gpuexp: no hardware counters of {} rows: {}\n", rows, why);
-    }
-    // A cell that got another try has passed, and its row says nothing of it.
-    for (const auto& [why, times] : recorder.recoveries()) {
-      if (!options_.quiet)
-        fmt::print(stderr, "gpuexp: the device was lost {}, and taken anew: {}\n",
-                   times == 1 ? "once" : fmt::format("{} times", times), why);
-    }
-    const ExitCode code = exit_code_of(report);
+    if (!options_.quiet) print_notes(recorder, report);
+    const ExitCode code = machine_lacks_all() ? ExitCode::no_device : exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
+  }
+
+  bool machine_lacks_all() const {
+    return plan_.cell_count() > 0 && std::ranges::all_of(plan_.groups, [](const Group& group) {
+             return std::ranges::all_of(group.cells, &Cell::machine_lacks);
+           });
   }
 
   static std::string how_to_go_on(const fs::path& dir) {
@@ -455,8 +448,9 @@ void add_run(Command& app, Context& context) {
       "one process for each of four GPUs: mpirun -n 4 gpuexp run collectives\n"
       "on the first of four GPUs: gpuexp run all --shard 1/4 --out shards/1, then gpuexp merge "
       "shards/*\n"
-      "exit codes: 0 all passed, 1 internal error or failed output, 2 usage or config, 3 incorrect "
-      "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 7 a "
+      "exit codes: 0 all that ran passed, 1 internal error or failed output, 2 usage or config, 3 "
+      "incorrect results, 4 failed cells or none passed, 5 no usable GPU, or not what any cell "
+      "needs, 6 the comparison failed its gate, 7 a "
       "process of a launcher is gone, 130 interrupted");
   command->callback([&context, options, config, resume] {
     if (config->count() == 0 && resume->count() == 0) throw CLI::RequiredError("config");
@@ -477,7 +471,9 @@ void add_verify(Command& app, Context& context) {
   command->add_option("--mismatches", options->mismatches,
                       "folder for the first 1000 wrong elements of each incorrect cell, as CSV");
   add_device_options(*command, *options);
-  command->footer("example: gpuexp verify all --filter 'matmul*/*'");
+  command->footer(
+      "example: gpuexp verify all --filter 'matmul*/*'\n"
+      "exit codes: those of run (gpuexp run --help)");
   on_chosen(*command, context, [&context, options] { return start_run(context, *options); });
 }
 

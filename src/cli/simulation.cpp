@@ -39,8 +39,9 @@ void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
   SimulationLimits limits(plan.device, resources, options);
   for (Group& group : plan.groups) {
     for (Cell& cell : group.cells) {
-      if (cell.skip_reason.empty())
-        cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
+      if (!cell.skip_reason.empty()) continue;
+      cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
+      cell.machine_lacks = cell.variant->is_vendor;
     }
   }
 }

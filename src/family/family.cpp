@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
+
 namespace gpuexp {
 
 double operation_count(const Work& work) {
@@ -9,6 +11,14 @@ double operation_count(const Work& work) {
   for (const Operations& operations : work.operations)
     count += operations.count;
   return count;
+}
+
+bool Parameter::names_file(const Value& value) const {
+  const auto* const text = std::get_if<std::string>(&value);
+  return file_error && text &&
+         std::none_of(choices.begin(), choices.end(), [&](const std::string& choice) {
+           return choice == *text && !is_glob(choice);
+         });
 }
 
 VariantFacts::VariantFacts() = default;

@@ -37,9 +37,14 @@ struct Parameter {
   std::string doc;
   double min = 0;  ///< numbers only, inclusive
   double max = 0;
-  std::vector<std::string> choices;  ///< text only
+  std::vector<std::string> choices;  ///< text only; one that is a glob ("*.mtx") stands for files
+  /// Why a file cannot be a value; empty: it can. Set if values may name files.
+  Callback<std::string(const std::string& file)> file_error = nullptr;
   /// The parameter is a size of the problem: tests sweep it over 1, odd, prime and tail sizes.
   bool is_extent = false;
+
+  /// Whether the value is the name of a file.
+  bool names_file(const Value& value) const;
 };
 
 /// Values in the order of Family::parameters.

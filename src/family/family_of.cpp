@@ -70,6 +70,10 @@ void FamilyDeclaration::add_choice(std::string name, std::vector<std::string> ch
   setters_.push_back(std::move(set));
 }
 
+void FamilyDeclaration::set_file_error(Callback<std::string(const std::string&)> file_error) {
+  family_.parameters.back().file_error = std::move(file_error);
+}
+
 void FamilyDeclaration::add_buffer(std::string name, BufferRole role,
                                    Callback<DataType(const void*)> type,
                                    Callback<std::int64_t(const void*)> count,

@@ -122,6 +122,8 @@ class FamilyDeclaration {
                   std::string doc, SetMember set);
   void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
                   SetMember set);
+  void set_file_error(
+      Callback<std::string(const std::string&)> file_error);  ///< of the choice added last
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
                   Callback<std::int64_t(const void*)> count,
                   Callback<Tolerance(const void*)> own_tolerance, BindMember bind);
@@ -213,11 +215,12 @@ class FamilyOf : public FamilyDeclaration {
   }
 
   /// Likewise; or the name of a file that matches `pattern` ("*.mtx"), which `file` gets, while the
-  /// member gets `of_file`.
+  /// member gets `of_file`. `file_error` is Parameter::file_error.
   template <class T>
   FamilyOf& choice_or_file(std::string name, T Problem::*member,
                            std::vector<std::pair<std::string, T>> options, std::string pattern,
-                           T of_file, std::string Problem::*file, std::string doc) {
+                           T of_file, std::string Problem::*file,
+                           Callback<std::string(const std::string&)> file_error, std::string doc) {
     std::vector<std::string> names;
     for (const auto& option : options)
       names.push_back(option.first);
@@ -233,6 +236,7 @@ class FamilyOf : public FamilyDeclaration {
                  problem.*member = of_file;
                  problem.*file = std::get<std::string>(v);
                });
+    set_file_error(std::move(file_error));
     return *this;
   }
 

@@ -232,58 +232,78 @@ class ExperimentPlanner {
       cell.experiment = index_;
       cell.variant = variant;
       cell.mode = mode;
-      cell.skip_reason = skip_reason(*variant, group);
+      skip(cell, group);
       group.cells.push_back(std::move(cell));
     }
     plan_.groups.push_back(std::move(group));
   }
 
-  std::string skip_reason(const Variant& variant, Group& group) const {
-    const void* problem = group.problem.get();
+  using Reason = std::optional<std::string>;
+
+  /// Says why the cell cannot run, if it cannot.
+  void skip(Cell& cell, Group& group) const {
+    const Variant& variant = *cell.variant;
+    Reason reason = beyond_machine(variant, group);
+    cell.machine_lacks = reason.has_value();
+    if (!reason) reason = unsupported(variant, group);
+    if (!reason && variant.unavailable) {
+      reason = variant.unavailable();
+      cell.machine_lacks = reason.has_value();
+    }
+    if (!reason) reason = unsupported_mode(variant, group.mode);
+    if (!reason) reason = does_not_fit(variant, group.problem.get());
+    if (!reason) reason = beyond_memory(variant, group);
+    cell.skip_reason = reason.value_or("");
+  }
+
+  Reason beyond_machine(const Variant& variant, const Group& group) const {
     const DeviceSpec& device = plan_.device;
     if (device.compute_capability() < variant.min_compute_capability) {
       return fmt::format("needs compute capability {}.{}, {} has {}.{}",
                          variant.min_compute_capability / 10, variant.min_compute_capability % 10,
                          device.name, device.cc_major, device.cc_minor);
     }
-    const int gpus = experiment_.family->gpus_of(problem);
-    if (gpus > device.machine.gpus) {
-      return fmt::format("spans {} GPUs, of which {} can be used here", gpus, device.machine.gpus);
-    }
-    if (gpus > 1 && group.mode == Mode::graph)
-      return "on several GPUs no launch follows another without a barrier, which a graph of "
-             "launches lacks";
-    if (gpus > 1 && variant.timing != Timing::gated && variant.timing != Timing::ungated)
-      return "the host's clock does not span several GPUs";
-    if (experiment_.family->unsupported) {
-      if (auto reason = experiment_.family->unsupported(problem, device)) return *reason;
-    }
-    if (variant.unsupported) {
-      if (auto reason = variant.unsupported(problem, device)) return *reason;
-    }
-    if (variant.unavailable) {
-      if (auto reason = variant.unavailable()) return *reason;
-    }
-    if (is_back_to_back(group.mode) && experiment_.family->reset &&
-        !experiment_.family->repeats_without_reset)
-      return "its launches find what is restored before each, which nothing does back to back";
-    if (variant.timing == Timing::ungated && is_captured(group.mode))
-      return "its launch waits for the GPU, which a graph cannot hold";
-    if (times_first_launches(variant.timing) && follows_launches(group.mode))
-      return "its first launches are timed, which nothing precedes: mode cold has them";
-    if (auto reason = does_not_fit(variant, problem)) return *reason;
-    const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
-    group.device_bytes = std::max(group.device_bytes, needed);
-    if (needed > free_bytes_) {
-      constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-      return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
-                         static_cast<double>(needed) / kGiB,
-                         static_cast<double>(free_bytes_) / kGiB);
-    }
-    return {};
+    const int gpus = experiment_.family->gpus_of(group.problem.get());
+    if (gpus <= device.machine.gpus) return std::nullopt;
+    return fmt::format("spans {} GPUs, of which {} can be used here", gpus, device.machine.gpus);
   }
 
-  std::optional<std::string> does_not_fit(const Variant& variant, const void* problem) const {
+  Reason unsupported(const Variant& variant, const Group& group) const {
+    const void* const problem = group.problem.get();
+    const bool spans_gpus = experiment_.family->gpus_of(problem) > 1;
+    if (spans_gpus && group.mode == Mode::graph)
+      return "on several GPUs no launch follows another without a barrier, which a graph of "
+             "launches lacks";
+    if (spans_gpus && variant.timing != Timing::gated && variant.timing != Timing::ungated)
+      return "the host's clock does not span several GPUs";
+    if (experiment_.family->unsupported) {
+      if (auto reason = experiment_.family->unsupported(problem, plan_.device)) return reason;
+    }
+    return variant.unsupported ? variant.unsupported(problem, plan_.device) : std::nullopt;
+  }
+
+  Reason unsupported_mode(const Variant& variant, Mode mode) const {
+    if (is_back_to_back(mode) && experiment_.family->reset &&
+        !experiment_.family->repeats_without_reset)
+      return "its launches find what is restored before each, which nothing does back to back";
+    if (variant.timing == Timing::ungated && is_captured(mode))
+      return "its launch waits for the GPU, which a graph cannot hold";
+    if (times_first_launches(variant.timing) && follows_launches(mode))
+      return "its first launches are timed, which nothing precedes: mode cold has them";
+    return std::nullopt;
+  }
+
+  Reason beyond_memory(const Variant& variant, Group& group) const {
+    const std::int64_t needed =
+        cell_bytes(*experiment_.family, variant, group.problem.get(), plan_.device);
+    group.device_bytes = std::max(group.device_bytes, needed);
+    if (needed <= free_bytes_) return std::nullopt;
+    constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+    return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
+                       static_cast<double>(needed) / kGiB, static_cast<double>(free_bytes_) / kGiB);
+  }
+
+  Reason does_not_fit(const Variant& variant, const void* problem) const {
     if (variant.is_vendor) return std::nullopt;
     try {
       for (const Shape& shape : variant.shapes(problem, plan_.device)) {

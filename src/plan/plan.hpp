@@ -21,7 +21,8 @@ struct Cell {
   std::size_t experiment = 0;  ///< index into Config::experiments
   const Variant* variant = nullptr;
   Mode mode = Mode::cold;
-  std::string skip_reason;  ///< not empty: the cell is not run
+  std::string skip_reason;     ///< not empty: the cell is not run
+  bool machine_lacks = false;  ///< and another machine could run it: GPU, GPUs or library
 };
 
 /// The cells of one experiment that share a problem and a mode: the unit of set-up, interleaving

@@ -56,5 +56,33 @@ TEST_CASE("a malformed entry fails its cells, and the others run", "[machine_cod
   CHECK(rows[2]["status"] == "passed");
 }
 
+TEST_CASE("a run in which no cell passes says why and does not exit with 0", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const WithoutGpu hidden;
+  const MatrixFolder folder;
+  const std::string refused = folder.config({"tests/cli/data/small.mtx"}, {"ell"});
+  const Outcome skipped = gpuexp("verify " + refused + " --simulate h200");
+  INFO(skipped.output);
+  CHECK(skipped.exit_code == 4);
+  CHECK_THAT(skipped.output, contains_text("no row passed; 1 of 1: needs a generated matrix"));
+  const Outcome library =
+      gpuexp("verify " + folder.config({"banded"}, {"cusparse_alg1"}) + " --simulate h200");
+  INFO(library.output);
+  CHECK(library.exit_code == 5);
+  CHECK_THAT(library.output, contains_text("no row passed; 1 of 1: "));
+  CHECK(gpuexp("verify " + folder.config({"banded"}, {"ell", "cusparse_alg1"}) +
+               " --simulate h200 --quiet")
+            .exit_code == 0);
+}
+
+TEST_CASE("a shard without cells exits with 0", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const Outcome outcome = gpuexp("run " + folder.config({"banded"}) +
+                                 " --shard 2/2 --simulate h200 --out " + folder.path("out"));
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+}
+
 }  // namespace
 }  // namespace gpuexp::test

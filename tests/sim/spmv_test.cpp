@@ -78,10 +78,12 @@ TEST_CASE("steps own the matrix of the file that they copy", "[spmv]") {
   CHECK(copies == 4);
 }
 
-TEST_CASE("a file that is no matrix is not run", "[spmv]") {
-  const Family& family = family_of("spmv");
-  const auto problem = family.make_problem(values_with(family, {{"matrix", "absent.mtx"}}));
-  CHECK(family.unsupported(problem.get(), device()) == "absent.mtx: cannot be read");
+TEST_CASE("a file that is no matrix is refused", "[spmv]") {
+  const Parameter& matrix = *family_of("spmv").find_parameter("matrix");
+  CHECK(matrix.names_file(Value{std::string("absent.mtx")}));
+  CHECK(matrix.names_file(Value{std::string("*.mtx")}));
+  CHECK(matrix.file_error("absent.mtx") == "absent.mtx: cannot be read");
+  CHECK_FALSE(matrix.names_file(Value{std::string("banded")}));
 }
 
 }  // namespace

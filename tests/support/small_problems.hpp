@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "family/family.hpp"
 
 namespace gpuexp::test {
@@ -24,7 +25,7 @@ inline Values values_with(const Family& family, const std::map<std::string, Valu
   return values;
 }
 
-/// Every combination of the family's choices, other parameters at their defaults.
+/// Every combination of the family's choices but for files, other parameters at their defaults.
 inline std::vector<Values> choice_combinations(const Family& family) {
   std::vector<Values> combinations{values_with(family)};
   for (std::size_t i = 0; i < family.parameters.size(); ++i) {
@@ -32,6 +33,7 @@ inline std::vector<Values> choice_combinations(const Family& family) {
     std::vector<Values> expanded;
     for (const Values& base : combinations) {
       for (const std::string& choice : family.parameters[i].choices) {
+        if (is_glob(choice)) continue;
         expanded.push_back(base);
         expanded.back()[i] = choice;
       }
