@@ -335,7 +335,12 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 constexpr double kLambda = 9.9;  // √(2·(32 + ln(2·2^24)))
 
-/// Of rows one after another. The magnitude has the part of the bound that depends on a row's
+constexpr double kRelative = 1.01 * 0x1p-24;  // u, and a hundredth for higher orders
+
+/// Maximum loss of a product and of its addition where numbers are subnormal in fp32.
+constexpr double kUnderflow = 0x1p-150 + 0x1p-126;
+
+/// Of rows one after another. The magnitude has the parts of the bound that depend on a row's
 /// length.
 struct ExactRow {
   const std::int32_t* offsets;
@@ -350,7 +355,7 @@ struct ExactRow {
       absolute += fabs(product);
     }
     const double n = offsets[row + 1] - offsets[row];
-    return {sum, fmin(n, kLambda * sqrt(n)) * absolute};
+    return {sum, fmin(n, kLambda * sqrt(n)) * absolute + n * (kUnderflow / kRelative)};
   }
 };
 
@@ -363,11 +368,14 @@ constexpr const char* kToleranceDerivation =
     "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ = "
     "9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
     "hundredth more covers the higher orders, since n·u stays below 10^-5 where n is the smaller "
-    "and λ·√n·u below 0.003. The RMS error: partial sums of n products are a random walk, so that "
+    "and λ·√n·u below 0.003. Where results are subnormal, a product or fused multiply-add errs by "
+    "2^-150 at most, an addition is exact (Higham, section 2.1), and an atomic addition in L2, "
+    "which flushes subnormal numbers to zero (PTX ISA, atom), errs by 2^-126 at most: n·(2^-150 + "
+    "2^-126) more per row. The RMS error: partial sums of n products are a random walk, so that "
     "roundings of 0.42·u (Knuth) add up by their squares to 0.42·u·√(n²/2 + n) times the RMS "
     "product, 1/3 of generated matrices, whose values and x are in [-1, 1); of a file's, what the "
     "RMS of y says. The mean of n²/2 + n over the rows is known from their lengths. Twice that is "
-    "allowed.";
+    "allowed, and the RMS over the rows of what underflow may lose.";
 
 // The derivation of kToleranceDerivation.
 inline Tolerance tolerance(const Problem& p) {
@@ -384,16 +392,16 @@ inline Tolerance tolerance(const Problem& p) {
     for (std::size_t row = 1; row < m->offsets.size(); ++row)
       add(m->offsets[row] - m->offsets[row - 1], 1);
   }
-  constexpr double kHigherOrders = 1.01;
   const double rms =
       kRmsSafety * rounding_rms(DataType::fp32) * std::sqrt((squares / 2 + nonzeros) / rows);
   Tolerance t;
-  t.relative = kHigherOrders * unit_roundoff(DataType::fp32);
+  t.relative = kRelative;
+  t.rms_absolute = kUnderflow * std::sqrt(squares / rows);
   if (p.matrix == Matrix::file) {
     t.rms_relative = rms / std::sqrt(nonzeros / rows);
   } else {
     constexpr double kProductRms = 1.0 / 3;  // of two numbers in [-1, 1)
-    t.rms_absolute = rms * kProductRms;
+    t.rms_absolute += rms * kProductRms;
   }
   return t;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
@@ -136,6 +139,20 @@ std::vector<Entry> read_entries(Lines& lines, const MatrixMarketHeader& header) 
   return entries;
 }
 
+// Partial sums of a row's products with numbers in [-1, 1] have to be finite.
+void check_row_sums(const MatrixMarket& m, const std::string& name) {
+  for (std::size_t row = 0; row + 1 < m.offsets.size(); ++row) {
+    double sum = 0;
+    for (std::int32_t i = m.offsets[row]; i < m.offsets[row + 1]; ++i)
+      sum += std::abs(static_cast<double>(m.values[static_cast<std::size_t>(i)]));
+    if (sum <= std::numeric_limits<float>::max()) continue;
+    throw InputError(
+        fmt::format("{}: the absolute values of row {} add up to {:.4g}; fp32 holds "
+                    "at most {:.4g}",
+                    name, row + 1, sum, std::numeric_limits<float>::max()));
+  }
+}
+
 MatrixMarketHeader header_of(const std::string& file) {
   std::ifstream in(file);
   if (in) return read_matrix_market_header(in, file);
@@ -173,6 +190,7 @@ MatrixMarket read_matrix_market(std::istream& in, const std::string& name) {
     m.values.push_back(entry.value);
   }
   std::partial_sum(m.offsets.begin(), m.offsets.end(), m.offsets.begin());
+  check_row_sums(m, name);
   return m;
 }
 

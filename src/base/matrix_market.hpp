@@ -40,7 +40,8 @@ constexpr std::int64_t kMostMatrixMarketNonzeros = std::int64_t{1} << 30;
 
 /// `name` stands for the source in errors.
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);
-/// Throws InputError with the line where the file is not what its header says.
+/// Throws InputError with the line where the file is not what its header says, and if fp32 does not
+/// hold the sum of a row's absolute values.
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
 
 /// Header of a file, read on the first call.

@@ -1,6 +1,7 @@
 // What small problems of spmv have not: rows that take several blocks, blocks that take several
 // rounds, and matrices of files, with empty rows and more columns than rows.
 #include <fstream>
+#include <numeric>
 #include <random>
 
 #include "sim/execution.hpp"
@@ -59,6 +60,52 @@ TEST_CASE("matrices of files are right", "[spmv]") {
   CHECK(check(3, 70001, 40009, "integer", false) == 7);    // rows of several shares
   CHECK(check(40009, 40009, 3001, "pattern", true) == 7);  // most rows are empty
   CHECK(check(5003, 5003, 60013, "real", true) == 7);
+}
+
+TEST_CASE("values of any size that fp32 has are right", "[spmv]") {
+  if (!has_machine_code()) return;
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "m.mtx").string();
+  for (const char* value : {"2e-38", "1e-45", "3e-39", "3e38"}) {
+    INFO(value);
+    std::ofstream(file) << "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 " << value
+                        << '\n';
+    CHECK(check_spmv({{"matrix", file}}) == 7);
+  }
+  const std::string rows = (folder.path() / "rows.mtx").string();
+  std::ofstream out(rows);
+  out << "%%MatrixMarket matrix coordinate real general\n300 300 9000\n";
+  for (int i = 0; i < 9000; ++i)
+    out << i % 300 + 1 << ' ' << i / 30 + 1 << ' ' << (i % 7 - 3) << "e-38\n";
+  out.close();
+  CHECK(check_spmv({{"matrix", rows}}) == 7);
+}
+
+TEST_CASE("an error of 1e-36 is seen in rows of at most 64 entries", "[spmv]") {
+  constexpr int kEntries = 64;
+  const Family& family = family_of("spmv");
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "m.mtx").string();
+  std::ofstream out(file);
+  out << "%%MatrixMarket matrix coordinate real general\n1 64 64\n";
+  for (int i = 1; i <= kEntries; ++i)
+    out << "1 " << i << " 1e-38\n";
+  out.close();
+  const auto problem = family.make_problem(values_with(family, {{"matrix", file}}));
+  std::vector<float> values(kEntries, 1e-38f), x(kEntries, 1.0f), y(1);
+  std::vector<std::int32_t> columns(kEntries), offsets{0, kEntries}, row_of(kEntries), shares(2);
+  std::iota(columns.begin(), columns.end(), 0);
+  const auto data = family.make_data(
+      std::vector<void*>{values.data(), columns.data(), offsets.data(), row_of.data(),
+                         shares.data(), nullptr, nullptr, x.data(), y.data()});
+  double value = 0, magnitude = 0;
+  family.host_reference(problem.get(), data.get(), {{&value, &magnitude}});
+  const Tolerance tolerance = family.tolerance(problem.get());
+  const double allowed = tolerance.absolute + tolerance.relative * magnitude;
+  CHECK(allowed > kEntries * 0x1p-126);
+  CHECK(allowed < 1e-36);
+  CHECK(rms_allowed(tolerance, value, allowed, 1) > kEntries * 0x1p-126);
+  CHECK(tolerance.rms_absolute < 1e-36);
 }
 
 TEST_CASE("steps own the matrix of the file that they copy", "[spmv]") {

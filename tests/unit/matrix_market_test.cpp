@@ -132,6 +132,13 @@ TEST_CASE("a file that is not what its header says is refused with its line") {
         "m:3: a symmetric matrix has its lower triangle in the file");
 }
 
+TEST_CASE("a matrix whose row sums exceed fp32 is refused with the row") {
+  const std::string begin = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
+  CHECK(refusal_of(begin + "2 1 3e38\n2 2 -3e38\n") ==
+        "m: the absolute values of row 2 add up to 6e+38; fp32 holds at most 3.403e+38");
+  CHECK(refusal_of(begin + "1 1 3e38\n2 2 -3e38\n") == "");
+}
+
 TEST_CASE("a file is read from disk, its header first") {
   const test::ScratchFolder folder;
   const std::string file = (folder.path() / "m.mtx").string();
