@@ -87,6 +87,7 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
 }
 
 fs::path find_config(const std::string& given) {
+  if (given == "-") return kStandardInput;
   // A folder of that name, for results perhaps, hides no config.
   if (fs::exists(given) && !fs::is_directory(given)) return given;
   const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
@@ -120,14 +121,16 @@ void on_chosen(Command& command, Context& context, std::function<ExitCode()> act
 }
 
 void ConfigOptions::add_to(Command& command) {
-  command.add_option("config", configs, "config files, or names of configs in configs/")
+  command
+      .add_option("config", configs,
+                  "config files, or names of configs in configs/; - is standard input")
       ->required();
   command.add_option("--filter", overrides.filter,
                      "keep only the variants whose family/variant matches this glob");
   command
       .add_option("--set", overrides.sets,
                   "replace an axis, modes or a measure setting: n=1024,2048 modes=warm "
-                  "measure.max_seconds=1")
+                  "measure.max_seconds=1; a value that holds a comma is in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
   // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.

@@ -22,6 +22,24 @@ struct Setting {
   std::vector<std::string> values;
 };
 
+// A value in double quotes is a JSON string, which may hold commas.
+std::size_t end_of_value(const std::string& text, std::size_t begin) {
+  std::size_t end = begin;
+  if (text[begin] == '"') {
+    for (++end; end < text.size() && text[end] != '"'; ++end)
+      end += text[end] == '\\' ? 1 : 0;
+  }
+  return std::min(text.find(',', end), text.size());
+}
+
+std::string unquoted(const std::string& value, const std::string& option) {
+  const Json json = read_json(value, option);
+  if (!json.is_string() || json.get<std::string>().empty())
+    throw ConfigError(
+        fmt::format("{}: expected a value in double quotes, found {}", option, value));
+  return json.get<std::string>();
+}
+
 Setting parse_setting(const std::string& text) {
   Setting setting{fmt::format("--set {}", shorten(text)), {}, {}};
   const std::size_t equals = text.find('=');
@@ -29,9 +47,10 @@ Setting parse_setting(const std::string& text) {
     throw ConfigError(setting.option + ": expected key=value[,value...]");
   setting.key = text.substr(0, equals);
   for (std::size_t begin = equals + 1; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t end = end_of_value(text, begin);
     if (end == begin) throw ConfigError(setting.option + ": expected a value, found nothing");
-    setting.values.push_back(text.substr(begin, end - begin));
+    const std::string value = text.substr(begin, end - begin);
+    setting.values.push_back(value.front() == '"' ? unquoted(value, setting.option) : value);
     begin = end + 1;
   }
   return setting;

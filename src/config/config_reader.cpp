@@ -118,6 +118,8 @@ void add_prefixed(const Config& config, Json& experiments, Json& figures) {
 
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides) {
+  if (path == kStandardInput)
+    return parse_config(read_text_file("/dev/stdin"), "standard input", registry, overrides);
   return parse_config(read_text_file(path), path.string(), registry, overrides);
 }
 

@@ -12,6 +12,9 @@
 
 namespace gpuexp {
 
+/// Path of a config that is read from standard input.
+inline constexpr const char* kStandardInput = "-";
+
 /// Reads and checks one config. Throws ConfigError; touches no GPU.
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides = {});
