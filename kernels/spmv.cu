@@ -85,6 +85,12 @@ Variant variant(std::string id, std::string compare_to, Work (*work)(const Probl
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.work = work;
+  v.metrics = [](const Problem& p, const DeviceSpec&) -> MetricValues {
+    const Sizes s = sizes(p);
+    return {{"rows", static_cast<double>(s.rows)},
+            {"columns", static_cast<double>(s.columns)},
+            {"nonzeros", static_cast<double>(s.nonzeros)}};
+  };
   return v;
 }
 
@@ -482,8 +488,9 @@ Family declare() {
           {{"regular", Matrix::regular},
            {"power_law", Matrix::power_law},
            {"banded", Matrix::banded}},
-          "*.mtx", Matrix::file, &Problem::file,
+          {"*.mtx", "*.mtx.gz"}, Matrix::file, &Problem::file,
           [](const std::string& file) { return matrix_market_header(file).error; },
+          {"rows", "mean"},
           "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
           "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
           "in place of rows and mean");
@@ -497,6 +504,9 @@ Family declare() {
       .input("ell_columns", &Data::ell_columns, ell_elements)
       .input("x", &Data::x, [](const Problem& p) { return sizes(p).columns; })
       .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
+  f.metric("rows", "", "rows of the matrix, of a file or generated")
+      .metric("columns", "", "columns of the matrix")
+      .metric("nonzeros", "", "stored nonzeros of the matrix");
   f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
            {{"param.matrix", "matrix"}});
   f.inputs = inputs;

@@ -156,7 +156,7 @@ ensure_libraries() {
   package_installed libssl-dev || install_packages libssl-dev
   local package
   local -a missing=()
-  for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev catch2 libjs-chart.js; do
+  for package in libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev catch2 libjs-chart.js; do
     package_installed "$package" || missing+=("$package")
   done
   if ((${#missing[@]} == 0)); then

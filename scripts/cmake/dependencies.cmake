@@ -6,6 +6,7 @@
 #   gpuexp_catch2  Catch2 of either major version, told apart by GPUEXP_CATCH2_VERSION_MAJOR; the tests bring
 #                  their own main
 #   gpuexp_zstd    libzstd, linked statically: compressed recordings and listings
+#   gpuexp_zlib    zlib, linked statically: input files that gzip compressed
 #   gpuexp_nvtx    NVTX 3 headers; GPUEXP_HAVE_NVTX is 0 where there are none, which only a build
 #                  without CUDA allows
 
@@ -13,7 +14,7 @@ include(FetchContent)
 
 # Fetched libraries are linked statically or are headers, and nothing of them is installed.
 set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
-foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install ZSTD_BUILD_PROGRAMS ZSTD_BUILD_SHARED ZSTD_BUILD_TESTS)
+foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install ZLIB_BUILD_EXAMPLES ZSTD_BUILD_PROGRAMS ZSTD_BUILD_SHARED ZSTD_BUILD_TESTS)
   set(${option} OFF)
 endforeach()
 
@@ -39,6 +40,10 @@ FetchContent_Declare(zstd
   GIT_TAG 794ea1b0afca0f020f4e57b6732332231fb23c70  # v1.5.6
   SOURCE_SUBDIR build/cmake
   FIND_PACKAGE_ARGS 1.4)
+FetchContent_Declare(ZLIB
+  GIT_REPOSITORY https://github.com/madler/zlib.git
+  GIT_TAG 51b7f2abdade71cd9bb0e7a373ef2610ec6f9daf  # v1.3.1
+  FIND_PACKAGE_ARGS 1.2.11)
 FetchContent_Declare(nvtx
   GIT_REPOSITORY https://github.com/NVIDIA/NVTX.git
   GIT_TAG e170594ac7cf1dac584da473d4ca9301087090c1  # v3.1.0
@@ -73,6 +78,17 @@ if(TARGET zstd::libzstd_static)
 else()
   target_link_libraries(gpuexp_zstd INTERFACE libzstd_static)
   target_include_directories(gpuexp_zstd SYSTEM INTERFACE "${zstd_SOURCE_DIR}/lib")
+endif()
+
+set(ZLIB_USE_STATIC_LIBS ON)
+_gpuexp_make_available(ZLIB zlibstatic)
+add_library(gpuexp_zlib INTERFACE)
+if(TARGET ZLIB::ZLIB)
+  target_link_libraries(gpuexp_zlib INTERFACE ZLIB::ZLIB)
+else()
+  target_link_libraries(gpuexp_zlib INTERFACE zlibstatic)
+  FetchContent_GetProperties(ZLIB SOURCE_DIR zlib_source_dir BINARY_DIR zlib_binary_dir)
+  target_include_directories(gpuexp_zlib SYSTEM INTERFACE "${zlib_source_dir}" "${zlib_binary_dir}")
 endif()
 
 find_package(OpenSSL 1.1.1 REQUIRED COMPONENTS Crypto)

@@ -1,13 +1,16 @@
 #include "base/matrix_market.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <fstream>
+#include <cstdlib>
+#include <istream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -15,6 +18,8 @@
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
+#include "base/input_file.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace gpuexp {
@@ -22,16 +27,23 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kMostLine = 1024;  // the format's own limit
+constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
 
 // Lines of a source, numbered.
 class Lines {
  public:
-  Lines(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
+  Lines(std::istream& in, std::string name) : in_(*in.rdbuf()), name_(std::move(name)) {}
 
   bool next() {
-    if (!std::getline(in_, line_)) return false;
+    using Traits = std::streambuf::traits_type;
+    line_.clear();
+    auto c = in_.sbumpc();
+    if (c == Traits::eof()) return false;
     ++number_;
-    if (line_.size() > kMostLine) fail("is longer than 1024 characters");
+    for (; c != Traits::eof() && c != '\n'; c = in_.sbumpc()) {
+      if (line_.size() == kMostLine) fail("is longer than 1024 characters");
+      line_.push_back(Traits::to_char_type(c));
+    }
     rest_ = line_;
     return true;
   }
@@ -42,6 +54,9 @@ class Lines {
       if (first != std::string::npos && line_[first] != '%') return true;
     }
     return false;
+  }
+  void skip(std::string_view prefix) {
+    if (rest_.starts_with(prefix)) rest_.remove_prefix(prefix.size());
   }
   /// The next word of the line; empty behind the last.
   std::string_view word() {
@@ -54,37 +69,67 @@ class Lines {
   std::int64_t integer(std::int64_t least, std::int64_t most, const char* what) {
     const std::string_view text = word();
     const auto value = parsed<std::int64_t>(text);
-    if (!value || *value < least || *value > most)
-      fail(std::string(what) + " is '" + std::string(text) + "', not a whole number from " +
-           std::to_string(least) + " to " + std::to_string(most));
-    return *value;
+    if (value && *value >= least && *value <= most) return *value;
+    fail_at(what, text, fmt::format("a whole number from {} to {}", least, most));
   }
+  /// A value, rounded to fp32: one that is too small for it is zero.
   float real() {
-    std::string_view text = word();
-    if (text.size() > 1 && text.front() == '+') text.remove_prefix(1);
-    const auto value = parsed<double>(text);
-    const auto rounded = static_cast<float>(value.value_or(HUGE_VAL));
-    if (!std::isfinite(rounded))
-      fail("the value is '" + std::string(text) + "', not a number that fp32 has");
+    const std::string_view text = word();
+    const auto value = number(text);
+    if (!value) fail_at("the value", text, "a number");
+    const auto rounded = static_cast<float>(*value);
+    if (!std::isfinite(rounded)) {
+      fail_at("the value", text,
+              fmt::format("a number that fp32 holds, at most {:.4g} in magnitude",
+                          std::numeric_limits<float>::max()));
+    }
     return rounded;
   }
-  void expect_end() {
-    if (!word().empty()) fail("has more than it should");
+  /// `what` is what the line holds up to here.
+  void expect_end(const char* what) {
+    const std::string_view text = word();
+    if (!text.empty())
+      fail(fmt::format("'{}' follows {}; expected the end of the line", shorten(text), what));
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw InputError(name_ + ":" + std::to_string(number_) + ": " + what);
+    throw InputError(fmt::format("{}:{}: {}", name_, number_, what));
   }
 
  private:
-  std::istream& in_;
+  [[noreturn]] void fail_at(const char* what, std::string_view text,
+                            const std::string& expected) const {
+    if (text.empty()) fail(fmt::format("{} is missing; expected {}", what, expected));
+    fail(fmt::format("{} is '{}'; expected {}", what, shorten(text), expected));
+  }
+  // Fortran writes 1.0D+00. A number beyond fp64 is infinite or zero.
+  static std::optional<double> number(std::string_view text) {
+    std::string spelt(text.substr(text.size() > 1 && text.front() == '+' ? 1 : 0));
+    std::replace_if(
+        spelt.begin(), spelt.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
+    double value = 0;
+    const char* const end = spelt.data() + spelt.size();
+    const auto [stopped_at, error] = std::from_chars(spelt.data(), end, value);
+    if (error == std::errc::invalid_argument || stopped_at != end || std::isnan(value))
+      return std::nullopt;
+    return error == std::errc::result_out_of_range ? std::strtod(spelt.c_str(), nullptr) : value;
+  }
+
+  std::streambuf& in_;
   std::string name_;
   std::string line_;
   std::string_view rest_;
   std::int64_t number_ = 0;
 };
 
-MatrixMarketHeader read_header(Lines& lines) {
-  if (!lines.next() || lines.word() != "%%MatrixMarket")
+Symmetry read_symmetry(const std::string& name) {
+  if (name == "general") return Symmetry::general;
+  return name == "symmetric" ? Symmetry::symmetric : Symmetry::skew;
+}
+
+void read_banner(Lines& lines, MatrixMarketHeader& header) {
+  const bool is_empty = !lines.next();
+  lines.skip(kByteOrderMark);
+  if (is_empty || lines.word() != "%%MatrixMarket")
     lines.fail("does not begin with %%MatrixMarket");
   const auto expect = [&](const char* what, std::initializer_list<const char*> allowed) {
     const std::string found = lower_case(lines.word());
@@ -93,23 +138,43 @@ MatrixMarketHeader read_header(Lines& lines) {
       if (found == one) return found;
       all += (all.empty() ? "" : ", ") + std::string(one);
     }
-    lines.fail("the " + std::string(what) + " is '" + found + "'; read are: " + all);
+    lines.fail(fmt::format("the {} is '{}'; read are: {}", what, shorten(found), all));
   };
-  MatrixMarketHeader header;
   expect("object", {"matrix"});
   expect("format", {"coordinate"});
   header.is_pattern = expect("field", {"real", "integer", "pattern"}) == "pattern";
-  header.is_symmetric = expect("symmetry", {"general", "symmetric"}) == "symmetric";
-  lines.expect_end();
+  header.symmetry = read_symmetry(expect("symmetry", {"general", "symmetric", "skew-symmetric"}));
+  lines.expect_end("the symmetry");
+  if (header.is_pattern && header.symmetry == Symmetry::skew)
+    lines.fail("a skew-symmetric matrix has values; the field is 'pattern'");
+}
+
+MatrixMarketHeader read_header(Lines& lines) {
+  MatrixMarketHeader header;
+  read_banner(lines, header);
   if (!lines.next_with_content()) lines.fail("ends before the line of sizes");
   header.rows = lines.integer(1, kMostMatrixMarketRows, "the number of rows");
   header.columns = lines.integer(1, kMostMatrixMarketRows, "the number of columns");
-  const std::int64_t most = kMostMatrixMarketNonzeros / (header.is_symmetric ? 2 : 1);
-  header.entries = lines.integer(1, most, "the number of entries");
-  lines.expect_end();
-  if (header.is_symmetric && header.rows != header.columns)
-    lines.fail("a symmetric matrix has as many columns as rows");
+  const bool is_mirrored = header.symmetry != Symmetry::general;
+  header.entries =
+      lines.integer(1, kMostMatrixMarketNonzeros / (is_mirrored ? 2 : 1), "the number of entries");
+  lines.expect_end("the numbers of rows, columns and entries");
+  if (is_mirrored && header.rows != header.columns) {
+    lines.fail(
+        fmt::format("a symmetric matrix has as many columns as rows; this one has {} rows "
+                    "and {} columns",
+                    header.rows, header.columns));
+  }
   return header;
+}
+
+// What is wrong with an entry is found when it is read.
+void count_diagonal(Lines& lines, MatrixMarketHeader& header) {
+  if (header.symmetry != Symmetry::symmetric) return;
+  for (std::int64_t i = 0; i < header.entries && lines.next_with_content(); ++i) {
+    const std::string_view row = lines.word();
+    header.on_diagonal += parsed<std::int64_t>(row) == parsed<std::int64_t>(lines.word());
+  }
 }
 
 struct Entry {
@@ -118,24 +183,40 @@ struct Entry {
   float value;
 };
 
-std::vector<Entry> read_entries(Lines& lines, const MatrixMarketHeader& header) {
+Entry read_entry(Lines& lines, const MatrixMarketHeader& header) {
+  Entry entry;
+  entry.row = static_cast<std::int32_t>(lines.integer(1, header.rows, "the row") - 1);
+  entry.column = static_cast<std::int32_t>(lines.integer(1, header.columns, "the column") - 1);
+  entry.value = header.is_pattern ? 1.0f : lines.real();
+  lines.expect_end(header.is_pattern ? "the row and the column of an entry"
+                                     : "the row, the column and the value of an entry");
+  if (header.symmetry == Symmetry::symmetric && entry.row < entry.column)
+    lines.fail(
+        "the entry is above the diagonal; the file of a symmetric matrix has its lower "
+        "triangle");
+  if (header.symmetry == Symmetry::skew && entry.row <= entry.column)
+    lines.fail("the entry is not below the diagonal, as all of a skew-symmetric matrix are");
+  return entry;
+}
+
+std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   std::vector<Entry> entries;
   entries.reserve(static_cast<std::size_t>(header.nonzeros()));
   for (std::int64_t i = 0; i < header.entries; ++i) {
     if (!lines.next_with_content())
-      lines.fail("the file ends after " + std::to_string(i) + " of " +
-                 std::to_string(header.entries) + " entries");
-    const auto row = static_cast<std::int32_t>(lines.integer(1, header.rows, "the row") - 1);
-    const auto column =
-        static_cast<std::int32_t>(lines.integer(1, header.columns, "the column") - 1);
-    const float value = header.is_pattern ? 1.0f : lines.real();
-    lines.expect_end();
-    entries.push_back({row, column, value});
-    if (!header.is_symmetric) continue;
-    if (row < column) lines.fail("a symmetric matrix has its lower triangle in the file");
-    entries.push_back({column, row, row == column ? 0.0f : value});
+      lines.fail(fmt::format("the file ends after {} of {} entries", i, header.entries));
+    const Entry entry = read_entry(lines, header);
+    entries.push_back(entry);
+    if (header.symmetry == Symmetry::general) continue;
+    if (entry.row == entry.column) {
+      ++header.on_diagonal;
+    } else {
+      const float mirrored = header.symmetry == Symmetry::skew ? -entry.value : entry.value;
+      entries.push_back({entry.column, entry.row, mirrored});
+    }
   }
-  if (lines.next_with_content()) lines.fail("has more entries than the header says");
+  if (lines.next_with_content())
+    lines.fail(fmt::format("follows the {} entries that the header names", header.entries));
   return entries;
 }
 
@@ -153,12 +234,19 @@ void check_row_sums(const MatrixMarket& m, const std::string& name) {
   }
 }
 
+MatrixMarketHeader refused(const InputError& error) {
+  MatrixMarketHeader header;
+  header.error = error.what();
+  return header;
+}
+
 MatrixMarketHeader header_of(const std::string& file) {
-  std::ifstream in(file);
-  if (in) return read_matrix_market_header(in, file);
-  MatrixMarketHeader refused;
-  refused.error = file.empty() ? "names no file" : file + ": cannot be read";
-  return refused;
+  try {
+    InputFile in(file);
+    return read_matrix_market_header(in, file);
+  } catch (const InputError& error) {
+    return refused(error);
+  }
 }
 
 }  // namespace
@@ -166,11 +254,11 @@ MatrixMarketHeader header_of(const std::string& file) {
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name) {
   try {
     Lines lines(in, name);
-    return read_header(lines);
+    MatrixMarketHeader header = read_header(lines);
+    count_diagonal(lines, header);
+    return header;
   } catch (const InputError& error) {
-    MatrixMarketHeader refused;
-    refused.error = error.what();
-    return refused;
+    return refused(error);
   }
 }
 
@@ -210,8 +298,7 @@ std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
   const std::lock_guard lock(mutex);
   if (kept && kept_file == file) return kept;
   kept.reset();  // two large matrices may not fit in memory
-  std::ifstream in(file);
-  if (!in) throw InputError(file + ": cannot be read");
+  InputFile in(file);
   auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
   const MatrixMarketHeader& planned = matrix_market_header(file);
   if (matrix->header.nonzeros() != planned.nonzeros() || matrix->header.rows != planned.rows ||

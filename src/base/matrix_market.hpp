@@ -1,6 +1,6 @@
 // Sparse matrices in files of the Matrix Market exchange format (Boisvert, Pozo, Remington, NISTIR
-// 5935, 1996): coordinate matrices of real, integer or pattern entries, general or symmetric. C++17
-// and free of CUDA, included by .cu files.
+// 5935, 1996): coordinate matrices of real, integer or pattern entries, general, symmetric or
+// skew-symmetric. C++17 and free of CUDA, included by .cu files.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,12 @@
 
 namespace gpuexp {
 
+enum class Symmetry {
+  general,
+  symmetric,  ///< an entry below the diagonal stands for its mirror image, too
+  skew,       ///< likewise, with the other sign; the diagonal is zero
+};
+
 /// What the first lines of a file say.
 struct MatrixMarketHeader {
   std::string error;  ///< why the file is refused; else empty
@@ -18,12 +24,15 @@ struct MatrixMarketHeader {
   std::int64_t columns = 0;
   std::int64_t entries = 0;  ///< in the file
   bool is_pattern = false;   ///< entries have no value, which stands for 1
-  bool is_symmetric = false;
+  Symmetry symmetry = Symmetry::general;
+  /// Entries on the diagonal of a symmetric matrix, which have no mirror image. They are counted in
+  /// the rest of the file: no line of it says how many there are.
+  std::int64_t on_diagonal = 0;
 
-  /// Of the matrix. One entry of a symmetric one stands for two nonzeros; on the diagonal, where it
-  /// does not, the second is a zero that is stored, so that the header alone says how many there
-  /// are.
-  std::int64_t nonzeros() const { return is_symmetric ? 2 * entries : entries; }
+  /// Nonzeros of the matrix.
+  std::int64_t nonzeros() const {
+    return symmetry == Symmetry::general ? entries : 2 * entries - on_diagonal;
+  }
 };
 
 /// Row by row, columns ascending, in fp32. Entries of the same place stay apart.

@@ -48,7 +48,8 @@ bool is_glob(std::string_view text) {
 
 bool is_one_of(std::string_view text, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return name == text || (is_glob(name) && glob_match(name, text));
+    return name == text || (is_glob(name) && ::fnmatch(name.c_str(), std::string(text).c_str(),
+                                                       FNM_NOESCAPE | FNM_CASEFOLD) == 0);
   });
 }
 

@@ -15,7 +15,8 @@ bool glob_match(std::string_view pattern, std::string_view text);
 /// Whether `text` holds a character that glob_match treats specially.
 bool is_glob(std::string_view text);
 
-/// Whether it is one of the names, or matches one that is a glob ("*.mtx").
+/// Whether it is one of the names, or matches, in upper or lower case, one that is a glob
+/// ("*.mtx").
 bool is_one_of(std::string_view text, const std::vector<std::string>& names);
 
 /// What `word` was probably meant to be; case is ignored. The shortest candidate that begins with

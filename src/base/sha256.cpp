@@ -9,11 +9,35 @@
 
 namespace gpuexp {
 
-std::string sha256(std::string_view bytes) {
+namespace {
+
+void check(int done) {
+  if (done != 1) throw std::runtime_error("libcrypto computes no SHA-256");
+}
+
+}  // namespace
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  check(context_ && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr));
+}
+Sha256::~Sha256() {
+  EVP_MD_CTX_free(context_);
+}
+
+void Sha256::add(std::string_view part) {
+  check(EVP_DigestUpdate(context_, part.data(), part.size()));
+}
+
+std::string Sha256::digest() {
   std::array<unsigned char, 32> digest;
-  if (!EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr))
-    throw std::runtime_error("libcrypto computes no SHA-256");
+  check(EVP_DigestFinal_ex(context_, digest.data(), nullptr));
   return fmt::format("{:02x}", fmt::join(digest, ""));
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.digest();
 }
 
 }  // namespace gpuexp

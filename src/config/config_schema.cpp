@@ -5,11 +5,14 @@
 #include "config/config_schema.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <span>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "base/json.hpp"
 #include "base/json_schema_parts.hpp"
@@ -117,13 +120,22 @@ Json number_item(const Parameter& parameter) {
   return {{"anyOf", forms}};
 }
 
+// Of what ends so, in upper or lower case.
+std::string pattern_of_ending(const std::string& ending) {
+  std::string pattern;
+  for (const char c : ending)
+    pattern += c == '.' ? "\\." : fmt::format("[{}{}]", c, static_cast<char>(std::toupper(c)));
+  return pattern + "$";
+}
+
 Json axis_item(const Parameter& parameter) {
   if (parameter.choices.empty()) return number_item(parameter);
-  const auto pattern = std::ranges::find_if(parameter.choices, is_glob);
-  if (pattern == parameter.choices.end()) return {{"enum", parameter.choices}};
-  // The pattern is "*" and an ending, which begins with a full stop.
-  const Json file{{"type", "string"}, {"pattern", "\\" + pattern->substr(1) + "$"}};
-  return {{"anyOf", Json::array({Json{{"enum", parameter.choices}}, file})}};
+  Json forms = Json::array({Json{{"enum", parameter.choices}}});
+  for (const std::string& choice : parameter.choices) {
+    if (is_glob(choice))
+      forms.push_back(Json{{"type", "string"}, {"pattern", pattern_of_ending(choice.substr(1))}});
+  }
+  return forms.size() == 1 ? forms.at(0) : Json{{"anyOf", forms}};
 }
 
 std::string doc_of(const Parameter& parameter) {

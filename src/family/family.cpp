@@ -72,6 +72,16 @@ Values Family::defaults() const {
   return values;
 }
 
+bool Family::holds(const Parameter& parameter, const Values& values) const {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::vector<std::string>& unless = parameters[i].unless_file;
+    if (parameters[i].names_file(values.at(i)) &&
+        std::find(unless.begin(), unless.end(), parameter.name) != unless.end())
+      return false;
+  }
+  return true;
+}
+
 Values Family::shown_at(const Variant& variant, Values values) const {
   for (const auto& [name, value] : variant.shown_at)
     values.at(static_cast<std::size_t>(find_parameter(name) - parameters.data())) = value;

@@ -40,6 +40,8 @@ struct Parameter {
   std::vector<std::string> choices;  ///< text only; one that is a glob ("*.mtx") stands for files
   /// Why a file cannot be a value; empty: it can. Set if values may name files.
   Callback<std::string(const std::string& file)> file_error = nullptr;
+  /// Other parameters, which do not hold if the value names a file: the file says what they would.
+  std::vector<std::string> unless_file = {};
   /// The parameter is a size of the problem: tests sweep it over 1, odd, prime and tail sizes.
   bool is_extent = false;
 
@@ -321,6 +323,8 @@ struct Family {
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;
   Values defaults() const;
+  /// Whether the value of this parameter holds among these (Parameter::unless_file).
+  bool holds(const Parameter& parameter, const Values& values) const;
   /// Values with what the variant is shown at in them.
   Values shown_at(const Variant& variant, Values values) const;
   /// GPUs that the problem spans.

@@ -70,8 +70,10 @@ void FamilyDeclaration::add_choice(std::string name, std::vector<std::string> ch
   setters_.push_back(std::move(set));
 }
 
-void FamilyDeclaration::set_file_error(Callback<std::string(const std::string&)> file_error) {
+void FamilyDeclaration::set_file(Callback<std::string(const std::string&)> file_error,
+                                 std::vector<std::string> unless_file) {
   family_.parameters.back().file_error = std::move(file_error);
+  family_.parameters.back().unless_file = std::move(unless_file);
 }
 
 void FamilyDeclaration::add_buffer(std::string name, BufferRole role,

@@ -122,8 +122,9 @@ class FamilyDeclaration {
                   std::string doc, SetMember set);
   void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
                   SetMember set);
-  void set_file_error(
-      Callback<std::string(const std::string&)> file_error);  ///< of the choice added last
+  /// Of the choice added last.
+  void set_file(Callback<std::string(const std::string&)> file_error,
+                std::vector<std::string> unless_file);
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
                   Callback<std::int64_t(const void*)> count,
                   Callback<Tolerance(const void*)> own_tolerance, BindMember bind);
@@ -214,17 +215,19 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Likewise; or the name of a file that matches `pattern` ("*.mtx"), which `file` gets, while the
-  /// member gets `of_file`. `file_error` is Parameter::file_error.
+  /// Likewise; or the name of a file that matches one of `patterns` ("*.mtx"), which `file` gets,
+  /// while the member gets `of_file`. `file_error` and `unless_file` are members of Parameter.
   template <class T>
   FamilyOf& choice_or_file(std::string name, T Problem::*member,
-                           std::vector<std::pair<std::string, T>> options, std::string pattern,
-                           T of_file, std::string Problem::*file,
-                           Callback<std::string(const std::string&)> file_error, std::string doc) {
+                           std::vector<std::pair<std::string, T>> options,
+                           std::vector<std::string> patterns, T of_file, std::string Problem::*file,
+                           Callback<std::string(const std::string&)> file_error,
+                           std::vector<std::string> unless_file, std::string doc) {
     std::vector<std::string> names;
     for (const auto& option : options)
       names.push_back(option.first);
-    names.push_back(std::move(pattern));
+    for (std::string& pattern : patterns)
+      names.push_back(std::move(pattern));
     add_choice(std::move(name), std::move(names), std::move(doc),
                [member, options = std::move(options), of_file, file](void* p, const Value& v) {
                  Problem& problem = *static_cast<Problem*>(p);
@@ -236,7 +239,7 @@ class FamilyOf : public FamilyDeclaration {
                  problem.*member = of_file;
                  problem.*file = std::get<std::string>(v);
                });
-    set_file_error(std::move(file_error));
+    set_file(std::move(file_error), std::move(unless_file));
     return *this;
   }
 

@@ -220,8 +220,10 @@ void fill_verification(ResultRecord& r, const Verification& v) {
 }
 
 void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
-  const auto& parameters = plan.experiment(*row.group).family->parameters;
+  const Family& family = *plan.experiment(*row.group).family;
+  const auto& parameters = family.parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!family.holds(parameters[i], row.group->values)) continue;
     std::visit([&](const auto& value) { r.parameters.set(parameters[i].name, value); },
                row.group->values[i]);
   }

@@ -56,6 +56,27 @@ TEST_CASE("a malformed entry fails its cells, and the others run", "[machine_cod
   CHECK(rows[2]["status"] == "passed");
 }
 
+TEST_CASE("sizes of a file's matrix are columns of the results", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string json = folder.path("report.json");
+  const Outcome outcome = gpuexp("verify " + folder.config({"tests/cli/data/small.mtx", "banded"}) +
+                                 " --simulate h200 --json " + json);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  const auto rows = nlohmann::json::parse(read_file(json))["rows"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["metric.rows"] == 5);
+  CHECK(rows[0]["metric.columns"] == 5);
+  CHECK(rows[0]["metric.nonzeros"] == 9);  // three of six entries are on the diagonal
+  CHECK(rows[0]["operations"] == 18);
+  CHECK(rows[0]["param.rows"].is_null());
+  CHECK(rows[0]["param.mean"].is_null());
+  CHECK(rows[1]["metric.rows"] == 1000);
+  CHECK(rows[1]["metric.nonzeros"] == 16000);
+  CHECK(rows[1]["param.rows"] == 1000);
+}
+
 TEST_CASE("a run in which no cell passes says why and does not exit with 0", "[machine_code]") {
   if (!has_machine_code()) return;
   const WithoutGpu hidden;
@@ -82,6 +103,31 @@ TEST_CASE("a shard without cells exits with 0", "[machine_code]") {
                                  " --shard 2/2 --simulate h200 --out " + folder.path("out"));
   INFO(outcome.output);
   CHECK(outcome.exit_code == 0);
+}
+
+TEST_CASE("a file's name may hold a comma, and ends in upper or lower case") {
+  const MatrixFolder folder;
+  const std::string file = folder.write("a,b.MTX", kBanner + "1 1 1\n1 1 1\n");
+  const Outcome outcome =
+      gpuexp("plan " + folder.config({"banded"}) + " --set 'matrix=\"" + file + "\",regular'");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("matrix=" + file + "/cold"));
+  CHECK_THAT(outcome.output, contains_text("matrix=regular/cold"));
+  const Outcome open = gpuexp("plan spmv --set 'matrix=\"a,b.mtx'");
+  CHECK(open.exit_code == 2);
+}
+
+TEST_CASE("a config is read from standard input") {
+  const MatrixFolder folder;
+  const std::string config = folder.config({"banded"});
+  const Outcome outcome = gpuexp("plan - < " + config);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("plan of files for"));
+  const Outcome empty = gpuexp("plan - < /dev/null");
+  CHECK(empty.exit_code == 2);
+  CHECK_THAT(empty.output, contains_text("standard input: is empty; expected a JSON object"));
 }
 
 }  // namespace

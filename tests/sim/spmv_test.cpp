@@ -65,9 +65,9 @@ TEST_CASE("matrices of files are right", "[spmv]") {
 TEST_CASE("values of any size that fp32 has are right", "[spmv]") {
   if (!has_machine_code()) return;
   const ScratchFolder folder;
-  const std::string file = (folder.path() / "m.mtx").string();
-  for (const char* value : {"2e-38", "1e-45", "3e-39", "3e38"}) {
+  for (const std::string value : {"2e-38", "1e-45", "3e-39", "3e38"}) {
     INFO(value);
+    const std::string file = (folder.path() / (value + ".mtx")).string();
     std::ofstream(file) << "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 " << value
                         << '\n';
     CHECK(check_spmv({{"matrix", file}}) == 7);
@@ -129,7 +129,7 @@ TEST_CASE("a file that is no matrix is refused", "[spmv]") {
   const Parameter& matrix = *family_of("spmv").find_parameter("matrix");
   CHECK(matrix.names_file(Value{std::string("absent.mtx")}));
   CHECK(matrix.names_file(Value{std::string("*.mtx")}));
-  CHECK(matrix.file_error("absent.mtx") == "absent.mtx: cannot be read");
+  CHECK(matrix.file_error("absent.mtx") == "absent.mtx: cannot be read: No such file or directory");
   CHECK_FALSE(matrix.names_file(Value{std::string("banded")}));
 }
 

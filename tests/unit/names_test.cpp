@@ -94,6 +94,8 @@ TEST_CASE("a name is one of several, or matches one that is a glob", "[names]") 
   CHECK(is_one_of("cold", {"cold", "warm"}));
   CHECK_FALSE(is_one_of("colder", {"cold", "warm"}));
   CHECK(is_one_of("a/b.mtx", {"banded", "*.mtx"}));
+  CHECK(is_one_of("a/B.MTX", {"banded", "*.mtx"}));
+  CHECK_FALSE(is_one_of("Banded", {"banded", "*.mtx"}));
   CHECK_FALSE(is_one_of("a/b.mt", {"banded", "*.mtx"}));
   CHECK_FALSE(is_one_of("", {}));
 }

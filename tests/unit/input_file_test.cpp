@@ -1,0 +1,80 @@
+// Files that a user names: which are read, and how they are told apart.
+#include "base/input_file.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include <sys/stat.h>
+
+#include "base/input_error.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+// Of "first\nsecond\n", as Python's gzip.compress writes it.
+constexpr unsigned char kCompressed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,
+                                         0x03, 0x4b, 0xcb, 0x2c, 0x2a, 0x2e, 0xe1, 0x2a, 0x4e,
+                                         0x4d, 0xce, 0xcf, 0x4b, 0xe1, 0x02, 0x00, 0x20, 0x51,
+                                         0x45, 0x08, 0x0d, 0x00, 0x00, 0x00};
+
+std::string text_of(const std::string& file) {
+  InputFile in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string error_of(const std::string& file) {
+  try {
+    text_of(file);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void write(const std::string& file, std::size_t bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(kCompressed), static_cast<std::streamsize>(bytes));
+}
+
+TEST_CASE("a file is read as it is, or decompressed, whatever its name") {
+  const ScratchFolder folder;
+  const std::string plain = folder.path() / "plain.gz";
+  std::ofstream(plain) << "first\nsecond\n";
+  CHECK(text_of(plain) == "first\nsecond\n");
+  const std::string compressed = folder.path() / "compressed";
+  write(compressed, sizeof kCompressed);
+  CHECK(text_of(compressed) == "first\nsecond\n");
+}
+
+TEST_CASE("damaged gzip data is named") {
+  const ScratchFolder folder;
+  const std::string cut = folder.path() / "cut.gz";
+  write(cut, sizeof kCompressed - 6);
+  CHECK_THAT(error_of(cut), contains_text(cut + ": damaged gzip data: "));
+}
+
+TEST_CASE("what is no regular file is refused at once") {
+  const ScratchFolder folder;
+  const std::string fifo = folder.path() / "fifo.mtx";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const std::string refusal = ": is no regular file; expected one that can be read several times";
+  CHECK(error_of(fifo) == fifo + refusal);
+  CHECK(error_of(folder.path()) == folder.path().string() + refusal);
+  CHECK(error_of(folder.path() / "absent") ==
+        (folder.path() / "absent: cannot be read: No such file or directory").string());
+}
+
+TEST_CASE("a file is told from others by its absolute path, size and hash") {
+  const ScratchFolder folder;
+  const std::string file = folder.path() / "." / "a";
+  std::ofstream(file) << "abc";
+  CHECK(identity_of(file) ==
+        FileIdentity{file, folder.path() / "a", 3,
+                     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"});
+  CHECK_THROWS_AS(identity_of(folder.path()), InputError);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
