@@ -8,7 +8,9 @@
 #include <link.h>
 
 #include "base/host_name.hpp"
+#include "base/input_file.hpp"
 #include "build_info.hpp"
+#include "config/config_files.hpp"
 #include "config/config_keys.hpp"
 #include "device/numa.hpp"
 #include "gpu/nvml_state.hpp"
@@ -96,6 +98,10 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.name = config.name;
   p.config.sha256 = config.hash;
   p.config.text = config.text;
+  for (const std::string& file : files_of(config)) {
+    const FileIdentity input = identity_of(file);
+    p.inputs.push_back({input.name, input.path, input.bytes, input.sha256});
+  }
   p.settings.emplace_back("seed", std::to_string(config.seed));
   for (const Experiment& e : config.experiments) {
     for (const MeasureKey& key : kMeasureKeys) {

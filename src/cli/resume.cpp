@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/input_error.hpp"
+#include "base/input_file.hpp"
 #include "base/json_reader.hpp"
 #include "base/sha256.hpp"
 #include "cli/provenance.hpp"
@@ -43,9 +45,27 @@ void check_config_file(const std::string& folder, const ConfigProvenance& config
                      *config.path, now.substr(0, 12), config.sha256->substr(0, 12)));
 }
 
-/// A row that another attempt would not change.
-bool is_final(const ResultRecord& row) {
-  return row.passed() || row.status == Status::incorrect || row.status == Status::skipped;
+/// An input file must be there and have the bytes that it had.
+void check_input_file(const std::string& folder, const InputProvenance& input) {
+  const std::string& file = *input.file;
+  const std::string remedy = fmt::format(
+      "it was {}; run it anew, or put the file back{}", *input.path,
+      fs::path(file).is_relative() ? " and go on from the folder in which the run began" : "");
+  try {
+    const FileIdentity now = identity_of(file);
+    if (now.bytes == input.bytes && now.sha256 == input.sha256) return;
+    refuse(folder, fmt::format("{} has changed since that run (sha256 {}, was {}): {}", now.path,
+                               now.sha256.substr(0, 12), input.sha256->substr(0, 12), remedy));
+  } catch (const InputError& error) {
+    refuse(folder, fmt::format("{}: {}", error.what(), remedy));
+  }
+}
+
+/// A row that another attempt would not change. A skipped cell is attempted if nothing is in the
+/// way of it any more: a library may have been installed.
+bool is_final(const ResultRecord& row, const Cell& cell) {
+  return row.passed() || row.status == Status::incorrect ||
+         (row.status == Status::skipped && !cell.skip_reason.empty());
 }
 
 std::map<std::string, std::vector<std::vector<Field>>> kernels_by_key(const Table& kernels) {
@@ -77,6 +97,11 @@ Resumable read_resumable(const std::string& folder, const Registry& registry,
                                to_string(*asked_for)));
   }
   check_config_file(folder, config);
+  for (const InputProvenance& input : r.log.report.provenance.inputs) {
+    if (!input.file || !input.path || !input.bytes || !input.sha256)
+      refuse(folder, "the log does not say which input files it read");
+    check_input_file(folder, input);
+  }
   const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filter};
   r.config = parse_config(*config.text, *config.path, registry, overrides);
   return r;
@@ -130,7 +155,7 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
       const ResultRecord& record = log.report.table.rows[row->second];
       const bool lacks_counters = options.counters && !plan.experiment(group).counters.empty() &&
                                   record.passed() && !kernels_of.count(cell_key(plan, group, cell));
-      return is_final(record) && !lacks_counters;
+      return is_final(record, cell) && !lacks_counters;
     });
     for (const Cell& cell : group.cells) {
       const auto row = row_of_cell.find(cell.index);

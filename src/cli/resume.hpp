@@ -22,8 +22,8 @@ struct Resumable {
 };
 
 /// Reads the log in the folder. Throws ConfigError when there is none, when it was written by
-/// another build of this program, when its config has changed on disk since, or when it is not of
-/// the shard that was asked for.
+/// another build of this program, when its config or one of its input files has changed on disk
+/// since, or when it is not of the shard that was asked for.
 Resumable read_resumable(const std::string& folder, const Registry& registry,
                          const std::optional<Shard>& asked_for);
 

@@ -28,6 +28,8 @@ inline constexpr const char* kCeilingsMember = "ceilings";
 inline constexpr const char* kPartsMember = "parts";
 /// Likewise, where problems spanned GPUs.
 inline constexpr const char* kRanksMember = "ranks";
+/// Likewise, where inputs were read from files.
+inline constexpr const char* kInputsMember = "inputs";
 /// Likewise, of it and of its device: absent where they are not known.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
@@ -91,6 +93,14 @@ void visit_members(T& config, const Visit& visit) {
   visit("name", config.name, "the config's own name");
   visit("sha256", config.sha256, "of the text, hexadecimal");
   visit("text", config.text, "the file's bytes");
+}
+
+template <MaybeConst<InputProvenance> T, class Visit>
+void visit_members(T& input, const Visit& visit) {
+  visit("file", input.file, "name as in the config");
+  visit("path", input.path, "absolute path");
+  visit("bytes", input.bytes, "size of the file");
+  visit("sha256", input.sha256, "of the file's bytes, hexadecimal");
 }
 
 template <MaybeConst<Provenance> T, class Visit>

@@ -103,6 +103,9 @@ class Reader {
       } else if (name == kRanksMember) {
         values_.array(at, "an array of ranks",
                       [&](const Place& item) { values_.members(item, p.ranks.emplace_back()); });
+      } else if (name == kInputsMember) {
+        values_.array(at, "an array of files",
+                      [&](const Place& item) { values_.members(item, p.inputs.emplace_back()); });
       } else {
         values_.member(name, at, p);
       }

@@ -40,6 +40,7 @@ Json provenance() {
   const Json device = object(schemas_of_members<DeviceProvenance>(), {});
   const Json part = object(schemas_of_members<PartProvenance>(), {});
   const Json rank = object(schemas_of_members<RankProvenance>(), {});
+  const Json input = object(schemas_of_members<InputProvenance>(), {});
   Json properties = schemas_of_members<Provenance>();
   properties["argv"] = described("The command line, program first.", list_of({{"type", "string"}}));
   properties["config"] = described("The config that was run.", config);
@@ -55,6 +56,8 @@ Json provenance() {
                 list_of(part));
   properties[kRanksMember] = described(
       "Where the ranks of problems ran that span GPUs; absent where none did.", list_of(rank));
+  properties[kInputsMember] = described(
+      "Files that inputs were read from; absent where all were generated.", list_of(input));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 

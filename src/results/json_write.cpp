@@ -38,6 +38,8 @@ Json json_of(const Provenance& provenance) {
     json[kPartsMember].push_back(json_of_members(part));
   for (const RankProvenance& rank : provenance.ranks)
     json[kRanksMember].push_back(json_of_members(rank));
+  for (const InputProvenance& input : provenance.inputs)
+    json[kInputsMember].push_back(json_of_members(input));
   return json;
 }
 

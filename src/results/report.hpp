@@ -56,6 +56,16 @@ struct ConfigProvenance {
   bool operator==(const ConfigProvenance&) const = default;
 };
 
+/// A file that inputs were read from.
+struct InputProvenance {
+  std::optional<std::string> file;  ///< as the config names it
+  std::optional<std::string> path;  ///< absolute
+  std::optional<std::int64_t> bytes;
+  std::optional<std::string> sha256;  ///< of the bytes, hexadecimal
+
+  bool operator==(const InputProvenance&) const = default;
+};
+
 /// What the device can do at most in one respect: measured, as far as it was, and by its datasheet.
 struct CeilingProvenance {
   std::string id;                   ///< CeilingTerm::id
@@ -124,6 +134,7 @@ struct Provenance {
   std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions rest on
   std::vector<PartProvenance> parts = {};      ///< of merged results, which have what they share
   std::vector<RankProvenance> ranks = {};      ///< in order; none where no problem spanned GPUs
+  std::vector<InputProvenance> inputs = {};    ///< each file once; none if all data are generated
 
   bool operator==(const Provenance&) const = default;
 };

@@ -60,6 +60,26 @@ void check_build(const RunPart& a, const RunPart& b) {
   refuse_parts(a, b, fmt::format("the first is of {}, the second of {}", build(a), build(b)));
 }
 
+// The same files may lie elsewhere on another machine.
+void check_inputs(const RunPart& a, const RunPart& b) {
+  const auto& in_a = a.log.report.provenance.inputs;
+  const auto& in_b = b.log.report.provenance.inputs;
+  const auto [first_a, first_b] =
+      std::mismatch(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
+                    [](const InputProvenance& x, const InputProvenance& y) {
+                      return x.file == y.file && x.sha256 == y.sha256;
+                    });
+  if (first_a == in_a.end() && first_b == in_b.end()) return;
+  const auto shown = [](auto input, const std::vector<InputProvenance>& of) {
+    return input == of.end() ? std::string("none")
+                             : fmt::format("{} (sha256 {})", input->path.value_or("a file"),
+                                           short_hash(input->sha256.value_or("")));
+  };
+  refuse_parts(
+      a, b,
+      fmt::format("their input files differ: {}; {}", shown(first_a, in_a), shown(first_b, in_b)));
+}
+
 void check_config(const RunPart& a, const RunPart& b) {
   const Provenance& of_a = a.log.report.provenance;
   const Provenance& of_b = b.log.report.provenance;
@@ -71,6 +91,7 @@ void check_config(const RunPart& a, const RunPart& b) {
                              of_b.config.path.value_or("a config"),
                              short_hash(of_b.config.sha256.value_or(""))));
   }
+  check_inputs(a, b);
   if (options_of(a.log.origin) != options_of(b.log.origin)) {
     refuse_parts(a, b,
                  fmt::format("their options were {} and {}", options_of(a.log.origin),

@@ -105,6 +105,57 @@ TEST_CASE("a shard without cells exits with 0", "[machine_code]") {
   CHECK(outcome.exit_code == 0);
 }
 
+TEST_CASE("a run is resumed with the files that it began with, or not at all", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string matrix = kBanner + "2 2 1\n1 1 1\n";
+  const std::string file = folder.write("m.mtx", matrix);
+  const std::string out = folder.path("out");
+  const std::string in_folder = "true; cd '" + folder.path("") + "';";
+  const std::string resume = "run --resume " + out + " --simulate h200 --quiet";
+  folder.config({"m.mtx"});
+  const Outcome first =
+      gpuexp("run files.json --simulate h200 --out " + out + " --quiet", in_folder);
+  INFO(first.output);
+  REQUIRE(first.exit_code == 0);
+  const auto inputs =
+      nlohmann::json::parse(read_file(folder.path("out/results.json")))["provenance"]["inputs"];
+  REQUIRE(inputs.size() == 1);
+  CHECK(inputs[0]["file"] == "m.mtx");
+  CHECK(inputs[0]["path"] == file);
+  CHECK(inputs[0]["bytes"] == matrix.size());
+  CHECK(inputs[0]["sha256"].get<std::string>().size() == 64);
+  CHECK(gpuexp(resume, in_folder).exit_code == 0);
+
+  const Outcome elsewhere = gpuexp(resume);
+  CHECK(elsewhere.exit_code == 2);
+  CHECK_THAT(elsewhere.output, contains_text("it was " + file));
+  CHECK_THAT(elsewhere.output, contains_text("go on from the folder in which the run began"));
+  folder.write("m.mtx", kBanner + "2 2 1\n1 1 2\n");
+  const Outcome changed = gpuexp(resume, in_folder);
+  CHECK(changed.exit_code == 2);
+  CHECK_THAT(changed.output, contains_text(file + " has changed since that run (sha256 "));
+}
+
+TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is gone",
+          "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string out = folder.path("out");
+  REQUIRE(gpuexp("run " + folder.config({"banded"}) + " --simulate h200 --quiet --out " + out)
+              .exit_code == 0);
+  std::string log = read_file(out + "/log.jsonl");
+  const std::string passed = "\"passed\"";
+  for (std::size_t at = log.find(passed); at != std::string::npos; at = log.find(passed, at))
+    log.replace(at, passed.size(), "\"skipped\"");
+  folder.write("out/log.jsonl", log);
+  const Outcome resumed = gpuexp("run --resume " + out + " --simulate h200 --quiet");
+  INFO(resumed.output);
+  CHECK(resumed.exit_code == 0);
+  const auto rows = nlohmann::json::parse(read_file(out + "/results.json"))["rows"];
+  CHECK(rows[0]["status"] == "passed");
+}
+
 TEST_CASE("a file's name may hold a comma, and ends in upper or lower case") {
   const MatrixFolder folder;
   const std::string file = folder.write("a,b.MTX", kBanner + "1 1 1\n1 1 1\n");

@@ -252,6 +252,10 @@ TEST_CASE("what is not of one run is refused, with what differs", "[merge]") {
              contains_text("commit def"));
   CHECK_THAT(changed([](RunLog& log) { log.report.provenance.config.sha256 = "ffff"; }),
              contains_text("small.json (sha256 e3b0c442)") && contains_text("sha256 ffff"));
+  CHECK_THAT(changed([](RunLog& log) {
+               log.report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "aaaa"}};
+             }),
+             contains_text("their input files differ: none; /data/m.mtx (sha256 aaaa)"));
   CHECK_THAT(changed([](RunLog& log) { log.origin.seed = 9; }), contains_text("--seed 9"));
   CHECK_THAT(changed([](RunLog& log) { log.origin.sets = {"n=1"}; }), contains_text("--set [n=1]"));
   CHECK_THAT(changed([](RunLog& log) { log.report.provenance.settings[1].second = 3.0; }),
