@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -185,6 +188,42 @@ bool answers_to(const DeviceSpecFile& f, const std::string& name) {
                      [&](const std::string& alias) { return lower_case(alias) == wanted; });
 }
 
+/// Words in lower case: runs of letters and digits.
+std::set<std::string> words_of(const std::string& text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : lower_case(text) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
+std::string without_separators(const std::string& text) {
+  std::string joined;
+  for (const char c : lower_case(text)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) joined += c;
+  }
+  return joined;
+}
+
+/// Whether people may mean this GPU by the name: it is one of the GPU's names but for separators,
+/// or all of its words are words of these names.
+bool may_be_called(const DeviceSpecFile& f, const std::string& name) {
+  std::vector<std::string> names = f.aliases;
+  names.insert(names.end(), {f.spec.id, f.spec.name});
+  std::set<std::string> words;
+  for (const std::string& one : names) {
+    if (without_separators(one) == without_separators(name)) return true;
+    words.merge(words_of(one));
+  }
+  const std::set<std::string> wanted = words_of(name);
+  return !wanted.empty() && std::includes(words.begin(), words.end(), wanted.begin(), wanted.end());
+}
+
 }  // namespace
 
 DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
@@ -232,8 +271,18 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name) {
   if (const DeviceSpecFile* const f = match_device_name(specs, name)) return *f;
   std::vector<std::string> ids;
-  for (const DeviceSpecFile& f : specs)
+  std::vector<const DeviceSpecFile*> candidates;
+  for (const DeviceSpecFile& f : specs) {
     ids.push_back(f.spec.id);
+    if (may_be_called(f, name)) candidates.push_back(&f);
+  }
+  if (candidates.size() == 1) return *candidates.front();
+  if (!candidates.empty()) {
+    std::string message = fmt::format("GPU '{}' is one of:", name);
+    for (const DeviceSpecFile* f : candidates)
+      message += " " + f->spec.id;
+    throw ConfigError(message);
+  }
   std::string message = fmt::format("GPU '{}' is not known", name);
   const auto near = nearest_name(lower_case(name), ids);
   message += near ? fmt::format("; did you mean '{}'? known:", *near) : "; known:";

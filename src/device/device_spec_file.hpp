@@ -25,8 +25,9 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path);
 /// All specs in a directory, sorted by id. Throws ConfigError.
 std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory);
 
-/// The spec whose id, name or alias equals `name`, letter case aside. Throws ConfigError naming the
-/// nearest and the known ids.
+/// The spec whose id, name or alias equals `name`, letter case aside; else the only one that people
+/// may mean by it ("4090", "a100-80gb"). Throws ConfigError with those that they may mean, or with
+/// the nearest and the known ids.
 const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name);
 

@@ -76,6 +76,21 @@ TEST_CASE("bands are read from a device spec, with either end left out", "[devic
   CHECK(TemporarySpec(without).read().expected.empty());
 }
 
+TEST_CASE("GPUs are found by the names that people type", "[device_spec]") {
+  const auto specs = read_device_specs(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices");
+  const auto id_of = [&](const std::string& name) { return find_device_spec(specs, name).spec.id; };
+  CHECK(id_of("h200") == "h200");
+  CHECK(id_of("A10") == "a10");
+  CHECK(id_of("4090") == "rtx_4090");
+  CHECK(id_of("rtx4090") == "rtx_4090");
+  CHECK(id_of("a100-80gb") == "a100_sxm4_80gb");
+  CHECK(id_of("h100-pcie") == "h100_pcie");
+  CHECK_THROWS_WITH(id_of("A100"), "GPU 'A100' is one of: a100_sxm4_40gb a100_sxm4_80gb");
+  CHECK_THROWS_WITH(id_of("h100"), "GPU 'h100' is one of: h100_pcie h100_sxm");
+  CHECK_THROWS_WITH(id_of("h20"), contains_text("GPU 'h20' is not known; did you mean 'h200'?"));
+  CHECK_THROWS_WITH(id_of("-"), contains_text("GPU '-' is not known"));
+}
+
 TEST_CASE("what is wrong in a device spec is named with its place", "[device_spec][error]") {
   CHECK(TemporarySpec(sample_spec()).error() == "no error");
   struct Case {
