@@ -15,6 +15,7 @@
 #include "family/counters.hpp"
 #include "results/claim_outcomes.hpp"
 #include "run/record_of.hpp"
+#include "simulated/toolkit_tools.hpp"
 
 namespace gpuexp::cli {
 
@@ -163,6 +164,7 @@ CodePredictorOptions code_predictor_options(unsigned threads) {
   options.threads = threads;
   options.kept_in = kept_predictions();
   options.build_id = build_id();
+  options.tools = ToolkitTools::found().identity();
   options.interrupted = interrupted;
   return options;
 }

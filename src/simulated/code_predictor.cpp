@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "base/input_error.hpp"
+#include "base/input_file.hpp"
 #include "family/function_text.hpp"
 #include "model/phase_time.hpp"
 #include "simulated/code_prediction.hpp"
@@ -27,11 +29,16 @@ namespace {
 std::string common_key(const Plan& plan, const std::string& build_id) {
   const DeviceSpec& d = plan.device;
   std::string key = fmt::format(
-      "build {}; {}: {}.{} {} SMs {} {} MHz L2 {} memory {} SM {} {} {} {} {} {}; seed {}",
+      "build {}; {}: {}.{} {} SMs {} {} MHz L2 {} memory {} {} SM {} {} {} {} {} {} PCIe {}; {} "
+      "GPUs {} {} {}; seed {}",
       build_id, d.name, d.cc_major, d.cc_minor, d.sm_count, d.sm_clock_max_mhz,
-      d.sm_clock_tensor_mhz, d.l2_bytes, d.memory_bytes, d.sm.max_threads, d.sm.max_blocks,
-      d.sm.registers, d.sm.shared_bytes, d.sm.shared_bytes_per_block, d.sm.reserved_shared_bytes,
-      plan.config->seed);
+      d.sm_clock_tensor_mhz, d.l2_bytes, d.memory_bytes, d.memory_bytes_per_s, d.sm.max_threads,
+      d.sm.max_blocks, d.sm.registers, d.sm.shared_bytes, d.sm.shared_bytes_per_block,
+      d.sm.reserved_shared_bytes, d.pcie_bytes_per_s, d.machine.gpus,
+      static_cast<int>(d.machine.link), static_cast<int>(d.machine.layout),
+      d.machine.link_bytes_per_s, plan.config->seed);
+  for (const std::optional<double>& peak : d.peak_ops_per_s)
+    key += fmt::format("; peak {}", peak.value_or(0));
   Ceilings ceilings = plan.ceiling_source.ceilings;
   for (const CeilingTerm& term : ceiling_terms()) {
     if (const auto& value = term.of(ceilings)) key += fmt::format("; {} {}", term.id, *value);
@@ -47,7 +54,7 @@ class CodePredictor::Impl {
       : plan_(plan),
         kernels_(kernels),
         options_(options),
-        store_(options.kept_in),
+        store_(options.build_id.empty() ? "" : options.kept_in),
         common_key_(common_key(plan, options.build_id)),
         problems_(problems_of(plan, options.threads)),
         predictions_(plan.cell_count()) {
@@ -101,7 +108,6 @@ class CodePredictor::Impl {
     simulator.stop = [this] { return is_ended(); };
     simulator.threads = 1;  // others have problems of their own
     simulator.takes_host_loops = true;
-    simulator.find_code = options_.find_code;
     for (std::size_t i = next_++; i < problems_.size(); i = next_++)
       predict(problems_[i], simulator);
   }
@@ -112,6 +118,8 @@ class CodePredictor::Impl {
     std::optional<HostProblem> host;
     std::map<const Variant*, LaunchToTime> launches;
     KnownKernels known;
+    bool lacks_code = false;    ///< of a kernel: a tool is missing or failed
+    bool lacks_kernel = false;  ///< time of a phase's kernel, for which a rate stands in
     /// Of phases, what their kernels take, by variant, mode, kernel and grid.
     std::map<
         std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
@@ -127,12 +135,23 @@ class CodePredictor::Impl {
 
   void predict(const Problem& problem, sim::Simulator& simulator) {
     Timed timed;
+    simulator.find_code = [&](const KernelResource& known,
+                              int compute_capability) -> const KernelResource& {
+      try {
+        return options_.find_code(known, compute_capability);
+      } catch (const std::runtime_error&) {
+        timed.lacks_code = true;
+        throw;
+      }
+    };
+    const std::string inputs = inputs_of(*problem.group);
     for (const Cell* cell : problem.cells) {
-      const std::string key = key_of(problem, *cell);
+      const std::string key = key_of(problem, *cell, inputs);
       std::optional<CodePrediction> prediction = store_.find(key);
       if (!prediction) {
         prediction = predicted(problem, *cell, timed, simulator);
-        if (!is_ended()) store_.keep(key, *prediction);
+        if (is_ended()) prediction->is_settled = false;
+        store_.keep(key, *prediction);
       }
       const std::lock_guard lock(mutex_);
       predictions_[cell->index] = std::move(prediction);
@@ -140,15 +159,47 @@ class CodePredictor::Impl {
     }
   }
 
-  std::string key_of(const Problem& problem, const Cell& cell) const {
+  std::string key_of(const Problem& problem, const Cell& cell, const std::string& inputs) const {
     const Family& family = *plan_.experiment(*problem.group).family;
-    return fmt::format("{}; {}/{},{}/{}", common_key_, family.id, cell.variant->id,
-                       values_text(family, problem.group->values), name_of(cell.mode));
+    return fmt::format("{}; {}/{},{}/{}{}{}", common_key_, family.id, cell.variant->id,
+                       values_text(family, problem.group->values), name_of(cell.mode), inputs,
+                       is_compiled(problem, cell) ? options_.tools : "");
+  }
+
+  // By contents: another file may have the name. One that cannot be read has no prediction to keep.
+  std::string inputs_of(const Group& group) const {
+    const Family& family = *plan_.experiment(group).family;
+    const Values& values = group.values;
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!family.parameters[i].names_file(values[i])) continue;
+      try {
+        text += "; sha256 " + identity_of(std::get<std::string>(values[i])).sha256;
+      } catch (const InputError& error) {
+        text += fmt::format("; {}", error.what());
+      }
+    }
+    return text;
+  }
+
+  // Whether one of its kernels has no code for the GPU in the program, so that tools make it.
+  bool is_compiled(const Problem& problem, const Cell& cell) const {
+    const auto shapes = cell.variant->shapes(problem.group->problem.get(), plan_.device);
+    return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
+      const auto found = kernels_.find(shape.kernel, plan_.device.compute_capability());
+      return found && !found->exact;
+    });
+  }
+
+  static CodePrediction unsettled(const std::string& why) {
+    CodePrediction prediction{{}, {}, why};
+    prediction.is_settled = false;
+    return prediction;
   }
 
   CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
                            sim::Simulator& simulator) const {
-    if (is_ended()) return {{}, {}, "the run was ended"};
+    if (is_ended()) return unsettled("the run was ended");
     if (is_back_to_back(cell.mode)) return {{}, {}, "how fast the host launches is not modelled"};
     if (cell.variant->phases) return from_phases(problem, cell, timed, simulator);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
@@ -162,14 +213,15 @@ class CodePredictor::Impl {
       timed.known.times.begin(*cell.variant);
       const CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings, &timed.known);
+      if (timed.lacks_code && !time.refusal.empty()) return unsettled(time.refusal);
       if (!time.refusal.empty()) return {{}, {}, time.refusal};
       return {time.total_us, time.terms, "", time.caches, time.timeline};
     } catch (const std::bad_alloc&) {
       timed.forget();
-      return {{}, {}, "the host has no memory for its buffers"};
+      return unsettled("the host has no memory for its buffers");
     } catch (const std::exception& e) {  // somebody waits for the cell
       timed.forget();
-      return {{}, {}, e.what()};
+      return unsettled(e.what());
     }
   }
 
@@ -194,8 +246,10 @@ class CodePredictor::Impl {
     }
     const PhaseTime time =
         phase_time(phases, cell.mode, plan_.device, plan_.ceiling_source.ceilings);
-    if (!time.refusal.empty()) return {{}, {}, time.refusal};
-    return {time.total_us, time.terms, "", {}, time.timeline};
+    CodePrediction prediction{{}, {}, time.refusal};
+    if (time.refusal.empty()) prediction = {time.total_us, time.terms, "", {}, time.timeline};
+    prediction.is_settled = !timed.lacks_code && !timed.lacks_kernel;
+    return prediction;
   }
 
   static void find_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
@@ -225,6 +279,7 @@ class CodePredictor::Impl {
                                               plan_.ceiling_source.ceilings);
       if (time.refusal.empty()) known->second = time.kernels.front();
     } catch (const std::exception&) {  // a rate stands in for it
+      timed.lacks_kernel = true;
       timed.forget();
     }
     return known->second;

@@ -19,8 +19,10 @@ struct CodePredictorOptions {
   unsigned threads = 1;  ///< at least one
   /// Where predictions are kept; empty: nowhere.
   std::filesystem::path kept_in;
-  /// Of the program: it has the kernels' code, and makes the predictions.
+  /// Of the program: it has the kernels' code, and makes the predictions. Empty: none are kept.
   std::string build_id;
+  /// Of what find_code needs (ToolkitTools::identity).
+  std::string tools = {};
   sim::FindCode find_code = compiled_from_ptx;  ///< as Simulator::find_code
   /// Asked now and then, by several threads; true ends all that is under way.
   std::function<bool()> interrupted = [] { return false; };

@@ -46,7 +46,7 @@ std::optional<CodePrediction> PredictionStore::find(const std::string& key) cons
 }
 
 void PredictionStore::keep(const std::string& key, const CodePrediction& prediction) const {
-  if (folder_.empty()) return;
+  if (folder_.empty() || !prediction.is_settled) return;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   const Json json{{"key", key}, {"prediction", listed_json(prediction)}};

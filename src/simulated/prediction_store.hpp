@@ -20,6 +20,9 @@ struct CodePrediction {
   std::string why_not;                   ///< there is no time; empty where there is
   std::vector<CacheCounts> caches = {};  ///< of each kernel of the launch; none without a time
   std::vector<StepTime> timeline = {};   ///< CodeTime::timeline
+  /// Whether another attempt comes to the same: false if a tool failed or memory ran out. Such
+  /// predictions are not kept.
+  bool is_settled = true;
 };
 
 /// A file for each prediction. What cannot be read or written is as if it were not kept.
@@ -30,6 +33,7 @@ class PredictionStore {
 
   /// The key is all that the prediction depends on, as text.
   std::optional<CodePrediction> find(const std::string& key) const;
+  /// Keeps nothing that is not settled.
   void keep(const std::string& key, const CodePrediction& prediction) const;
 
  private:

@@ -77,6 +77,23 @@ std::string ToolkitTools::path_of(const std::string& name) const {
       name));
 }
 
+std::string ToolkitTools::identity() const {
+  std::string text;
+  for (const char* name : {"ptxas", "cuobjdump", "nvdisasm"}) {
+    std::string tool = "none";
+    std::error_code error;
+    try {
+      const std::string path = path_of(name);
+      const auto changed = fs::last_write_time(path, error).time_since_epoch().count();
+      tool = fmt::format("{} {} {}", path, fs::file_size(path, error), changed);
+    } catch (const ToolError&) {
+      // It is none.
+    }
+    text += fmt::format("; {} {}", name, tool);
+  }
+  return text;
+}
+
 // cuobjdump finds nvdisasm in PATH.
 void ToolkitTools::run(const std::string& tool, const std::vector<std::string>& arguments,
                        const TemporaryFolder& folder, const std::string& output) const {

@@ -38,6 +38,8 @@ class ToolkitTools {
 
   /// Of ptxas, cuobjdump or nvdisasm. Throws ToolError.
   std::string path_of(const std::string& name) const;
+  /// Path, size and time of change of each of them, as text; "none" of one that is missing.
+  std::string identity() const;
   /// In `folder`; what the tool, one of the above, prints goes to the file `output` there. Throws
   /// ToolError.
   void run(const std::string& tool, const std::vector<std::string>& arguments,

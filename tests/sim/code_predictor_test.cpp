@@ -302,6 +302,48 @@ TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predi
   CHECK(planned.files() == 0);
 }
 
+TEST_CASE("what a tool that is missing leaves without a time is not kept", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Planned planned(kProducts, "rtx_4090");  // for which the binary has no machine code
+  planned.options.find_code = [](const KernelResource&, int) -> const KernelResource& {
+    throw std::runtime_error("there is no ptxas");
+  };
+  const auto predictions = planned.predictions();
+  CHECK(predictions.at("naive/cold").why_no_time == "there is no ptxas");
+  CHECK(planned.files() == 3);  // of the library, in three modes
+}
+
+TEST_CASE("a program without a build ID keeps nothing", "[predictor]") {
+  Planned planned(kProducts);
+  planned.options.build_id.clear();
+  planned.predictions();
+  CHECK(planned.files() == 0);
+}
+
+TEST_CASE("an input file is told from others by its contents", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "m.mtx").string();
+  const auto write = [&](const char* value) {
+    std::ofstream(file) << "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 " << value
+                        << '\n';
+  };
+  write("1");
+  const std::string config = R"({"name": "files", "experiments": [{"family": "spmv",
+      "variants": ["csr_thread_per_row"], "axes": {"matrix": [")" +
+                             file + R"("]}, "modes": ["cold"]}]})";
+  Planned planned(config.c_str());
+  CHECK(planned.predictions().at("csr_thread_per_row/cold").time_us);
+  CHECK(planned.files() == 1);
+  planned.predictions();
+  CHECK(planned.files() == 1);
+  write("2");
+  planned.predictions();
+  CHECK(planned.files() == 2);
+}
+
 TEST_CASE("whatever goes wrong with a cell's code, nobody waits for it", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -34,6 +34,10 @@ TEST_CASE("what is kept is found again, under its own key alone", "[predictions]
   CHECK_FALSE(b->time_us);
   CHECK(b->why_not == "it has no code");
   CHECK_FALSE(store.find("c"));
+  CodePrediction unsettled{{}, {}, "there is no ptxas"};
+  unsettled.is_settled = false;
+  store.keep("c", unsettled);
+  CHECK_FALSE(store.find("c"));
 }
 
 TEST_CASE("a damaged file is as none, and so is one of another key", "[predictions]") {
