@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/input_error.hpp"
 #include "base/names.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
@@ -116,6 +117,9 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(flushed(run(argc, argv)));
   } catch (const gpuexp::ConfigError& e) {
+    fmt::print(stderr, "gpuexp: {}\n", e.what());
+    return static_cast<int>(ExitCode::usage);
+  } catch (const gpuexp::InputError& e) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const std::exception& e) {

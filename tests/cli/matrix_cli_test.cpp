@@ -56,6 +56,15 @@ TEST_CASE("a malformed entry fails its cells, and the others run", "[machine_cod
   CHECK(rows[2]["status"] == "passed");
 }
 
+TEST_CASE("annotate names the malformed entry", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string bad = folder.write("bad.mtx", kBanner + "2 2 1\n1 3 1\n");
+  const Outcome outcome = gpuexp("annotate spmv/csr_thread_per_row --set matrix=" + bad);
+  CHECK(outcome.exit_code == 2);
+  CHECK_THAT(outcome.output, contains_text("gpuexp: " + bad + ":3: the column is '3'"));
+}
+
 TEST_CASE("sizes of a file's matrix are columns of the results", "[machine_code]") {
   if (!has_machine_code()) return;
   const MatrixFolder folder;
