@@ -3,9 +3,9 @@
 
 /// Before a function that executes an instruction: it is compiled once for any processor and once
 /// for those with AVX2 and FMA, and the one that suits the processor is taken as the program
-/// starts.
+/// starts, before sanitizers are ready.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GPUEXP_VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define GPUEXP_VECTORIZED
