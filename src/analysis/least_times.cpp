@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "family/counters.hpp"
 
@@ -14,42 +13,12 @@ constexpr double kMicro = 1e6;
 constexpr double kWavefrontBytes = 128;
 constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
 
-std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capability) {
-  if (!compute_capability) return std::nullopt;
-  const auto point = compute_capability->find('.');
-  if (point == std::string::npos) return std::nullopt;
-  try {
-    return sm_rates(std::stoi(compute_capability->substr(0, point)),
-                    std::stoi(compute_capability->substr(point + 1)));
-  } catch (const std::logic_error&) {  // not a number, or not a known one
-    return std::nullopt;
-  }
-}
-
-Ceilings ceilings_of(const Provenance& provenance) {
-  Ceilings ceilings;
-  if (provenance.ceilings) {
-    for (const CeilingProvenance& c : provenance.ceilings->values) {
-      const CeilingTerm* term = find_ceiling_term(c.id);
-      const auto& figure = c.value ? c.value : c.datasheet;
-      if (term && figure && *figure > 0) term->of(ceilings) = term->scale * *figure;
-    }
-  }
-  DeviceSpec device;
-  device.memory_bytes_per_s = provenance.device.memory_bytes_per_s.value_or(0);
-  device.sm_clock_max_mhz = static_cast<double>(provenance.device.sm_clock_max_mhz.value_or(0));
-  return completed(ceilings, datasheet_ceilings(device));
-}
-
-double launch_us(const ResultRecord& row, const DeviceRates& rates) {
-  auto floor_us = row.floor_us;
-  if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
-  // Those that were counted have fills among them, and a library's; of hundreds, the first alone.
-  const auto counted = rates.kernels.find(row.key);
-  const double kernels = std::max(counted == rates.kernels.end() ? 1.0 : counted->second,
-                                  static_cast<double>(row.kernel_launches.value_or(1)));
-  const double more = kernels - 1;
-  return std::max(0.0, floor_us.value_or(0)) + more * rates.ceilings.floor_graph_us.value_or(0);
+// What a further kernel of a launch adds, as predictions have it: in a graph less than outside.
+double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
+  constexpr double kNanosPerMicro = 1e3;
+  const bool is_graph = row.mode && is_captured(*row.mode);
+  return is_graph || !ceilings.kernel_latency_ns ? ceilings.floor_graph_us.value_or(0)
+                                                 : *ceilings.kernel_latency_ns / kNanosPerMicro;
 }
 
 // A wavefront per four sectors that cp.async copied into shared memory. What is missing shows them:
@@ -105,15 +74,16 @@ std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRat
 
 class LeastTimesOf {
  public:
-  LeastTimesOf(const ResultRecord& row, const DeviceRates& rates, double sm_share)
-      : row_(row), rates_(rates) {
-    times_.launch_us = launch_us(row, rates);
-    times_.sm_share = sm_share;
+  LeastTimesOf(const ResultRecord& row, const DeviceRates& rates, const LeastTimesOptions& options)
+      : row_(row), rates_(rates), options_(options) {
+    times_.sm_share = options.sm_share;
+    times_.sm_share_from = options.sm_share_from;
     times_.sm_count = rates.sm_count;
   }
 
   LeastTimes all() {
-    add_memory();
+    if (!options_.without_dram) add_dram();
+    add_l2();
     add_l1();
     if (rates_.sm_rates) add_instructions(*rates_.sm_rates);
     add_operations();
@@ -133,16 +103,28 @@ class LeastTimesOf {
     if (share > 0) times_.of_resources.push_back({resource, amount, kMicro * seconds / share});
   }
 
-  void add_memory() {
-    const Ceilings& c = rates_.ceilings;
+  void add_dram() {
     const auto read = count_of(row_, "dram_read_bytes");
     const auto written = count_of(row_, "dram_write_bytes");
-    const auto dram = read && written ? dram_seconds(c, *read, *written) : std::optional<double>();
-    if (dram) add_seconds(Resource::dram, *read + *written, *dram);
+    const auto seconds =
+        read && written ? dram_seconds(rates_.ceilings, *read, *written) : std::optional<double>();
+    if (seconds) add_seconds(Resource::dram, *read + *written, *seconds);
+  }
+
+  // L1 merges stores before they reach L2, so that L1's sectors stored can be more than arrive.
+  // What DRAM read for loads was no store; what it read for partial writes was one.
+  double sectors_stored_in_l2(double sectors) const {
+    const double loaded = std::min(count_of(row_, "dram_read_bytes").value_or(0) / kSectorBytes,
+                                   count_of(row_, "global_load_sectors").value_or(0));
+    return std::min(count_of(row_, "global_store_sectors").value_or(0),
+                    std::max(0.0, sectors - loaded));
+  }
+
+  void add_l2() {
+    const Ceilings& c = rates_.ceilings;
     const auto sectors = count_of(row_, "l2_sectors");
-    const double stored =
-        std::min(count_of(row_, "global_store_sectors").value_or(0), sectors.value_or(0));
     if (!sectors || !c.l2_read_bytes_per_s || !c.l2_write_bytes_per_s) return;
+    const double stored = sectors_stored_in_l2(*sectors);
     add_seconds(Resource::l2, *sectors,
                 kSectorBytes * ((*sectors - stored) / *c.l2_read_bytes_per_s +
                                 stored / *c.l2_write_bytes_per_s));
@@ -183,8 +165,50 @@ class LeastTimesOf {
 
   const ResultRecord& row_;
   const DeviceRates& rates_;
+  const LeastTimesOptions& options_;
   LeastTimes times_;
 };
+
+// A launch of the kernel by itself. Of the declared operations it has those of its tensor
+// instructions; of other pipes each kernel's own instructions are counted.
+ResultRecord record_of_kernel(const ResultRecord& row, const NamedValues& counters) {
+  ResultRecord kernel;
+  kernel.counters = counters;
+  const auto own = counters.number("tensor_instructions");
+  const auto all = count_of(row, "tensor_instructions");
+  if (row.operations && own && all && *all > 0 && *own > 0) {
+    kernel.operations = *row.operations * *own / *all;
+    kernel.limit_by = row.limit_by;
+    kernel.measured_limit_by = row.measured_limit_by;
+  }
+  return kernel;
+}
+
+void add_to_chain(std::vector<LeastTime>& chain, const LeastTime& longest) {
+  const auto known = std::ranges::find(chain, longest.resource, &LeastTime::resource);
+  if (known == chain.end()) {
+    chain.push_back(longest);
+  } else {
+    known->amount += longest.amount;
+    known->time_us += longest.time_us;
+  }
+}
+
+std::vector<LeastTime> chain_of(const ResultRecord& row, const DeviceRates& rates,
+                                const LeastTimesOptions& options) {
+  std::vector<LeastTime> chain;
+  const auto kernels = rates.counters_of_kernels.find(row.key);
+  const bool is_one_after_another = row.timeline.empty();
+  if (kernels == rates.counters_of_kernels.end() || !is_one_after_another) return chain;
+  const auto counted = static_cast<std::int64_t>(kernels->second.size());
+  if (counted < row.kernel_launches.value_or(1)) return chain;
+  for (const NamedValues& counters : kernels->second) {
+    const ResultRecord kernel = record_of_kernel(row, counters);
+    const auto longest = LeastTimesOf(kernel, rates, options).all().longest();
+    if (longest) add_to_chain(chain, *longest);
+  }
+  return chain;
+}
 
 }  // namespace
 
@@ -198,25 +222,6 @@ std::optional<double> count_of(const ResultRecord& row, std::string_view counter
 bool is_counted(const ResultRecord& row) {
   return std::ranges::any_of(kCounters,
                              [&](const Counter& c) { return count_of(row, c.id).has_value(); });
-}
-
-DeviceRates device_rates(const Report& report) {
-  const DeviceProvenance& device = report.provenance.device;
-  DeviceRates rates;
-  rates.ceilings = ceilings_of(report.provenance);
-  if (device.sm_count) rates.sm_count = static_cast<double>(*device.sm_count);
-  rates.sm_rates = rates_for(device.compute_capability);
-  const auto key = report.kernels.column("key");
-  // Merged runs of several GPUs have a launch's kernels once for each.
-  const auto gpu = report.kernels.column(fixed_column(&ResultRecord::gpu_uuid).name);
-  std::map<std::string, Field> gpu_of;
-  for (const auto& kernel : report.kernels.rows) {
-    const auto* row = key ? std::get_if<std::string>(&kernel[*key]) : nullptr;
-    if (!row) continue;
-    const Field own = gpu ? kernel[*gpu] : Field();
-    if (gpu_of.try_emplace(*row, own).first->second == own) rates.kernels[*row] += 1;
-  }
-  return rates;
 }
 
 std::string_view name_of(Resource resource) {
@@ -241,31 +246,65 @@ bool is_of_sms(Resource resource) {
 }
 
 std::optional<LeastTime> LeastTimes::longest() const {
-  const auto longest = std::ranges::max_element(of_resources, {}, &LeastTime::time_us);
-  return longest == of_resources.end() ? std::nullopt : std::optional(*longest);
+  const auto& times = of_chain.empty() ? of_resources : of_chain;
+  const auto longest = std::ranges::max_element(times, {}, &LeastTime::time_us);
+  return longest == times.end() ? std::nullopt : std::optional(*longest);
+}
+
+bool LeastTimes::is_shared() const {
+  constexpr double kMore = 1.05;
+  return !of_chain.empty() && needed_us() > kMore * longest()->time_us;
+}
+
+double LeastTimes::needed_us() const {
+  double longest_us = 0;
+  double chain_us = 0;
+  for (const LeastTime& time : of_resources)
+    longest_us = std::max(longest_us, time.time_us);
+  for (const LeastTime& time : of_chain)
+    chain_us += time.time_us;
+  return std::max(longest_us, chain_us);
 }
 
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates) {
-  for (const auto share : {share_from_grid, share_from_cycles}) {
+  using ShareOf = std::optional<double> (*)(const ResultRecord&, const DeviceRates&);
+  const std::pair<ShareOf, SmShareFrom> sources[] = {{share_from_grid, SmShareFrom::grid},
+                                                     {share_from_cycles, SmShareFrom::cycles}};
+  for (const auto& [share, from] : sources) {
     const auto of_reference = share(reference, rates);
     const auto of_row = share(row, rates);
-    if (of_reference && of_row) return {*of_reference, *of_row};
+    if (of_reference && of_row) return {*of_reference, *of_row, from};
   }
   return {};
 }
 
-LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates, double sm_share) {
-  return LeastTimesOf(row, rates, sm_share).all();
+LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
+                       const LeastTimesOptions& options) {
+  LeastTimes times = LeastTimesOf(row, rates, options).all();
+  auto floor_us = row.floor_us;
+  if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
+  times.kernels = kernels_of(row, rates);
+  // A fill takes next to nothing by itself.
+  const double fills = fills_of(row, rates);
+  times.further_us = (times.kernels - fills - 1) * further_kernel_us(row, rates.ceilings) +
+                     fills * rates.ceilings.floor_graph_us.value_or(0);
+  times.launch_us = std::max(0.0, floor_us.value_or(0)) + times.further_us;
+  if (!options.as_chain) return times;
+  const double longest_us = times.needed_us();
+  times.of_chain = chain_of(row, rates, options);
+  if (times.needed_us() <= longest_us) times.of_chain.clear();
+  return times;
 }
 
-bool says_what_binds(const ResultRecord& row, const LeastTimes& times) {
+bool says_what_binds(const ResultRecord& row, const LeastTimes& times,
+                     const LeastTimesOptions& options) {
   const auto has = [&](Resource resource) {
     return std::ranges::any_of(times.of_resources,
                                [&](const LeastTime& t) { return t.resource == resource; });
   };
-  return has(Resource::dram) && has(Resource::l1_data) && has(Resource::issue) &&
-         count_of(row, "tensor_instructions").has_value();
+  return (options.without_dram || has(Resource::dram)) && has(Resource::l1_data) &&
+         has(Resource::issue) && count_of(row, "tensor_instructions").has_value();
 }
 
 bool has_uncounted_copies(const ResultRecord& row) {

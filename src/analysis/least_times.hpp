@@ -2,15 +2,13 @@
 // measured time has no part in it, so that what it says can disagree with what was measured.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "device/ceilings.hpp"
-#include "device/hardware_sizes.hpp"
-#include "results/report.hpp"
+#include "analysis/device_rates.hpp"
+#include "record/result_record.hpp"
 
 namespace gpuexp {
 
@@ -18,18 +16,6 @@ namespace gpuexp {
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
 /// Whether any of them was read.
 bool is_counted(const ResultRecord& row);
-
-/// What amounts of a run's rows are divided by.
-struct DeviceRates {
-  Ceilings ceilings;               ///< measured; the datasheet's where nothing was measured
-  std::optional<double> sm_count;  ///< without it, resources of the SMs have no rate
-  std::optional<SmRates> sm_rates;
-  /// Kernels of a row's launch, by the row's key; of rows that were counted.
-  std::map<std::string, double> kernels;
-};
-
-/// As the report has it.
-DeviceRates device_rates(const Report& report);
 
 enum class Resource { dram, l2, l1_data, l1_tags, issue, fma, alu, fp64, xu, operations, blocks };
 /// "dram", as in JSON.
@@ -43,22 +29,45 @@ struct LeastTime {
   double time_us;
 };
 
+/// What says how many SMs have work.
+enum class SmShareFrom { nothing, grid, cycles };
+
 struct LeastTimes {
-  double launch_us = 0;  ///< of empty kernels in the row's mode, one behind the other
-  double sm_share = 1;   ///< SMs that have work, of all
+  double launch_us = 0;   ///< of empty kernels in the row's mode, one after another
+  double further_us = 0;  ///< of launch_us, what the kernels after the first one add
+  double kernels = 1;     ///< of the launch, fills included
+  double sm_share = 1;    ///< SMs that have work, of all
+  SmShareFrom sm_share_from = SmShareFrom::nothing;
   std::optional<double> sm_count;
   /// What the declared operations run on: "fp32", "tensor_bf16_fp32 by wgmma"
   std::string operations_on;
   std::vector<LeastTime> of_resources;
+  /// Of several kernels, one after another: for each resource the amounts and times of those
+  /// kernels that it takes longest. Empty if the kernels were not counted one by one, or the sum is
+  /// no more than what one resource takes.
+  std::vector<LeastTime> of_chain;
 
-  /// The longest; empty where nothing is known.
+  /// The longest; empty where nothing is known. Of a chain, the one that takes longest in it.
   std::optional<LeastTime> longest() const;
+  /// What all of it takes: the sum of the chain, and not less than any resource.
+  double needed_us() const;
+  /// Kernels one after another are limited by several resources.
+  bool is_shared() const;
+};
+
+/// How least times are taken.
+struct LeastTimesOptions {
+  double sm_share = 1;  ///< SMs that have work, of all
+  SmShareFrom sm_share_from = SmShareFrom::nothing;
+  bool without_dram = false;  ///< its counters do not fit the launch
+  bool as_chain = true;       ///< kernel by kernel where each was counted
 };
 
 /// SMs that have work, of all, on average over the launch.
 struct SmShares {
   double reference = 1;
   double row = 1;
+  SmShareFrom from = SmShareFrom::nothing;
 };
 
 /// Both shares by the same measure. Where both grids are known: blocks over what they would be if
@@ -78,12 +87,14 @@ SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
 ///   tensor cores differ in size, operations do not;
 /// - blocks: that start.
 /// What the row's columns do not say, or what has no rate, is left out. Those of the SMs run on
-/// `sm_share` of them.
-LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates, double sm_share);
+/// `sm_share` of them. Launches on several streams are no chain.
+LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
+                       const LeastTimesOptions& options);
 
 /// Whether DRAM, L1 and the tensor cores were counted and have rates: without one of them a
 /// resource might take longest and not be seen.
-bool says_what_binds(const ResultRecord& row, const LeastTimes& times);
+bool says_what_binds(const ResultRecord& row, const LeastTimes& times,
+                     const LeastTimesOptions& options);
 
 /// Whether counts of L1's data stage lack the copies of cp.async into shared memory.
 bool has_uncounted_copies(const ResultRecord& row);

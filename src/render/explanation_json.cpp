@@ -17,9 +17,17 @@ Json bound_json(const std::optional<Bound>& bound) {
   return {{"resource", name_of(bound->longest->resource)},
           {"least_time_us", bound->longest->time_us},
           {"share_of_time", bound->share},
+          {"needed_us", bound->times.needed_us()},
+          {"needed_share", bound->needed_share},
           {"launch_us", bound->times.launch_us},
+          {"kernels", bound->times.kernels},
           {"sm_share", bound->times.sm_share},
-          {"least_times", json_list(bound->times.of_resources, time_json)}};
+          {"least_times", json_list(bound->times.of_resources, time_json)},
+          {"least_times_of_kernels", json_list(bound->times.of_chain, time_json)}};
+}
+
+Json launched_json(const Launched& launched) {
+  return {{"kernels", launched.kernels}, {"fills", launched.fills}};
 }
 
 Json changes_json(const std::vector<CounterChange>& changes) {
@@ -65,9 +73,14 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
                {"misfit", e.misfit ? Json(name_of(e.misfit->amount.resource)) : Json(nullptr)},
                {"accounted_factor", e.accounted},
                {"accounted_factor_without_idle_sms", e.accounted_without_idle_sms},
+               {"accounted_factor_without_launches", e.accounted_without_launches},
                {"predicted_factor", e.predicted},
                {"latency_factor", e.latency ? Json(e.latency->factor) : Json(nullptr)},
+               {"atomics_factor", e.atomics ? Json(e.atomics->factor) : Json(nullptr)},
+               {"launched", launched_json(e.launched)},
+               {"compare_to_launched", launched_json(e.reference_launched)},
                {"cause", name_of(e.cause)},
+               {"cause_resources", json_list(e.resources, [](Resource r) { return name_of(r); })},
                {"confidence", name_of(e.confidence)},
                {"text", text_of(experiment, e)}});
   return json;

@@ -20,10 +20,12 @@ using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation
 /// "variant", "compare_to", "mode", "parameters", "time_us", "compare_to_time_us", "factor",
 /// "factor_ci95_low", "factor_ci95_high", "differs", "counted", "changes": [ { "counter", "from",
 /// "to" } ], "kept", "not_seen": texts, "others": as changes, "bound", "compare_to_bound": {
-/// "resource", "least_time_us", "share_of_time", "launch_us", "sm_share", "least_times": [ {
-/// "resource", "amount", "least_time_us" } ] }, "misfit": a resource, "accounted_factor",
-/// "accounted_factor_without_idle_sms", "predicted_factor", "latency_factor", "cause",
-/// "confidence", "text" } ] }, null for what is not known.
+/// "resource", "least_time_us", "share_of_time", "needed_us", "needed_share", "launch_us",
+/// "kernels", "sm_share", "least_times": [ { "resource", "amount", "least_time_us" } ],
+/// "least_times_of_kernels": likewise }, "misfit": a resource, "accounted_factor",
+/// "accounted_factor_without_idle_sms", "accounted_factor_without_launches", "predicted_factor",
+/// "latency_factor", "atomics_factor", "launched", "compare_to_launched": { "kernels", "fills" },
+/// "cause", "cause_resources": names, "confidence", "text" } ] }, null for what is not known.
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments);
 

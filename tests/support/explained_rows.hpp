@@ -28,10 +28,12 @@ struct Measured {
   double predicted_us = 0;  ///< 0: none
   Numbers numbers = {};     ///< of kNumbers
   std::string limit_by = {};
+  std::string bound_by = {};
 };
 
-inline constexpr std::array kNumbers{"floor_us", "grid_blocks", "operations",
-                                     "metric.bytes_in_flight_per_thread"};
+inline constexpr std::array kNumbers{"floor_us",        "grid_blocks",
+                                     "operations",      "metric.bytes_in_flight_per_thread",
+                                     "kernel_launches", "occupancy_pct"};
 
 /// 1 TB/s of DRAM, 4 of L2; 100 SMs at 1 GHz, of which each takes 4 instructions and a wavefront
 /// per clock.
@@ -70,6 +72,7 @@ inline Table table_of(const std::vector<Measured>& rows) {
                    {"expected_changes", "", kText, ""},
                    {"predicted_time_us", "us", kReal, ""},
                    {"limit_by", "", kText, ""},
+                   {"bound_by", "", kText, ""},
                    {"param.n", "", FieldType::integer, ""}};
   for (const char* name : kNumbers) {
     const FixedColumn* fixed = find_fixed_column(name);
@@ -105,6 +108,7 @@ inline Table table_of(const std::vector<Measured>& rows) {
            text(m.expected_changes),
            m.predicted_us > 0 ? Field{m.predicted_us} : Field{},
            text(m.limit_by),
+           text(m.bound_by),
            m.n};
     for (const char* name : kNumbers)
       row.push_back(number(m.numbers, name));
@@ -164,7 +168,7 @@ inline std::unique_ptr<Read> read(const std::vector<Measured>& rows,
 }
 
 inline double least_us(const ResultRecord& row, Resource resource) {
-  for (const LeastTime& t : least_times(row, device(), 1).of_resources) {
+  for (const LeastTime& t : least_times(row, device(), {}).of_resources) {
     if (t.resource == resource) return t.time_us;
   }
   return 0;

@@ -202,6 +202,8 @@ TEST_CASE("Every counter has words, and values their prefixes", "[explanation]")
         "no bank conflicts instead of 75.9 M");
   CHECK(change_fragment({"tensor_active_pct", 0, 81.7}) ==
         "82 % of the tensor pipe busy instead of none");
+  CHECK(change_fragment({"l2_atomic_cycles", 3.36e7, 8190}) ==
+        "8.19 k cycles of L2's atomic units instead of 33.6 M");
   CHECK(change_fragment({"of_tomorrow", 2, 1}) == "1 of_tomorrow instead of 2");
 }
 

@@ -1,0 +1,174 @@
+#include "analysis/counter_changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuexp {
+
+namespace {
+
+// Fewer of them are more instructions for the same work.
+constexpr std::string_view kLanes = "active_lanes_per_instruction";
+
+constexpr std::string_view kConflicts = "shared_bank_conflicts";
+
+// What is more where the resource takes longer; of lanes, less.
+std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_counted) {
+  switch (resource) {
+    case Resource::dram:
+      return {"global_load_sectors_per_request", "global_store_sectors_per_request",
+              "dram_read_bytes", "dram_write_bytes"};
+    case Resource::l2:
+      return {"global_load_sectors_per_request", "global_store_sectors_per_request", "l2_sectors"};
+    case Resource::l1_data:
+      if (!copies_are_counted) return {"shared_load_wavefronts"};
+      return {"global_load_sectors_per_request", "global_load_sectors",   "shared_load_wavefronts",
+              "shared_store_wavefronts",         "shared_bank_conflicts", "l1_data_wavefronts"};
+    case Resource::l1_tags: return {"global_load_requests", "l1_tag_wavefronts"};
+    case Resource::issue:
+      return {kLanes,
+              "branch_instructions",
+              "alu_instructions",
+              "lsu_instructions",
+              "fma_instructions",
+              "warp_instructions"};
+    case Resource::fma: return {kLanes, "fma_instructions"};
+    case Resource::alu: return {kLanes, "alu_instructions"};
+    case Resource::fp64: return {kLanes, "fp64_instructions"};
+    case Resource::xu: return {kLanes, "xu_instructions"};
+    case Resource::operations:
+    case Resource::blocks: return {};
+  }
+  return {};
+}
+
+// Of these, the amount itself, which is named undeclared.
+std::vector<std::string_view> totals_of(const std::vector<std::string_view>& amounts) {
+  if (amounts.empty()) return {};
+  if (amounts.front() == kLanes) return {kLanes, amounts.back()};
+  if (amounts.back() == "l1_data_wavefronts") return {kConflicts, amounts.back()};
+  if (amounts.back() == "dram_write_bytes") return {"dram_read_bytes", amounts.back()};
+  return {amounts.back()};
+}
+
+class Changes {
+ public:
+  explicit Changes(Explanation& explanation) : e_(explanation) {}
+
+  void sort_declared() {
+    for (const ExpectedChange& expected : e_.row().expected_changes) {
+      const auto change = change_of(expected.counter);
+      if (!change) continue;
+      if (!happened(expected, change->from, change->to)) {
+        e_.not_seen.push_back(expected);
+      } else if (expected.counter == kTimeColumn) {
+        continue;  // it is what is to be explained
+      } else if (is_effect(expected.counter)) {
+        e_.others.push_back(*change);
+      } else if (expected.direction == Direction::unchanged) {
+        e_.kept.push_back(*change);
+      } else {
+        add_declared(*change);
+      }
+    }
+  }
+
+  void add_totals() {
+    for (const std::string_view amount : totals_of(causing())) {
+      const auto change = change_of(amount);
+      if (change && is_cause(*change) && is_much(*change) && !is_named(amount))
+        e_.changes.push_back(*change);
+    }
+  }
+
+  void add_l2_hits() {
+    const auto hits = change_of("l2_hit_pct");
+    const auto sectors = change_of("l2_sectors");
+    const auto read = change_of("dram_read_bytes");
+    if (e_.differs && hits && sectors && read && is_loss_in_l2(*hits, *sectors, *read))
+      e_.l2_hits = *hits;
+  }
+
+ private:
+  // The slower variant reads more from DRAM, and L2 finds less, although SMs request as much of it.
+  bool is_loss_in_l2(const CounterChange& hits, const CounterChange& sectors,
+                     const CounterChange& read) const {
+    constexpr double kLeastPct = 1;  // of all sectors
+    const double lost_pct = e_.row_is_slower() ? hits.from - hits.to : hits.to - hits.from;
+    return lost_pct >= kLeastPct && is_cause(read) && sectors.to > 0 && sectors.from > 0 &&
+           apart(sectors.from, sectors.to) <= kUnchangedFactor;
+  }
+
+  // Counters that belong to the cause, its amount last.
+  std::vector<std::string_view> causing() const {
+    if (e_.cause == Cause::atomics)
+      return {"global_atomic_requests", "global_reduction_requests", "l2_atomic_sectors",
+              "l2_reduction_sectors", "l2_atomic_cycles"};
+    const bool is_of_amounts = e_.cause == Cause::amounts || e_.cause == Cause::idle_sms;
+    return is_of_amounts && e_.resources.size() == 1
+               ? amounts_of(e_.resources.front(), copies_are_counted())
+               : std::vector<std::string_view>();
+  }
+
+  bool copies_are_counted() const {
+    return !has_uncounted_copies(e_.reference()) && !has_uncounted_copies(e_.row());
+  }
+
+  std::optional<CounterChange> change_of(std::string_view counter) const {
+    const auto from = count_of(e_.reference(), counter);
+    const auto to = count_of(e_.row(), counter);
+    if (!from || !to) return std::nullopt;
+    return CounterChange{std::string(counter), *from, *to};
+  }
+
+  // The slower variant has more of it.
+  bool is_cause(const CounterChange& change) const {
+    const double slower = e_.row_is_slower() ? change.to : change.from;
+    const double faster = e_.row_is_slower() ? change.from : change.to;
+    return change.counter == kLanes ? faster > kUnchangedFactor * slower
+                                    : slower > kUnchangedFactor * faster;
+  }
+
+  void add_declared(const CounterChange& change) {
+    if (!e_.differs) {
+      e_.changes.push_back(change);
+      return;
+    }
+    const auto amounts = causing();
+    const bool belongs = std::find(amounts.begin(), amounts.end(), change.counter) != amounts.end();
+    (belongs && is_cause(change) ? e_.changes : e_.others).push_back(change);
+  }
+
+  bool is_named(std::string_view counter) const {
+    return std::ranges::any_of(e_.changes,
+                               [&](const CounterChange& c) { return c.counter == counter; });
+  }
+
+  // A few bytes written beside many read are no cause of anything, nor are a few conflicts.
+  bool is_much(const CounterChange& change) const {
+    constexpr double kMuch = 0.05;
+    const bool is_dram = change.counter.starts_with("dram_");
+    if (!is_dram && change.counter != kConflicts) return true;
+    const double all = is_dram ? changed_by("dram_read_bytes") + changed_by("dram_write_bytes")
+                               : changed_by("l1_data_wavefronts");
+    return std::abs(change.to - change.from) >= kMuch * all;
+  }
+
+  double changed_by(std::string_view counter) const {
+    const auto change = change_of(counter);
+    return change ? std::abs(change->to - change->from) : 0;
+  }
+
+  Explanation& e_;
+};
+
+}  // namespace
+
+void add_changes(Explanation& explanation) {
+  Changes changes(explanation);
+  changes.sort_declared();
+  changes.add_totals();
+  changes.add_l2_hits();
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,19 @@
+// The cause of a difference, and what accounts for it, in words.
+#pragma once
+
+#include <string>
+
+#include "analysis/explanation.hpp"
+
+namespace gpuexp {
+
+/// "The cause is DRAM in first: the amounts account for 8× of 8× (high confidence)."
+std::string accounting_sentence(const Explanation& explanation);
+
+/// "first launches 4 kernels, fused 1 kernel."; "" where the launches do not differ.
+std::string launched_sentence(const Explanation& explanation);
+
+/// "Of equal sectors, 36 % found in L2 instead of 49 %."; "" where L2 loses none.
+std::string l2_hits_sentence(const Explanation& explanation);
+
+}  // namespace gpuexp
