@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "studies" / "explanations"))
+import explained_shares  # noqa: E402
 import sample_explanations as sample  # noqa: E402
 
 SCRIPT = ROOT / "docs" / "studies" / "explanations" / "sample_explanations.py"
@@ -40,6 +41,16 @@ class SampleTest(unittest.TestCase):
         self.assertEqual(len(sample.drawn(these[:3], 40, 14)), 3)
 
 
+class SharesTest(unittest.TestCase):
+    def test_runs_are_counted_by_gpu_and_causes_over_all(self):
+        found = {"h200": {"a": [explanation("v", 2), explanation("w", 2, confidence="none", cause="unknown")], "none": []},
+                 "h100": {"a": [explanation("v", 2, cause="host", confidence="low")], "b": [explanation("v", 2)]}}
+        runs, causes = explained_shares.tables(found)
+        self.assertEqual(runs[2:], ["| a | 2 | 1 (50 %) | 1 | 1 (100 %) |", "| b |  |  | 1 | 1 (100 %) |",
+                                    "| every run | 2 | 1 (50 %) | 2 | 2 (100 %) |"])
+        self.assertEqual(causes[2:], ["| amounts | 2 | 2 | 0 | 0 |", "| host | 1 | 0 | 0 | 1 |"])
+
+
 class RecordedTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -63,17 +74,17 @@ class RecordedTest(unittest.TestCase):
     def test_the_page_has_the_figures(self):
         counts = sample.counts(self.found)
         by = lambda *keys: sum(n for key, n in counts.items() if key[0] in keys)
-        amounts = {c: counts["amounts", c] + counts["idle_sms", c] for c in ("high", "medium", "low")}
+        amounts = {c: sum(counts[cause, c] for cause in ("amounts", "idle_sms", "launches")) for c in ("high", "medium", "low")}
         unknown = [e for e in self.found if e["cause"] == "unknown"]
         number = lambda config: sum(1 for e in unknown if e["experiment"].startswith(config + "."))
         explained = len(self.found) - len(unknown)
         share = lambda n: round(100 * n / len(self.found))
         for sentence in [
             f"Of the {len(self.found)} differences above 5 % outside divergence in `docs/results/h200/all.json.zst`, {explained} are "
-            f"explained ({share(explained)} %): {by('amounts')} by amounts and {by('idle_sms')} by idle SMs, {amounts['high']} of "
-            f"them with high confidence, {amounts['medium']} with medium, {amounts['low']} with low; {by('latency')} by latency, "
-            f"{counts['latency', 'low']} of them with low confidence",
-            f"By amounts and idle SMs alone it is {share(by('amounts', 'idle_sms'))} %.",
+            f"explained ({share(explained)} %): {by('amounts')} by amounts, {by('idle_sms')} by idle SMs and {by('launches')} by "
+            f"launches, {amounts['high']} of them with high confidence, {amounts['medium']} with medium, {amounts['low']} with low; "
+            f"{by('latency')} by latency, {counts['latency', 'low']} of them with low confidence",
+            f"By amounts, idle SMs and launches it is {share(by('amounts', 'idle_sms', 'launches'))} %.",
             f"Of the {len(unknown)} that are not, {number('transpose')} are transposes, {number('fusion')} of fusion and epilogues, "
             f"and {number('matmul_tensor')} products of tensor cores.",
         ]:
@@ -114,6 +125,26 @@ class RecordedTest(unittest.TestCase):
 
         self.assertFalse([e for e in self.explanations if e["misfit"]])
         self.assertIn(f"rows measured cold reach {most('cold')}, warm ones {most('warm')}.", self.prose)
+
+    def test_one_sum_takes_so_many_cycles(self):
+        text = subprocess.run([GPUEXP, "explain", RESULTS.parent / "atomics.json.zst", "--family", "atomics", "--all", "--json"],
+                              check=True, capture_output=True, text=True).stdout
+        rates = [change["from"] / (e["compare_to_time_us"] - e["bound"]["launch_us"])
+                 for e in json.loads(text)["explanations"] if e["parameters"]["k"] == 1 and e["compare_to"] == "global"
+                 for change in e["changes"] if change["counter"] == "l2_atomic_cycles"]
+        self.assertTrue(rates)
+        for rate in rates:
+            self.assertEqual(f"{rate:.0f}", "1336")
+        self.assertIn("one sum takes 1336 cycles of its slice's atomic unit per µs.", self.prose)
+        self.assertIn("kCyclesPerUs = 1336;", (ROOT / "src" / "analysis" / "causes.cpp").read_text(encoding="utf-8"))
+
+    def test_latency_is_likely_only_by_a_prediction_that_names_it(self):
+        for e in self.explanations:
+            if "Latency is likely" in e["text"]:
+                self.assertEqual(e["cause"], "unknown")
+            if "predict gives" in e["text"]:
+                away = (e["predicted_factor"] - 1) * (e["factor"] - 1) < 0 and max(e["predicted_factor"], 1 / e["predicted_factor"]) >= 1.02
+                self.assertEqual("the opposite, " in e["text"].split("predict gives", 1)[1].split(".")[0], away, e["text"])
 
     def test_no_effect_is_cited(self):
         for e in self.explanations:

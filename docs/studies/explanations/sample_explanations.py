@@ -13,8 +13,9 @@ import collections
 import json
 import random
 
-# Their variants differ in lanes that idle, which amounts of warps do not show.
+# Their variants differ in lanes that idle: amounts of warps show what these cost, and counters that they idle.
 DIVERGENCE = ("divergence", "switch_divergence")
+NAMES = {"idle_sms": "idle SMs"}
 # Parameters that tell the rows of the table apart.
 SHOWN = ("n", "k", "rows", "columns", "stride", "fields", "loads_per_thread", "expression", "dtype", "accumulate", "centre_log2")
 
@@ -52,16 +53,19 @@ def least_times(bound):
 
 def said(e):
     """Factors above 1, as the text has them."""
-    slower = e["bound"] if e["factor"] < 1 else e["compare_to_bound"]
     flip = (lambda f: 1 / f) if e["factor"] < 1 else (lambda f: f)
     given = f"amounts {flip(e['accounted_factor']):.3g}x of {flip(e['factor']):.3g}x"
     if e["misfit"] and e["cause"] == "unknown":
         return f"{e['misfit']} counters do not fit, not explained"
+    if e["atomics_factor"]:
+        return f"{given}; atomics {flip(e['atomics_factor']):.3g}x, {e['confidence']}"
     if e["latency_factor"]:
         return f"{given}; latency {flip(e['latency_factor']):.3g}x, {e['confidence']}"
     if e["cause"] == "unknown":
         return f"{given}; not explained"
-    return f"{given}; {slower['resource']}{', idle SMs' if e['cause'] == 'idle_sms' else ''}, {e['confidence']}"
+    if e["cause"] != "amounts":
+        return f"{given}; {NAMES.get(e['cause'], e['cause'])}, {e['confidence']}"
+    return f"{given}; {' and '.join(e['cause_resources']) or 'all kernels'}, {e['confidence']}"
 
 
 def two_longest(bound, time_us):
