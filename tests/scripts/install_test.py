@@ -51,15 +51,15 @@ class Installed(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_there(self, *command, **variables):
+    def run_there(self, *command, code=0, **variables):
         done = subprocess.run(
             command, cwd=self.elsewhere, env={**self.environment, **variables}, capture_output=True, text=True, timeout=MOST_SECONDS
         )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout
 
-    def simulated(self, gpu, out, **variables):
-        self.run_there(self.program, "run", "quickstart", "--simulate", gpu, *CELLS, "--out", out, **variables)
+    def simulated(self, gpu, out, code=0, **variables):
+        self.run_there(self.program, "run", "quickstart", "--simulate", gpu, *CELLS, "--out", out, code=code, **variables)
         results = json.loads((self.elsewhere / out / "results.json").read_text(encoding="utf-8"))
         self.assertEqual(results["provenance"]["argv"][:3], ["gpuexp", "run", "quickstart"])
         with (self.elsewhere / out / "results.csv").open(encoding="utf-8") as file:
@@ -84,7 +84,7 @@ class Installed(unittest.TestCase):
         (toolkit / "bin").mkdir(parents=True)
         for tool in ("cuobjdump", "nvdisasm", "ptxas"):
             script(toolkit / "bin" / tool, "echo here is a toolkit of this machine >&2\nexit 1\n")
-        rows = self.simulated("rtx_4090", "of_rtx_4090", CUDA_HOME=str(toolkit))
+        rows = self.simulated("rtx_4090", "of_rtx_4090", code=4, CUDA_HOME=str(toolkit))
         self.assertEqual({row["status"] for row in rows}, {"skipped"})
         for row in rows:
             self.assertIn("here is a toolkit of this machine", row["reason"])
