@@ -80,6 +80,10 @@ class Run {
       config_ = options.config.read_as_one(context.registry);
     } else {
       resumed_ = read_resumable(options.resume, context.registry, shard_);
+      const DeviceProvenance& began_on = resumed_->log.report.provenance.device;
+      if (options.simulate.empty() && began_on.is_simulated())
+        throw ConfigError(fmt::format("--resume {}: that run was simulated; add --simulate '{}'",
+                                      options.resume, began_on.name.value_or(kDefaultGpu)));
       config_ = resumed_->config;
       shard_ = resumed_->log.origin.shard;
     }

@@ -93,6 +93,9 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   }
   const Outcome resumed = gpuexp("run --resume " + dir.string() + " --simulate h200");
   CHECK(resumed.exit_code == 0);
+  const Outcome on_gpu = gpuexp("run --resume " + dir.string());
+  CHECK(on_gpu.exit_code == 2);
+  CHECK_THAT(on_gpu.output, contains_text("add --simulate 'NVIDIA H200 SXM 141GB'"));
   const Outcome other_gpu = gpuexp("run --resume " + dir.string() + " --simulate a100_sxm4_80gb");
   CHECK(other_gpu.exit_code == 2);
   CHECK_THAT(other_gpu.output, contains_text("it simulated NVIDIA H200"));
