@@ -201,7 +201,9 @@ Entry read_entry(Lines& lines, const MatrixMarketHeader& header) {
 
 std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   std::vector<Entry> entries;
-  entries.reserve(static_cast<std::size_t>(header.nonzeros()));
+  // The header may name more entries than the file has.
+  constexpr std::int64_t kMostReserved = 1 << 20;
+  entries.reserve(static_cast<std::size_t>(std::min(header.nonzeros(), kMostReserved)));
   for (std::int64_t i = 0; i < header.entries; ++i) {
     if (!lines.next_with_content())
       lines.fail(fmt::format("the file ends after {} of {} entries", i, header.entries));

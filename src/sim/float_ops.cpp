@@ -238,10 +238,10 @@ void decode_fsetp(const Decoding& in, Op& op) {
 
 // FSET.BF.GT.FTZ.AND R4, R5, R6, PT
 void decode_fset(const Decoding& in, Op& op) {
+  in.refuse_operands_if(in.operands.size() != 4 || in.modifiers.empty());
   Decoding comparison = in;
   const bool is_float = in.modifiers.front() == "BF";
   if (is_float) comparison.modifiers.erase(comparison.modifiers.begin());
-  in.refuse_operands_if(in.operands.size() != 4);
   decode_comparison(comparison, op, Reads::fp32);
   op.width = is_float;
   op.run = run_fset;

@@ -110,10 +110,10 @@ GPUEXP_VECTORIZED void run_isetp64(Warp& warp, const Op& op, LaneMask lanes) {
 
 // ISETP.GE.S64.AND P0, PT, R2, R4, PT
 void decode_isetp64(const Decoding& in, Op& op) {
+  in.refuse_form_if(in.operands.size() != 5 || in.modifiers.size() != 3);
   const auto how =
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
-  in.refuse_form_if(in.operands.size() != 5 || in.modifiers.size() != 3 ||
-                    how == kIntegerCompares.end());
+  in.refuse_form_if(how == kIntegerCompares.end());
   place(in, op, Reads::integer, 2);
   op.kind = static_cast<std::uint8_t>(how - kIntegerCompares.begin());
   op.kind2 = in.has("S64");
