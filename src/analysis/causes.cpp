@@ -185,7 +185,7 @@ bool explain_by_host(Explanation& e, const DeviceRates& rates) {
 
 // ---- latency
 
-// Loads that take a trip each, of which so many bytes are on their way at a time.
+// What Little's law takes: the latency of a load, and the bytes that loads have in flight.
 std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
   constexpr double kMicroPerNano = 1e-3;

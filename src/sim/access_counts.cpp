@@ -179,12 +179,11 @@ unsigned missed_wavefronts_of(const MemoryAccess& access, const GlobalCounts& co
   const unsigned step = step_of(access);
   if (step == kLanes || counts.tag_wavefronts == 1)
     return std::max(counts.bank_wavefronts, counts.tag_wavefronts);
-  // Each wavefront of the tag stage finds the next line of each bank of the tags.
   const Touched lines(access.address, access.lanes, kLineShift);
-  std::array<unsigned, kTagBanks> found{};
+  TagLookups tags;
   std::array<unsigned, kLanes> wavefront_of;
   for (std::size_t i = 0; i < lines.size(); ++i)
-    wavefront_of[i] = found[tag_bank(lines.begin()[i])]++;
+    wavefront_of[i] = tags.wavefront_of(lines.begin()[i]);
   unsigned wavefronts = 0;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
     const LaneMask turn = access.lanes & ((1u << step) - 1) << begin;

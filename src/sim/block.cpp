@@ -144,8 +144,9 @@ void RankTurns::begin() {
 }
 
 void RankTurns::end(const Round& round) {
-  // Nobody signals weak stores and copies of the host, nor does a rank that waits for ever: its
-  // kernel counts as endless after so many instructions, which sleep must not stretch by much.
+  // Weak stores and copies of the host raise no signal, nor does a rank whose kernel never ends.
+  // Such a kernel is reported after Checks::most_instructions, so most of its rounds must not
+  // sleep.
   constexpr int kPolls = 1024;
   if (!memory_.is_shared()) return;
   if (round.any_signals) memory_.signal().raise();

@@ -1,6 +1,7 @@
 // Which bank of L1's tags holds a line. C++17, free of CUDA.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace gpuexp {
@@ -23,5 +24,16 @@ constexpr unsigned tag_bank(std::uint64_t line) {
     bits ^= bits >> shift;
   return static_cast<unsigned>((bits & 1) | (bits >> 31 & 2));
 }
+
+/// The lines of a request, by wavefront of the tag stage: each wavefront finds the next line of
+/// each bank. Lines come in ascending order, each once.
+class TagLookups {
+ public:
+  /// The wavefront that finds the line, counted from 0.
+  unsigned wavefront_of(std::uint64_t line) { return found_[tag_bank(line)]++; }
+
+ private:
+  std::array<unsigned, kTagBanks> found_{};
+};
 
 }  // namespace gpuexp

@@ -1,7 +1,6 @@
 #include "timing/memory_path.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <tuple>
 
@@ -70,13 +69,12 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
   if (missing == 0) return touch.bank_wavefronts;
   const auto lacked = static_cast<unsigned>(std::popcount(missing));
   if (lacked == touch.count) return touch.missed_wavefronts;
-  // Each wavefront of the tag stage finds the next line of each bank of the tags.
-  std::array<unsigned, kTagBanks> lines{};
+  TagLookups tags;
   std::uint64_t finds_missing = 0;
   unsigned wavefront = 0;
   for (std::size_t i = 0; i < touch.count; ++i) {
     if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], touch.sectors[i]))
-      wavefront = lines[tag_bank(touch.sectors[i] / kSectorsPerLine)]++;
+      wavefront = tags.wavefront_of(touch.sectors[i] / kSectorsPerLine);
     if (missing >> i & 1) finds_missing |= std::uint64_t{1} << wavefront;
   }
   // Wavefronts in proportion to the sectors.
