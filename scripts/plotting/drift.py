@@ -35,7 +35,7 @@ def deviations(group):
     for variant, samples in group.samples.items():
         median = statistics.median(time for _, time in samples)
         if not median > 0:
-            raise UsageError(f"{group.experiment}: the median of {variant} is {median:g} µs")
+            raise UsageError(f"{group.experiment}: the median of {variant} is {median:g} µs; expected a time above 0")
         moved[variant] = [(number, percent(time, median)) for number, time in samples]
     return moved
 
@@ -131,6 +131,9 @@ def draw_times(gpu, groups):
     figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(max(INCHES_WIDE * len(groups), LEAST_INCHES_WIDE), INCHES_HIGH),
                                 layout="constrained")  # fmt: skip
     for ax, group in zip(grid[0], groups):
+        for variant, samples in group.samples.items():
+            if not min(time for _, time in samples) > 0:
+                raise UsageError(f"{group.experiment}: a sample of {variant} is not above 0 µs, which a logarithmic scale needs")
         draw_points(ax, group.samples)
         draw_head(ax, group.samples, group)
         equal_factors(ax.yaxis, (1, 2, 3, 4, 5, 6, 8))
@@ -149,11 +152,12 @@ def add_arguments(parser):
 
 def run(options):
     patterns = options.cells or ["*"]
-    gpu, groups = read_groups(options.folder, patterns)
-    groups = [group for group in groups if group.clocks or options.times]
+    gpu, matching = read_groups(options.folder, patterns)
+    if not matching:
+        raise UsageError(f"{options.folder}: no cell {' or '.join(patterns)} has samples of a result that passed")
+    groups = [group for group in matching if group.clocks or options.times]
     if not groups:
-        wanted = "samples" if options.times else "samples and readings of the clock"
-        raise UsageError(f"{options.folder}: no cell {' or '.join(patterns)} with {wanted}")
+        raise UsageError(f"{options.folder}: its cells have samples but no readings of the SM clock; --times draws the samples")
     if len(groups) > MOST_GROUPS:
         raise UsageError(f"{options.folder}: {len(groups)} groups match; --cells GLOB chooses at most {MOST_GROUPS}, by "
                          f"experiment/family/variant/parameters/mode")  # fmt: skip

@@ -25,6 +25,8 @@ class Group:
 def read_groups(folder, patterns):
     """(GPU, groups that have a cell whose key matches a pattern), in the order of the patterns, then in that of the run. All
     cells of a group are there, whichever matched, except those without a sample that counts."""
+    if Path(folder).is_file():
+        raise UsageError(f"{folder}: is a file; expected the folder of a run, which has log.jsonl")
     path = Path(folder) / "log.jsonl"
     reader = Reader()
     try:
@@ -33,13 +35,17 @@ def read_groups(folder, patterns):
                 if line.endswith("\n"):  # the last line may be cut
                     reader.read(number, json.loads(line))
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such file; a run's folder has it") from None
+        raise UsageError(f"{path}: no such file; gpuexp run writes it into the run's folder") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except KeyError as error:
+        raise UsageError(f"{path}:{number}: not a line of a gpuexp log: it lacks {error}") from None
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise UsageError(f"{path}:{number}: not a line of a gpuexp log: {error}") from None
     if reader.columns is None:
         raise UsageError(f"{path}: not a gpuexp log: it has no line")
+    if reader.is_simulated:
+        raise UsageError(f"{folder}: the run was simulated; only a run on a GPU has samples and readings of the clock")
     return reader.gpu, reader.groups(patterns)
 
 
@@ -53,6 +59,7 @@ class Reader:
     def __init__(self):
         self.columns = None
         self.gpu = ""
+        self.is_simulated = False
         self.cells = {}
         self.clocks = {}  # cell that a group's readings name: [(first round, last round, MHz)]
 
@@ -62,13 +69,18 @@ class Reader:
                 raise ValueError(f"version {line['gpuexp_log']} of the log; this version of gpuexp reads {LOG_VERSION}")
             report = line["report"]
             self.columns = [column["name"] for column in report["columns"]]
-            self.gpu = (report["provenance"].get("device") or {}).get("name") or ""
+            device = report["provenance"].get("device") or {}
+            self.gpu = device.get("name") or ""
+            self.is_simulated = device.get("executed_on") == "simulated"
         elif isinstance(line, list):
             self.cell(line[0]).samples.append((line[1], float(line[2])))
         elif "cell" in line or "row" in line:
             self.cell(line.get("cell", line.get("row"))).fields = self.fields(line)
         elif "clock" in line:
-            self.clocks.setdefault(line["clock"], []).append((*line["rounds"], float(line["mhz"])))
+            (first, last), mhz = map(int, line["rounds"]), float(line["mhz"])
+            if not mhz > 0:
+                raise ValueError(f"a clock of {mhz:g} MHz")
+            self.clocks.setdefault(line["clock"], []).append((first, last, mhz))
 
     def cell(self, index):
         return self.cells.setdefault(int(index), Cell())
@@ -81,13 +93,15 @@ class Reader:
         for index, cell in sorted(self.cells.items()):
             key = cell.fields.get("key") or ""
             parts = key.split("/")  # experiment/family/variant/parameters/mode
-            if len(parts) < 4 or not cell.samples or cell.fields.get("status") not in [*PASSED, "not_run"]:
+            if len(parts) < 4:
                 continue
             name = (parts[0], parts[1], *parts[3:])
             parameters = "/".join(parts[3:-1])
             group = groups.setdefault(name, Group(parts[0], parameters, parts[-1]))
-            group.samples[parts[2]] = cell.samples
             group.clocks += self.clocks.get(index, [])
+            if not cell.samples or cell.fields.get("status") not in [*PASSED, "not_run"]:
+                continue
+            group.samples[parts[2]] = cell.samples
             matches = [i for i, pattern in enumerate(patterns) if fnmatchcase(key, pattern)]
             if matches:
                 rank[name] = min(matches[0], rank.get(name, len(patterns)))

@@ -104,17 +104,44 @@ class PlotDriftTest(unittest.TestCase):
 
     def test_times_need_no_clock(self):
         self.write([line for line in small_log() if not (isinstance(line, dict) and "clock" in line)])
-        self.check_refused(self.plot(), "readings of the clock")
+        self.check_refused(self.plot(), "have samples but no readings of the SM clock; --times draws the samples")
         result = self.plot("--times")
         self.assertEqual(result.returncode, 0, result.stderr)
         text = (self.folder / "drift.svg").read_text(encoding="utf-8")
         for word in ("GPU Ω", "naive", "tile", "n = 128, k = 64, cold", "time (µs)"):
             self.assertIn(word, text)
         self.assertNotIn("SM clock", text)
-        self.check_refused(self.plot("--times", "--cells", "nonesuch*"), "no cell nonesuch* with samples")
+        self.check_refused(self.plot("--times", "--cells", "nonesuch*"), "no cell nonesuch* has samples")
+
+    def test_what_a_recording_lacks_is_named(self):
+        first, *lines = small_log()
+        simulated = head(5)
+        simulated["report"]["provenance"]["device"]["executed_on"] = "simulated"
+        self.write([simulated])
+        self.check_refused(self.plot(), "the run was simulated; only a run on a GPU has samples")
+        self.write([first])
+        self.check_refused(self.plot(), "no cell * has samples of a result that passed")
+        self.write([*small_log(), [3, 2, 0.0], [3, 3, 0.0], [3, 4, 0.0]])
+        self.check_refused(self.plot(), "ladder: the median of naive is 0 µs; expected a time above 0")
+        self.check_refused(self.plot("--times"), "ladder: a sample of naive is not above 0 µs")
+        for clock in ({"mhz": 0, "rounds": [0, 0]}, {"mhz": 1900, "rounds": [0]}, {"mhz": 1900, "rounds": "a1"}, {"mhz": 1900}):
+            self.write([*small_log(), {"clock": 3, **clock}])
+            self.check_refused(self.plot(), f"log.jsonl:{len(small_log()) + 1}: not a line of a gpuexp log: ")
+        self.write([{**first, "report": {**first["report"], "provenance": None}}, *lines])
+        self.check_refused(self.plot(), "log.jsonl:1: not a line of a gpuexp log: ")
+
+    def test_a_group_whose_first_cell_is_wrong_has_its_readings(self):
+        self.write([*small_log(), row("row", 3, "naive", 128, "incorrect"), row("row", 4, "tile", 128, "passed")])
+        _, (large,) = read_groups(self.folder, ["*n=128*"])
+        self.assertEqual(set(large.samples), {"tile"})
+        self.assertEqual(large.clocks, [(0, 1, 1860.0)])
 
     def test_what_cannot_be_drawn(self):
-        self.check_refused(self.plot(), "log.jsonl: no such file")
+        self.check_refused(self.plot(), "log.jsonl: no such file; gpuexp run writes it into the run's folder")
+        file = self.folder / "results.json"
+        file.touch()
+        result = run_drawing_script(SCRIPTS / "plot.py", "drift", file, "--out", self.folder / "drift.svg")
+        self.check_refused(result, "results.json: is a file; expected the folder of a run, which has log.jsonl")
         self.write([])
         self.check_refused(self.plot(), "log.jsonl: not a gpuexp log")
         self.write([{"a": 1}])
