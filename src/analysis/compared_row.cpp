@@ -86,8 +86,8 @@ RowStatistics statistics_of(const Report& report, std::size_t row, const std::st
   try {
     RowStatistics of_row{summarize(samples, std::max(resolution_us, 0.0)), ""};
     if (samples.size() < kFewest) {
-      of_row.problem = fmt::format("{} {} in {}, {} are needed", samples.size(),
-                                   samples.size() == 1 ? "sample" : "samples", which, kFewest);
+      of_row.problem =
+          fmt::format("{} in {}, {} are needed", counted(samples.size(), "sample"), which, kFewest);
     } else if (!(of_row.statistics->median_ci95->low > 0)) {
       of_row.problem = fmt::format("times in {} are not above a tick of the clock", which);
     }

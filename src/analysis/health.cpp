@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/health_signs.hpp"
+#include "base/text.hpp"
 
 namespace gpuexp {
 
@@ -204,8 +205,8 @@ Finding slowdowns(const DeviceState& s) {
   if (!health::slowed(s)) return topic.pass("none");
   std::vector<std::string> found;
   for (const std::string& reason : health::harmful_reasons(*s.load)) {
-    found.push_back(
-        fmt::format("{} in {} of {} rows", reason, s.load->clock_reasons.at(reason), s.load->rows));
+    found.push_back(fmt::format("{} in {} of {}", reason, s.load->clock_reasons.at(reason),
+                                counted(s.load->rows, "row")));
   }
   return topic.off(
       fmt::format("{}", fmt::join(found, ", ")),
@@ -222,7 +223,7 @@ Finding power_cap(const DeviceState& s) {
       s.load->power_w ? fmt::format("{:.0f} W at most", *s.load->power_w) : "power unknown";
   if (rows == s.load->clock_reasons.end()) return Topic{kTopic}.pass("not reached: " + most);
   return Topic{kTopic, "normal at full load, as of tensor cores"}.note(
-      fmt::format("reached in {} of {} rows: {}", rows->second, s.load->rows, most));
+      fmt::format("reached in {} of {}: {}", rows->second, counted(s.load->rows, "row"), most));
 }
 
 Finding temperature(const DeviceState& s) {

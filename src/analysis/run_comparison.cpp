@@ -12,6 +12,7 @@
 
 #include "analysis/compared_row.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 
 namespace gpuexp {
 
@@ -152,8 +153,8 @@ class Comparer {
     ComparedRow row;
     row.record = rows_a.empty() ? &of_b(rows_b.front()) : &of_a(rows_a.front());
     if (rows_a.size() > 1 || rows_b.size() > 1) {
-      row.reason =
-          fmt::format("the key stands in {} rows of A and {} of B", rows_a.size(), rows_b.size());
+      row.reason = fmt::format("the key stands in {} of A and {} of B",
+                               counted(rows_a.size(), "row"), rows_b.size());
       return row;
     }
     if (!rows_a.empty()) row.status_a = of_a(rows_a.front()).status;

@@ -66,6 +66,18 @@ std::optional<Number> parsed(std::string_view text) {
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);
 
+/// "row" of 1, else "rows"; `many` is the plural if it is not the noun with an s ("entries").
+template <class Number>
+std::string noun_for(Number count, std::string_view one, std::string_view many = {}) {
+  if (count == 1) return std::string(one);
+  return many.empty() ? std::string(one) + 's' : std::string(many);
+}
+/// "1 row", "2 rows".
+template <class Integer>
+std::string counted(Integer count, std::string_view one, std::string_view many = {}) {
+  return std::to_string(count) + ' ' + noun_for(count, one, many);
+}
+
 /// Four significant digits in ns, µs, ms or s: "8.932 ms".
 std::string time_text(double time_us);
 

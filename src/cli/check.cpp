@@ -67,8 +67,7 @@ HealthReport judge_file(const std::string& path) {
 Finding rows_that_failed(const CeilingsRun& run) {
   return {FindingVerdict::off,
           "results",
-          fmt::format("{} {} not pass", run.missing.size(),
-                      run.missing.size() == 1 ? "row did" : "rows did"),
+          counted(run.missing.size(), "row") + " did not pass",
           "",
           "results that are wrong, or none at all",
           "gpuexp verify ceilings shows them again",

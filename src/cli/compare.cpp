@@ -14,6 +14,7 @@
 #include "analysis/variant_pairs.hpp"
 #include "base/csv.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
 #include "cli/results_file.hpp"
@@ -84,8 +85,7 @@ ExitCode gate(const FleetComparison& fleet, const std::vector<std::string>& fail
   std::vector<std::string> failed;
   for (const std::string& outcome : fail_on) {
     const std::size_t count = count_of(fleet, outcome);
-    if (count > 0)
-      failed.push_back(fmt::format("{} {} {}", count, count == 1 ? "GPU" : "GPUs", outcome));
+    if (count > 0) failed.push_back(fmt::format("{} {}", counted(count, "GPU"), outcome));
   }
   if (failed.empty()) return ExitCode::ok;
   Output(stdout, "standard output").flush();
@@ -167,9 +167,8 @@ ExitCode compare(CompareArguments options) {
   if (!options.across.empty())
     return compare_across_gpus(options.files, options.comparison, options.output);
   if (options.files.size() != 2) {
-    throw ConfigError(fmt::format("compare: {} {} given; two are compared, A and B",
-                                  options.files.size(),
-                                  options.files.size() == 1 ? "file" : "files"));
+    throw ConfigError(fmt::format("compare: {} given; two are compared, A and B",
+                                  counted(options.files.size(), "file")));
   }
   const std::vector<Report> runs = with_variants(read_all(options.files), options.variants);
   return compare_and_show({options.files.front(), runs.front()},
@@ -225,11 +224,12 @@ ExitCode calibrate_runs(const CompareArguments& options) {
   const Calibration& c = noise.calibration;
   write_file_atomically(options.out, to_json(noise));
   fmt::print(
-      "{}: min. effect {}, from {} cells in {} runs\n"
-      "of {} comparisons {} would have been false verdicts without it and {} with it; rate at most "
+      "{}: min. effect {}, from {} in {} runs\n"
+      "of {} {} would have been false verdicts without it and {} with it; rate at most "
       "{:.2g} % with 95 % confidence{}\n",
-      noise.device.value_or("unknown GPU"), effect_text(c.effect), noise.cells, noise.runs,
-      noise.comparisons, c.false_without, c.false_with, 100 * c.rate_bound,
+      noise.device.value_or("unknown GPU"), effect_text(c.effect), counted(noise.cells, "cell"),
+      noise.runs, counted(noise.comparisons, "comparison"), c.false_without, c.false_with,
+      100 * c.rate_bound,
       c.margin > 1
           ? fmt::format(" before a margin of {:.2f} was put on for want of cells", c.margin)
           : "");

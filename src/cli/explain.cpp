@@ -75,7 +75,7 @@ std::vector<SaidOf<Said>> wanted(const RecordTable& table, const ExplainArgument
 std::string summary_text(const std::vector<PredictedDifference>& all) {
   if (all.empty())
     return "nothing to explain: no variant has a predicted time beside the one that it compares to";
-  return fmt::format("{} predicted {}", all.size(), all.size() == 1 ? "comparison" : "comparisons");
+  return counted(all.size(), "predicted comparison");
 }
 
 std::string summary_text(const std::vector<Explanation>& all) {

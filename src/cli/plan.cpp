@@ -63,8 +63,9 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells,
   const std::string part = shard ? fmt::format(", shard {}", to_string(*shard)) : "";
   fmt::print("plan of {}{} for {} (nothing is run)\n\n{}\n", plan.config->name, part,
              plan.device.name, table.render());
-  fmt::print("{} cells in {} groups, {} skipped; at most {} of device memory; about {:.0f} s\n",
-             cells.size(), plan.groups.size(), skipped, bytes_text(peak_bytes), seconds);
+  fmt::print("{} in {}, {} skipped; at most {} of device memory; about {:.0f} s\n",
+             counted(cells.size(), "cell"), counted(plan.groups.size(), "group"), skipped,
+             bytes_text(peak_bytes), seconds);
 }
 
 Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells,

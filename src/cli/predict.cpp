@@ -68,18 +68,20 @@ class PredictionReport {
                plan_.device.name, plan_.ceiling_source.source, table.render());
     if (stand_ins_ > 0) {
       fmt::print(
-          "{} cells use the registers of another architecture: this binary holds no code for "
-          "compute capability {}.{}\n",
-          stand_ins_, plan_.device.cc_major, plan_.device.cc_minor);
+          "{} {} the registers of another architecture: this binary holds no code for compute "
+          "capability {}.{}\n",
+          counted(stand_ins_, "cell"), noun_for(stand_ins_, "uses", "use"), plan_.device.cc_major,
+          plan_.device.cc_minor);
     }
     if (without_registers_ > 0) {
       fmt::print(
-          "{} cells have no occupancy: their kernels are not in this binary's resource table, or a "
-          "library chooses them\n",
-          without_registers_);
+          "{} without occupancy: this binary's resource table lacks the kernels, or a library "
+          "chooses them\n",
+          counted(without_registers_, "cell"));
     }
     for (const auto& [why, cells] : without_time_)
-      fmt::print("{} cells have no predicted time: {}\n", cells, why);
+      fmt::print("{} {} no predicted time: {}\n", counted(cells, "cell"),
+                 noun_for(cells, "has", "have"), why);
   }
 
   const Json& json() const { return json_; }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace gpuexp {
 
 void Verification::add_rms(RmsError error) {
@@ -21,7 +23,8 @@ std::string failure_of(const Verification& v) {
                   v.rms.got, v.rms.allowed);
   if (v.wrong == 0) return "each element is within its tolerance, but " + rms;
   constexpr std::size_t kShown = 3;
-  std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
+  std::string text = fmt::format("{} of {} {} wrong", v.wrong, counted(v.checked, "element"),
+                                 noun_for(v.wrong, "is", "are"));
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
     const Mismatch& m = v.first_wrong[i];
     text += fmt::format("{} {}[{}]: ", i == 0 ? "; first" : ";", m.buffer, m.index);

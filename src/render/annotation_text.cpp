@@ -290,8 +290,9 @@ std::string counting_text(const AnnotatedLaunch& launch) {
   if (!launch.why_not_counted.empty())
     return fmt::format("Not counted on the GPU: {}", launch.why_not_counted);
   std::string text = fmt::format(
-      "GPU: what {} counts at the line's instructions (CUPTI's SASS metrics), all {} blocks.",
-      launch.counted_on, launch.blocks);
+      "GPU: what {} counts at the line's instructions (CUPTI's SASS metrics), over the whole grid "
+      "of {}.",
+      launch.counted_on, counted(launch.blocks, "block"));
   if (launch.blocks_executed < launch.blocks) return text;
   std::size_t executed = 0;
   std::size_t other = 0;
@@ -303,20 +304,22 @@ std::string counting_text(const AnnotatedLaunch& launch) {
       other += c.warps != c.gpu.warps || c.lanes != c.gpu.lanes || c.lanes_on != c.gpu.lanes_on;
     }
   }
-  return text + (other == 0 ? fmt::format(" Each of {} instructions was executed as often, by as "
+  return text + (other == 0 ? fmt::format(" Each of {} was executed as often, by as "
                                           "many lanes.",
-                                          executed)
-                            : fmt::format(" Of {} instructions, {} were executed more or less "
-                                          "often, or by other lanes.",
-                                          executed, other));
+                                          counted(executed, "instruction"))
+                            : fmt::format(" Of {}, {} {} executed more or less often, or by "
+                                          "other lanes.",
+                                          counted(executed, "instruction"), other,
+                                          noun_for(other, "was", "were")));
 }
 
 std::string kernel_heading(const AnnotatedKernel& kernel) {
   std::string text = kernel.name;
   if (!kernel.shapes.empty()) {
     const Shape& shape = kernel.shapes.front();
-    text +=
-        fmt::format(": {} blocks of {} threads", extent_text(shape.grid), extent_text(shape.block));
+    text += fmt::format(": {} {} of {} {}", extent_text(shape.grid),
+                        noun_for(shape.grid.count(), "block"), extent_text(shape.block),
+                        noun_for(shape.block.count(), "thread"));
   }
   if (kernel.shapes.size() > 1)
     text += fmt::format(", the first of {} launches", kernel.shapes.size());
@@ -332,8 +335,9 @@ std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions
                   values_text(*launch.family, launch.values)),
       fmt::format(
           "simulated: counts of the executed machine code (compute capability {}.{}), {} of "
-          "{} blocks",
-          launch.device.cc_major, launch.device.cc_minor, launch.blocks_executed, launch.blocks),
+          "{}",
+          launch.device.cc_major, launch.device.cc_minor, launch.blocks_executed,
+          counted(launch.blocks, "block")),
       prediction_text(launch), legend(launch.annotation.counts)};
   if (!launch.counted_on.empty() || !launch.why_not_counted.empty())
     paragraphs.push_back(counting_text(launch));

@@ -61,10 +61,9 @@ std::string idle_fragment(const ResultRecord& row, const LeastTimes& times) {
   if (!row.grid_blocks || !times.sm_count) return of_cycles;
   const auto blocks = static_cast<double>(*row.grid_blocks);
   const std::string sms = number_fragment(*times.sm_count);
-  const std::string grid =
-      fmt::format("{} {}", number_fragment(blocks), blocks == 1 ? "block" : "blocks");
+  const std::string grid = number_fragment(blocks) + ' ' + noun_for(blocks, "block");
   if (blocks < *times.sm_count)
-    return fmt::format("{} {} {} of {} SMs idle", grid, blocks == 1 ? "leaves" : "leave",
+    return fmt::format("{} {} {} of {} SMs idle", grid, noun_for(blocks, "leaves", "leave"),
                        number_fragment(*times.sm_count - blocks), sms);
   if (times.sm_share_from != SmShareFrom::grid) return of_cycles;
   return fmt::format("{} on {} SMs fill {} of the rounds that they take", grid, sms, share);

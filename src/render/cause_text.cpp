@@ -21,11 +21,11 @@ bool is_near_floor(const ResultRecord& row) {
 
 // "4 kernels and 1 fill"
 std::string launched_fragment(const Launched& launched) {
-  const auto counted = [](double n, const char* what) {
-    return fmt::format("{} {}{}", number_fragment(n), what, n == 1 ? "" : "s");
+  const auto fragment = [](double n, const char* what) {
+    return number_fragment(n) + ' ' + noun_for(n, what);
   };
-  const std::string kernels = counted(launched.kernels, "kernel");
-  return launched.fills > 0 ? kernels + " and " + counted(launched.fills, "fill") : kernels;
+  const std::string kernels = fragment(launched.kernels, "kernel");
+  return launched.fills > 0 ? kernels + " and " + fragment(launched.fills, "fill") : kernels;
 }
 
 // The factor as the first sentence has it: above 1.

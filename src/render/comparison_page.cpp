@@ -148,8 +148,8 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
                                        comparison.experiments[i], options.all));
   }
   const std::size_t rows = comparison.rows.size();
-  page.summary = fmt::format("{} {}{}{}", rows, rows == 1 ? "row" : "rows", rows ? ": " : "",
-                             summary_of(comparison.all));
+  page.summary =
+      fmt::format("{}{}{}", counted(rows, "row"), rows ? ": " : "", summary_of(comparison.all));
   const bool is_vague = std::ranges::any_of(comparison.rows, [](const ComparedRow& row) {
     return row.outcome == Outcome::inconclusive && row.ratio;
   });

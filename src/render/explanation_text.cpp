@@ -126,8 +126,7 @@ std::string summary_of(const std::vector<Explanation>& explanations) {
   add(explained(Confidence::none), "not explained");
   add(uncounted, "without counters");
   add(same, "without a difference");
-  const std::size_t all = explanations.size();
-  std::string text = fmt::format("{} {}", all, all == 1 ? "comparison" : "comparisons");
+  const std::string text = counted(explanations.size(), "comparison");
   return parts.empty() ? text : fmt::format("{}: {}", text, fmt::join(parts, ", "));
 }
 

@@ -95,10 +95,6 @@ ExperimentView cells_view(const FleetComparison& fleet,
   return view;
 }
 
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 Json json_of(const FleetGpu& gpu) {
   return {{"gpu_uuid", gpu.uuid},
           {"gpu", gpu.name},

@@ -116,10 +116,6 @@ std::string why_text(const HealthReport& report, FindingVerdict verdict, std::si
   return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
 
-std::string count_text(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 // Figures with a band, of which nothing was measured.
 std::vector<std::string> waiting(const HealthReport& report) {
   std::vector<std::string> ids;
@@ -143,8 +139,7 @@ std::string unjudged_text(const HealthReport& report) {
   if (no_band > 0) {
     text +=
         fmt::format("no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
-                    count_text(static_cast<std::size_t>(no_band), "figure", "figures"),
-                    printable(report.device));
+                    counted(no_band, "figure"), printable(report.device));
   }
   return text;
 }
@@ -153,21 +148,19 @@ std::string verdict_text(const HealthReport& report) {
   const std::vector<Finding> all = all_findings(report);
   const auto off = topics(all, FindingVerdict::off);
   if (!off.empty()) {
-    return fmt::format("{} failed: {}\n", count_text(off.size(), "check", "checks"),
-                       fmt::join(off, ", "));
+    return fmt::format("{} failed: {}\n", counted(off.size(), "check"), fmt::join(off, ", "));
   }
   if (topics(all, FindingVerdict::pass).empty()) return "nothing could be judged\n";
   if (const auto missing = waiting(report); !missing.empty()) {
     return fmt::format("not known to be healthy: {} with a band not measured\n",
-                       count_text(missing.size(), "figure", "figures"));
+                       counted(missing.size(), "figure"));
   }
   const std::vector<FigureFinding> figures = all_figures(report);
   const auto within = std::ranges::count_if(
       figures, [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
   if (within == 0) return "no check failed, but only the state could be judged\n";
-  return fmt::format("healthy: {} within {}\n",
-                     count_text(static_cast<std::size_t>(within), "figure", "figures"),
-                     within == 1 ? "its band" : "their bands");
+  return fmt::format("healthy: {} within {}\n", counted(within, "figure"),
+                     noun_for(within, "its band", "their bands"));
 }
 
 }  // namespace

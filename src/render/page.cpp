@@ -189,8 +189,7 @@ std::string summary_of(const Report& report) {
   std::vector<std::string> parts;
   for (const auto& [status, count] : status_counts(report.table))
     parts.push_back(fmt::format("{} {}", count, status));
-  const std::size_t rows = report.table.rows.size();
-  std::string text = fmt::format("{} {}", rows, rows == 1 ? "row" : "rows");
+  std::string text = counted(report.table.rows.size(), "row");
   if (!parts.empty()) text += fmt::format(": {}", fmt::join(parts, ", "));
   if (!report.complete) text += "; the run ended before its end";
   return text;

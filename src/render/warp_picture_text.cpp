@@ -43,10 +43,6 @@ sim::MemoryAccess access_of(const TracedAccess& a) {
   return {a.space, a.kind, a.width, a.lanes, a.address};
 }
 
-std::string plural(std::uint64_t count, const char* word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 /// One sector of a row: its words, and the lanes that touch it.
 struct SectorCell {
   std::string words;
@@ -102,8 +98,8 @@ std::string global_summary(const PicturedAccess& p) {
   return fmt::format(
       "  1 request: {} ({} would hold the bytes asked for); {} of L1's tag stage, {} of its data "
       "stage\n",
-      plural(sectors, "sector"), ideal,
-      plural(counts.memory.tag_wavefronts + counts.memory.async_tag_wavefronts, "wavefront"),
+      counted(sectors, "sector"), ideal,
+      counted(counts.memory.tag_wavefronts + counts.memory.async_tag_wavefronts, "wavefront"),
       counts.memory.global_wavefronts);
 }
 
@@ -176,7 +172,7 @@ std::string shared_summary(const PicturedAccess& p) {
   return fmt::format(
       "  1 request: {} ({} without bank conflicts)\n"
       "  {}\n",
-      plural(wavefronts, "wavefront"), wavefronts - m.shared_conflicts,
+      counted(wavefronts, "wavefront"), wavefronts - m.shared_conflicts,
       step == sim::kLanes
           ? "as many wavefronts as the bank with most words has"
           : fmt::format("{} lanes in turn, each as many wavefronts as the bank with most words has",
@@ -222,7 +218,8 @@ std::string access_text(const PicturedAccess& p) {
                           ? "each of 32 lanes"
                           : fmt::format("each of the lanes {}", lanes_text(a.lanes)));
   if (p.alike > 0)
-    text += fmt::format("; {} of the line do alike", plural(p.alike, "more instruction"));
+    text += fmt::format("; {} of the line {} alike", counted(p.alike, "more instruction"),
+                        noun_for(p.alike, "does", "do"));
   text += "\n";
   return a.space == sim::Space::global ? text + global_summary(p) + global_rows(p)
                                        : text + shared_summary(p) + shared_rows(p);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_read.hpp"
 #include "results/json_values.hpp"
@@ -285,8 +286,8 @@ class RunLogReader {
     record.reason = "the run ended before any sample of it";
     if (samples_us.empty()) return;
     record.reason =
-        fmt::format("the run ended after {} samples of it, median {:.6g} us, not verified",
-                    samples_us.size(), median_of(samples_us).value());
+        fmt::format("the run ended after {} of it, median {:.6g} us, not verified",
+                    counted(samples_us.size(), "sample"), median_of(samples_us).value());
   }
 
   std::string_view text_;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "results/json_fields.hpp"
 
 namespace gpuexp {
@@ -230,8 +231,7 @@ std::string cells_text(const std::vector<std::string>& keys) {
   constexpr std::size_t kShown = 5;
   const std::vector<std::string> shown(
       keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(std::min(keys.size(), kShown)));
-  return fmt::format("{} {}: {}{}", keys.size(), keys.size() == 1 ? "cell" : "cells",
-                     fmt::join(shown, ", "),
+  return fmt::format("{}: {}{}", counted(keys.size(), "cell"), fmt::join(shown, ", "),
                      keys.size() > kShown ? fmt::format(" and {} more", keys.size() - kShown) : "");
 }
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace gpuexp::sim {
 
 namespace {
@@ -103,12 +105,15 @@ bool Block::has_exited() const {
 void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
   Warp& warp = *running_;
   const LaneMask others = warp.divergence.lanes() & ~arrival.lanes;
-  if (others != 0 && arrival.waits)
-    throw Fault(FaultKind::barrier,
-                fmt::format("{} threads of a warp wait at a barrier that {} others of the warp "
-                            "pass by; {} have exited",
-                            std::popcount(arrival.lanes), std::popcount(others),
-                            std::popcount(warp.divergence.exited())));
+  if (others != 0 && arrival.waits) {
+    const int waiting = std::popcount(arrival.lanes), passing = std::popcount(others);
+    throw Fault(
+        FaultKind::barrier,
+        fmt::format("{} of a warp {} at a barrier that {} of the warp {} by; {} have exited",
+                    counted(waiting, "thread"), noun_for(waiting, "waits", "wait"),
+                    counted(passing, "other"), noun_for(passing, "passes", "pass"),
+                    std::popcount(warp.divergence.exited())));
+  }
   if (barrier >= barriers_.size())
     throw Fault(FaultKind::barrier, fmt::format("the block has no barrier {}", barrier));
   Barrier& b = barriers_[barrier];

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace gpuexp::sim {
 
 namespace {
@@ -13,9 +15,10 @@ namespace {
 // for those without lets the lanes meet first.
 void check_whole(const Warp& warp) {
   if ((warp.divergence.lanes() | warp.divergence.exited()) == kAllLanes) return;
+  const int threads = std::popcount(warp.divergence.lanes());
   throw Fault(FaultKind::barrier,
-              fmt::format("{} threads of a warp come to the cluster's barrier without the others",
-                          std::popcount(warp.divergence.lanes())));
+              fmt::format("{} of a warp {} to the cluster's barrier without the others",
+                          counted(threads, "thread"), noun_for(threads, "comes", "come")));
 }
 
 template <class Function>

@@ -10,6 +10,7 @@
 #include "base/config_error.hpp"
 #include "base/json.hpp"
 #include "base/steady_clock.hpp"
+#include "base/text.hpp"
 #include "device/device_error.hpp"
 #include "worker/rendezvous.hpp"
 
@@ -133,7 +134,8 @@ JobRanks::JobRanks(const JobOptions& options)
       throw JobLost(fmt::format(
           "{} of {} did not come within {:g} s{}; --ranks here waits for none", missing(), ranks(),
           options.patience_s,
-          strangers > 0 ? fmt::format(" ({} connections had another secret)", strangers) : ""));
+          strangers > 0 ? fmt::format(" ({} had another secret)", counted(strangers, "connection"))
+                        : ""));
     }
     if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
       admit(*std::move(channel), options);
@@ -181,7 +183,7 @@ std::string JobRanks::missing() const {
     if (!members_[static_cast<std::size_t>(rank)].link) ranks.push_back(rank);
   }
   if (ranks.empty()) return "";
-  return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
+  return fmt::format("{} {}", noun_for(ranks.size(), "rank"), fmt::join(ranks, ", "));
 }
 
 std::unique_ptr<WorkerProcess> JobRanks::start(int rank,

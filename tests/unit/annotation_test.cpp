@@ -219,12 +219,12 @@ TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotati
   AnnotatedLaunch launch = small_launch(annotation);
   launch.counted_on = "a GPU";
   CHECK_THAT(text_of(launch), contains_text("GPU: instr."));
-  CHECK_THAT(text_of(launch), contains_text("Each of 9\ninstructions was executed as often"));
+  CHECK_THAT(text_of(launch), contains_text("block. Each of 9 instructions was executed as often"));
 
   SECTION("one that differs is counted as such") {
     ++counted.front().counts.lanes_on;
     launch.annotation = annotated(executions, {}, counted);
-    CHECK_THAT(text_of(launch), contains_text("Of 9\ninstructions, 1 were executed more or less"));
+    CHECK_THAT(text_of(launch), contains_text("Of 9 instructions, 1 was executed more or less"));
   }
   SECTION("of some blocks nothing is compared, and requests are in proportion") {
     launch.blocks = 2;
