@@ -57,13 +57,13 @@ Work ell_work(const Problem& p) {
   return work_of(p, 0);
 }
 
-Csr csr(const Problem& p, const Data& d) {
+Csr csr(const Problem& p, const Data& d, float* Data::*y = &Data::y) {
   const Sizes s = sizes(p);
   return {d.offsets,
           d.columns,
           d.values,
           d.x,
-          d.y,
+          d.*y,
           static_cast<std::int32_t>(s.rows),
           static_cast<std::int32_t>(s.nonzeros)};
 }
@@ -77,13 +77,14 @@ Shape blocks_of_any(const Problem& p, std::int64_t count) {
   return shape_of_blocks({count}, {kBlock}, {sizes(p).rows});
 }
 
-Steps cleared(const Problem& p, const Data& d) {
-  return MemsetStep{d.y, 0, bytes_of<float>(sizes(p).rows)};
+Steps cleared(const Problem& p, float* y) {
+  return MemsetStep{y, 0, bytes_of<float>(sizes(p).rows)};
 }
 
 Variant variant(std::string id, std::string compare_to, Work (*work)(const Problem&),
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
+  v.writes = {"y"};
   v.work = work;
   v.metrics = [](const Problem& p, const DeviceSpec&) -> MetricValues {
     const Sizes s = sizes(p);
@@ -108,9 +109,11 @@ bool is_large_and_even(const Problem& p) {
 
 Variant coo_atomics() {
   Variant v = variant("coo_atomics", "", coo_work, {});
+  v.writes = {"y_of_products"};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cleared(p, d) + launch(coo_kernel, blocks_of_any(p, ceil_div(sizes(p).nonzeros, kBlock)),
-                                  csr(p, d), d.row_of);
+    return cleared(p, d.y_of_products) +
+           launch(coo_kernel, blocks_of_any(p, ceil_div(sizes(p).nonzeros, kBlock)),
+                  csr(p, d, &Data::y_of_products), d.row_of);
   };
   return v;
 }
@@ -195,9 +198,11 @@ Variant coo_segmented() {
   Variant v = variant("coo_segmented", "coo_atomics", coo_work,
                       {{"global_reduction_requests", Direction::decreases, 3, is_large},
                        {"warp_instructions", Direction::increases, 1.2, is_large}});
+  v.writes = {"y_of_segments"};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const std::int64_t count = ceil_div(sizes(p).nonzeros, kWarps * kWarpNonzeros);
-    return cleared(p, d) + launch(segmented_kernel, blocks_of_any(p, count), csr(p, d), d.row_of);
+    return cleared(p, d.y_of_segments) + launch(segmented_kernel, blocks_of_any(p, count),
+                                                csr(p, d, &Data::y_of_segments), d.row_of);
   };
   return v;
 }
@@ -397,10 +402,12 @@ Variant csr_adaptive() {
       {{"global_load_requests", Direction::decreases, 1.5,
         [](const Problem& p) { return is_large_power_law(p) && lanes_for(p).lanes < kWarp; }},
        {"shared_load_wavefronts", Direction::increases, 100, is_large}});
+  v.writes = {"y_of_shares"};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const bool has_long_rows = p.matrix == Matrix::file || longest_row(row_lengths(p)) > kShare;
-    return (has_long_rows ? cleared(p, d) : Steps()) +
-           launch(adaptive_kernel, blocks_of_any(p, shares(p)), csr(p, d), d.share_rows);
+    return (has_long_rows ? cleared(p, d.y_of_shares) : Steps()) +
+           launch(adaptive_kernel, blocks_of_any(p, shares(p)), csr(p, d, &Data::y_of_shares),
+                  d.share_rows);
   };
   return v;
 }
@@ -459,15 +466,24 @@ Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algor
   Variant v = variant(std::move(id), std::move(compare_to), csr_work, {});
   v.is_vendor = true;
   v.unavailable = cusparse::unavailable;
-  v.launch = [algorithm](const Problem& p, const Data& d, const LaunchContext&) {
+  const bool may_add = algorithm == cusparse::Algorithm::csr_alg1;
+  if (may_add) v.writes = {"y_of_products"};
+  v.launch = [algorithm, may_add](const Problem& p, const Data& d, const LaunchContext&) {
     const Sizes s = sizes(p);
+    float* const y = may_add ? d.y_of_products : d.y;
     return cusparse::step_of(
-        {s.rows, s.columns, s.nonzeros, d.offsets, d.columns, d.values, d.x, d.y, algorithm});
+        {s.rows, s.columns, s.nonzeros, d.offsets, d.columns, d.values, d.x, y, algorithm});
   };
   return v;
 }
 
 // ---- declaration
+
+// What they add in L2, by output.
+constexpr RowAtomics kOfProducts{1, 0};
+constexpr RowAtomics kOfSegments{kWarpNonzeros, 0};
+constexpr RowAtomics kOfShares{kShare, kShare};
+constexpr RowAtomics kAtomics[] = {kNoAtomics, kOfProducts, kOfSegments, kOfShares};
 
 Family declare() {
   Family f("spmv", Topic::patterns, "Who takes which nonzeros of a sparse matrix?");
@@ -494,7 +510,11 @@ Family declare() {
           "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
           "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
           "in place of rows and mean");
+  const auto rows = [](const Problem& p) { return sizes(p).rows; };
   const auto nonzeros = [](const Problem& p) { return sizes(p).nonzeros; };
+  const auto tolerance_with = [](const RowAtomics& atomics) {
+    return [atomics](const Problem& p) { return tolerance(p, atomics); };
+  };
   f.input("values", &Data::values, nonzeros)
       .input("columns", &Data::columns, nonzeros)
       .input("offsets", &Data::offsets, [](const Problem& p) { return sizes(p).rows + 1; })
@@ -503,19 +523,20 @@ Family declare() {
       .input("ell_values", &Data::ell_values, ell_elements)
       .input("ell_columns", &Data::ell_columns, ell_elements)
       .input("x", &Data::x, [](const Problem& p) { return sizes(p).columns; })
-      .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
+      .output("y", &Data::y, rows)
+      .output("y_of_products", &Data::y_of_products, rows, tolerance_with(kOfProducts))
+      .output("y_of_segments", &Data::y_of_segments, rows, tolerance_with(kOfSegments))
+      .output("y_of_shares", &Data::y_of_shares, rows, tolerance_with(kOfShares));
   f.metric("rows", "", "rows of the matrix, of a file or generated")
       .metric("columns", "", "columns of the matrix")
       .metric("nonzeros", "", "stored nonzeros of the matrix");
   f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
            {{"param.matrix", "matrix"}});
   f.inputs = inputs;
-  set_references(
-      f, [](const Problem& p) { return sizes(p).rows; },
-      [](const Problem&, const Data& d, int) {
-        return ExactRow{d.offsets, d.columns, d.values, d.x};
-      });
-  f.tolerance = tolerance;
+  set_references(f, rows, [](const Problem&, const Data& d, int output) {
+    return ExactRow{kAtomics[output], d.offsets, d.columns, d.values, d.x};
+  });
+  f.tolerance = tolerance_with(kNoAtomics);
   f.tolerance_derivation = kToleranceDerivation;
   f.variants(bound_by_atomics(coo_atomics()), bound_by_atomics(coo_segmented()),
              csr_thread_per_row(), ell(), csr_warp_per_row(), csr_lanes_per_row(), csr_adaptive(),

@@ -34,7 +34,10 @@ struct Data {
   float* ell_values;          // a column of first nonzeros, one of second ones, ...
   std::int32_t* ell_columns;  // likewise; kNoColumn where a row has no more
   float* x;
-  float* y;
+  float* y;              // of kernels that store each row once
+  float* y_of_products;  // of kernels that add to it in L2: each product by itself,
+  float* y_of_segments;  // what a warp has of a row,
+  float* y_of_shares;    // or what a block has of a long row
 };
 
 constexpr int kNoColumn = -1;
@@ -337,12 +340,26 @@ constexpr double kLambda = 9.9;  // √(2·(32 + ln(2·2^24)))
 
 constexpr double kRelative = 1.01 * 0x1p-24;  // u, and a hundredth for higher orders
 
-/// Maximum loss of a product and of its addition where numbers are subnormal in fp32.
-constexpr double kUnderflow = 0x1p-150 + 0x1p-126;
+/// The atomic additions that a kernel makes in L2 for one row.
+struct RowAtomics {
+  double nonzeros_each;  // at most
+  double none_up_to;     // nonzeros of a row
+  /// Maximum for n nonzeros, which may begin and end within those of two additions.
+  __host__ __device__ double most(double n) const {
+    return n <= none_up_to ? 0.0 : fmin(n, floor(n / nonzeros_each) + 2);
+  }
+};
+constexpr RowAtomics kNoAtomics{1, std::numeric_limits<double>::infinity()};
+
+/// Maximum loss of a row's products and additions where numbers are subnormal in fp32.
+__host__ __device__ inline double underflow(double n, const RowAtomics& atomics) {
+  return n * 0x1p-150 + atomics.most(n) * 0x1p-126;
+}
 
 /// Of rows one after another. The magnitude has the parts of the bound that depend on a row's
 /// length.
 struct ExactRow {
+  RowAtomics atomics;
   const std::int32_t* offsets;
   const std::int32_t* columns;
   const float* values;
@@ -355,7 +372,7 @@ struct ExactRow {
       absolute += fabs(product);
     }
     const double n = offsets[row + 1] - offsets[row];
-    return {sum, fmin(n, kLambda * sqrt(n)) * absolute + n * (kUnderflow / kRelative)};
+    return {sum, fmin(n, kLambda * sqrt(n)) * absolute + underflow(n, atomics) / kRelative};
   }
 };
 
@@ -365,25 +382,32 @@ constexpr const char* kToleranceDerivation =
     "Algorithms, 2nd ed., section 3.1). Of long rows that is far more than roundings do that are "
     "independent of each other and zero in the mean: |error| <= λ·√n·u·Σ|a·x| to first order, in "
     "any order, with a probability of at least 1 - 2n·e^(-λ²/2) (Higham and Mary, A new approach "
-    "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ = "
-    "9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
+    "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ "
+    "= 9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
     "hundredth more covers the higher orders, since n·u stays below 10^-5 where n is the smaller "
     "and λ·√n·u below 0.003. Where results are subnormal, a product or fused multiply-add errs by "
-    "2^-150 at most, an addition is exact (Higham, section 2.1), and an atomic addition in L2, "
-    "which flushes subnormal numbers to zero (PTX ISA, atom), errs by 2^-126 at most: n·(2^-150 + "
-    "2^-126) more per row. The RMS error: partial sums of n products are a random walk, so that "
-    "roundings of 0.42·u (Knuth) add up by their squares to 0.42·u·√(n²/2 + n) times the RMS "
-    "product, 1/3 of generated matrices, whose values and x are in [-1, 1); of a file's, what the "
-    "RMS of y says. The mean of n²/2 + n over the rows is known from their lengths. Twice that is "
-    "allowed, and the RMS over the rows of what underflow may lose.";
+    "2^-150 at most, and an addition is exact (Higham, section 2.1): n·2^-150 more per row. An "
+    "atomic addition in L2, which flushes subnormal numbers to zero (PTX ISA, atom), errs by "
+    "2^-126 at most, which is allowed for each. coo_atomics makes n of them per row, "
+    "coo_segmented at most n/1024 + 2, csr_adaptive at most n/2048 + 2 if n > 2048. "
+    "cusparse_alg1, whose results flush and vary, is taken to make n. The other variants make "
+    "none. Each of these four bounds has an output of its own. The RMS error: partial sums of n "
+    "products are a random walk, so that roundings of 0.42·u (Knuth) add up by their squares to "
+    "0.42·u·√(n²/2 + n) times the RMS product, 1/3 of generated matrices, whose values and x are "
+    "in [-1, 1); of a file's, what the RMS of y says. The mean of n²/2 + n over the rows is known "
+    "from their lengths. Twice that is allowed, and the RMS over the rows of what underflow may "
+    "lose.";
 
 // The derivation of kToleranceDerivation.
-inline Tolerance tolerance(const Problem& p) {
+inline Tolerance tolerance(const Problem& p, const RowAtomics& atomics) {
   const double rows = static_cast<double>(sizes(p).rows);
   const double nonzeros = static_cast<double>(sizes(p).nonzeros);
-  double squares = 0;
-  const auto add = [&](std::int64_t n, std::int64_t of_rows) {
-    squares += static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(of_rows);
+  double squares = 0, lost_squares = 0;
+  const auto add = [&](std::int64_t row_nonzeros, std::int64_t of_rows) {
+    const double n = static_cast<double>(row_nonzeros);
+    const double lost = underflow(n, atomics);
+    squares += n * n * static_cast<double>(of_rows);
+    lost_squares += lost * lost * static_cast<double>(of_rows);
   };
   if (p.matrix != Matrix::file) {
     for_lengths(row_lengths(p), add);
@@ -396,7 +420,7 @@ inline Tolerance tolerance(const Problem& p) {
       kRmsSafety * rounding_rms(DataType::fp32) * std::sqrt((squares / 2 + nonzeros) / rows);
   Tolerance t;
   t.relative = kRelative;
-  t.rms_absolute = kUnderflow * std::sqrt(squares / rows);
+  t.rms_absolute = std::sqrt(lost_squares / rows);
   if (p.matrix == Matrix::file) {
     t.rms_relative = rms / std::sqrt(nonzeros / rows);
   } else {

@@ -1,6 +1,7 @@
 // What small problems of spmv have not: rows that take several blocks, blocks that take several
 // rounds, and matrices of files, with empty rows and more columns than rows.
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -81,31 +82,88 @@ TEST_CASE("values of any size that fp32 has are right", "[spmv]") {
   CHECK(check_spmv({{"matrix", rows}}) == 7);
 }
 
-TEST_CASE("an error of 1e-36 is seen in rows of at most 64 entries", "[spmv]") {
-  constexpr int kEntries = 64;
+/// What an element of an output may err by, if the matrix has a single row of equal values and x is
+/// 1; and its RMS.
+struct Allowed {
+  double element;
+  double rms;
+};
+Allowed allowed_of_row(const std::string& output, int nonzeros, float value) {
   const Family& family = family_of("spmv");
   const ScratchFolder folder;
   const std::string file = (folder.path() / "m.mtx").string();
   std::ofstream out(file);
-  out << "%%MatrixMarket matrix coordinate real general\n1 64 64\n";
-  for (int i = 1; i <= kEntries; ++i)
-    out << "1 " << i << " 1e-38\n";
+  out << "%%MatrixMarket matrix coordinate real general\n1 " << nonzeros << ' ' << nonzeros << '\n';
+  for (int i = 1; i <= nonzeros; ++i)
+    out << "1 " << i << ' ' << value << '\n';
   out.close();
   const auto problem = family.make_problem(values_with(family, {{"matrix", file}}));
-  std::vector<float> values(kEntries, 1e-38f), x(kEntries, 1.0f), y(1);
-  std::vector<std::int32_t> columns(kEntries), offsets{0, kEntries}, row_of(kEntries), shares(2);
+  const auto size = static_cast<std::size_t>(nonzeros);
+  std::vector<float> values(size, value), x(size, 1.0f);
+  std::vector<std::int32_t> columns(size), offsets{0, nonzeros};
   std::iota(columns.begin(), columns.end(), 0);
-  const auto data = family.make_data(
-      std::vector<void*>{values.data(), columns.data(), offsets.data(), row_of.data(),
-                         shares.data(), nullptr, nullptr, x.data(), y.data()});
-  double value = 0, magnitude = 0;
-  family.host_reference(problem.get(), data.get(), {{&value, &magnitude}});
-  const Tolerance tolerance = family.tolerance(problem.get());
-  const double allowed = tolerance.absolute + tolerance.relative * magnitude;
-  CHECK(allowed > kEntries * 0x1p-126);
-  CHECK(allowed < 1e-36);
-  CHECK(rms_allowed(tolerance, value, allowed, 1) > kEntries * 0x1p-126);
-  CHECK(tolerance.rms_absolute < 1e-36);
+  const std::map<std::string, void*> buffers{{"values", values.data()},
+                                             {"columns", columns.data()},
+                                             {"offsets", offsets.data()},
+                                             {"x", x.data()}};
+  std::vector<void*> pointers;
+  std::vector<ReferenceView> views;
+  Tolerance tolerance;
+  double exact = 0, magnitude = 0;
+  for (const Buffer& buffer : family.buffers) {
+    const auto found = buffers.find(buffer.name);
+    pointers.push_back(found == buffers.end() ? nullptr : found->second);
+    if (!is_output(buffer.role)) continue;
+    const bool is_it = buffer.name == output;
+    views.push_back(is_it ? ReferenceView{&exact, &magnitude} : ReferenceView{});
+    if (is_it)
+      tolerance =
+          buffer.tolerance ? buffer.tolerance(problem.get()) : family.tolerance(problem.get());
+  }
+  const auto data = family.make_data(pointers);
+  family.host_reference(problem.get(), data.get(), views);
+  const double element = tolerance.absolute + tolerance.relative * magnitude;
+  return {element, rms_allowed(tolerance, exact, element, 1)};
+}
+
+std::string output_of(const char* variant) {
+  return family_of("spmv").find(variant)->writes.front();
+}
+
+TEST_CASE("an error of 1e-36 is seen in rows of at most 64 entries", "[spmv]") {
+  constexpr int kEntries = 64;
+  for (const Variant& variant : family_of("spmv").variants) {
+    INFO(variant.id);
+    CHECK(allowed_of_row(output_of(variant.id.c_str()), kEntries, 1e-38f).element < 1e-36);
+  }
+  const Allowed of_products = allowed_of_row(output_of("coo_atomics"), kEntries, 1e-38f);
+  CHECK(of_products.element > kEntries * 0x1p-126);
+  CHECK(of_products.rms > kEntries * 0x1p-126);
+}
+
+TEST_CASE("what L2 flushes to zero is allowed for each atomic addition, and not without any",
+          "[spmv]") {
+  constexpr float kSubnormal = 0x1p-149f;
+  const auto flushed = [&](const char* variant, int nonzeros) {
+    return allowed_of_row(output_of(variant), nonzeros, kSubnormal).element / 0x1p-126;
+  };
+  const double lost_without = 0x1p-150 / 0x1p-126;
+  for (const int nonzeros : {1, 5, 1000, 5000}) {
+    INFO(nonzeros);
+    for (const char* without :
+         {"csr_thread_per_row", "ell", "csr_warp_per_row", "csr_lanes_per_row", "merge_path"}) {
+      INFO(without);
+      CHECK(flushed(without, nonzeros) == Approx(nonzeros * lost_without).epsilon(1e-3));
+      // Less than the result, so that one that nobody wrote is wrong.
+      CHECK(flushed(without, nonzeros) * 0x1p-126 < nonzeros * static_cast<double>(kSubnormal));
+    }
+    CHECK(flushed("coo_atomics", nonzeros) == Approx(nonzeros).epsilon(1e-3));
+  }
+  CHECK(flushed("coo_segmented", 1) == Approx(1).epsilon(1e-3));
+  CHECK(flushed("coo_segmented", 1000) == Approx(2).epsilon(1e-3));  // of two warps
+  CHECK(flushed("coo_segmented", 5000) == Approx(6).epsilon(1e-3));
+  CHECK(flushed("csr_adaptive", 2048) == Approx(2048 * lost_without).epsilon(1e-3));
+  CHECK(flushed("csr_adaptive", 2049) == Approx(3).epsilon(1e-3));
 }
 
 TEST_CASE("steps own the matrix of the file that they copy", "[spmv]") {
