@@ -29,6 +29,10 @@ namespace {
 constexpr std::size_t kMostLine = 1024;  // the format's own limit
 constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
 
+std::string in_quotes(std::string_view text) {
+  return fmt::format("'{}'", shorten(printable(text)));
+}
+
 // Lines of a source, numbered.
 class Lines {
  public:
@@ -41,7 +45,11 @@ class Lines {
     if (c == Traits::eof()) return false;
     ++number_;
     for (; c != Traits::eof() && c != '\n'; c = in_.sbumpc()) {
-      if (line_.size() == kMostLine) fail("is longer than 1024 characters");
+      if (line_.size() == kMostLine) {
+        fail(fmt::format(
+            "the line begins with {} and has more than {} characters, the format's limit",
+            in_quotes(line_), kMostLine));
+      }
       line_.push_back(Traits::to_char_type(c));
     }
     rest_ = line_;
@@ -58,7 +66,8 @@ class Lines {
   void skip(std::string_view prefix) {
     if (rest_.starts_with(prefix)) rest_.remove_prefix(prefix.size());
   }
-  /// The next word of the line; empty behind the last.
+  const std::string& line() const { return line_; }
+  /// The next word of the line; empty after the last.
   std::string_view word() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
     const std::size_t length = std::min(rest_.find_first_of(" \t\r"), rest_.size());
@@ -73,14 +82,17 @@ class Lines {
     fail_at(what, text, fmt::format("a whole number from {} to {}", least, most));
   }
   /// A value, rounded to fp32: one that is too small for it is zero.
-  float real() {
+  float value(bool is_integer) {
     const std::string_view text = word();
     const auto value = number(text);
-    if (!value) fail_at("the value", text, "a number");
+    if (!value) fail_at("the value", text, is_integer ? "a whole number" : "a number");
+    const bool has_sign = text.starts_with('+') || text.starts_with('-');
+    if (is_integer && text.find_first_not_of("0123456789", has_sign ? 1 : 0) != text.npos)
+      fail_at("the value", text, "a whole number, since the header's field is 'integer'");
     const auto rounded = static_cast<float>(*value);
     if (!std::isfinite(rounded)) {
       fail_at("the value", text,
-              fmt::format("a number that fp32 holds, at most {:.4g} in magnitude",
+              fmt::format("a number of at most {:.4g} in magnitude, the maximum of fp32",
                           std::numeric_limits<float>::max()));
     }
     return rounded;
@@ -89,7 +101,7 @@ class Lines {
   void expect_end(const char* what) {
     const std::string_view text = word();
     if (!text.empty())
-      fail(fmt::format("'{}' follows {}; expected the end of the line", shorten(text), what));
+      fail(fmt::format("found {} after {}; expected the end of the line", in_quotes(text), what));
   }
   [[noreturn]] void fail(const std::string& what) const {
     throw InputError(fmt::format("{}:{}: {}", name_, number_, what));
@@ -99,7 +111,7 @@ class Lines {
   [[noreturn]] void fail_at(const char* what, std::string_view text,
                             const std::string& expected) const {
     if (text.empty()) fail(fmt::format("{} is missing; expected {}", what, expected));
-    fail(fmt::format("{} is '{}'; expected {}", what, shorten(text), expected));
+    fail(fmt::format("{} is {}; expected {}", what, in_quotes(text), expected));
   }
   // Fortran writes 1.0D+00. A number beyond fp64 is infinite or zero.
   static std::optional<double> number(std::string_view text) {
@@ -126,11 +138,16 @@ Symmetry read_symmetry(const std::string& name) {
   return name == "symmetric" ? Symmetry::symmetric : Symmetry::skew;
 }
 
-void read_banner(Lines& lines, MatrixMarketHeader& header) {
-  const bool is_empty = !lines.next();
+void read_banner(Lines& lines, const std::string& name, MatrixMarketHeader& header) {
+  constexpr const char* kExample = "'%%MatrixMarket matrix coordinate real general'";
+  if (!lines.next())
+    throw InputError(
+        fmt::format("{}: the file is empty; expected a first line such as {}", name, kExample));
   lines.skip(kByteOrderMark);
-  if (is_empty || lines.word() != "%%MatrixMarket")
-    lines.fail("does not begin with %%MatrixMarket");
+  if (lines.word() != "%%MatrixMarket") {
+    lines.fail(fmt::format("the first line is {}; expected one such as {}", in_quotes(lines.line()),
+                           kExample));
+  }
   const auto expect = [&](const char* what, std::initializer_list<const char*> allowed) {
     const std::string found = lower_case(lines.word());
     std::string all;
@@ -138,21 +155,25 @@ void read_banner(Lines& lines, MatrixMarketHeader& header) {
       if (found == one) return found;
       all += (all.empty() ? "" : ", ") + std::string(one);
     }
-    lines.fail(fmt::format("the {} is '{}'; read are: {}", what, shorten(found), all));
+    lines.fail(fmt::format("the {} is {}; allowed: {}", what,
+                           found.empty() ? "missing" : in_quotes(found), all));
   };
   expect("object", {"matrix"});
   expect("format", {"coordinate"});
-  header.is_pattern = expect("field", {"real", "integer", "pattern"}) == "pattern";
+  const std::string field = expect("field", {"real", "integer", "pattern"});
+  header.is_pattern = field == "pattern";
+  header.is_integer = field == "integer";
   header.symmetry = read_symmetry(expect("symmetry", {"general", "symmetric", "skew-symmetric"}));
   lines.expect_end("the symmetry");
   if (header.is_pattern && header.symmetry == Symmetry::skew)
-    lines.fail("a skew-symmetric matrix has values; the field is 'pattern'");
+    lines.fail("the field is 'pattern'; allowed for a skew-symmetric matrix: real, integer");
 }
 
-MatrixMarketHeader read_header(Lines& lines) {
+MatrixMarketHeader read_header(Lines& lines, const std::string& name) {
   MatrixMarketHeader header;
-  read_banner(lines, header);
-  if (!lines.next_with_content()) lines.fail("ends before the line of sizes");
+  read_banner(lines, name, header);
+  if (!lines.next_with_content())
+    lines.fail("the file ends here; expected the numbers of rows, columns and entries");
   header.rows = lines.integer(1, kMostMatrixMarketRows, "the number of rows");
   header.columns = lines.integer(1, kMostMatrixMarketRows, "the number of columns");
   const bool is_mirrored = header.symmetry != Symmetry::general;
@@ -161,9 +182,9 @@ MatrixMarketHeader read_header(Lines& lines) {
   lines.expect_end("the numbers of rows, columns and entries");
   if (is_mirrored && header.rows != header.columns) {
     lines.fail(
-        fmt::format("a symmetric matrix has as many columns as rows; this one has {} rows "
-                    "and {} columns",
-                    header.rows, header.columns));
+        fmt::format("found {} and {}; expected as many columns as rows, since the matrix is "
+                    "symmetric or skew-symmetric",
+                    counted(header.rows, "row"), counted(header.columns, "column")));
   }
   return header;
 }
@@ -187,15 +208,17 @@ Entry read_entry(Lines& lines, const MatrixMarketHeader& header) {
   Entry entry;
   entry.row = static_cast<std::int32_t>(lines.integer(1, header.rows, "the row") - 1);
   entry.column = static_cast<std::int32_t>(lines.integer(1, header.columns, "the column") - 1);
-  entry.value = header.is_pattern ? 1.0f : lines.real();
+  entry.value = header.is_pattern ? 1.0f : lines.value(header.is_integer);
   lines.expect_end(header.is_pattern ? "the row and the column of an entry"
                                      : "the row, the column and the value of an entry");
   if (header.symmetry == Symmetry::symmetric && entry.row < entry.column)
     lines.fail(
-        "the entry is above the diagonal; the file of a symmetric matrix has its lower "
-        "triangle");
+        "the entry is above the diagonal; expected the lower triangle only, since the matrix is "
+        "symmetric");
   if (header.symmetry == Symmetry::skew && entry.row <= entry.column)
-    lines.fail("the entry is not below the diagonal, as all of a skew-symmetric matrix are");
+    lines.fail(
+        "the entry is not below the diagonal; expected the strictly lower triangle only, since the "
+        "matrix is skew-symmetric");
   return entry;
 }
 
@@ -206,7 +229,9 @@ std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   entries.reserve(static_cast<std::size_t>(std::min(header.nonzeros(), kMostReserved)));
   for (std::int64_t i = 0; i < header.entries; ++i) {
     if (!lines.next_with_content())
-      lines.fail(fmt::format("the file ends after {} of {} entries", i, header.entries));
+      lines.fail(fmt::format("the file ends after {}; the header has {}",
+                             counted(i, "entry", "entries"),
+                             counted(header.entries, "entry", "entries")));
     const Entry entry = read_entry(lines, header);
     entries.push_back(entry);
     if (header.symmetry == Symmetry::general) continue;
@@ -218,7 +243,8 @@ std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
     }
   }
   if (lines.next_with_content())
-    lines.fail(fmt::format("follows the {} entries that the header names", header.entries));
+    lines.fail(fmt::format("found {} after the last entry; the header has {}",
+                           in_quotes(lines.line()), counted(header.entries, "entry", "entries")));
   return entries;
 }
 
@@ -230,8 +256,8 @@ void check_row_sums(const MatrixMarket& m, const std::string& name) {
       sum += std::abs(static_cast<double>(m.values[static_cast<std::size_t>(i)]));
     if (sum <= std::numeric_limits<float>::max()) continue;
     throw InputError(
-        fmt::format("{}: the absolute values of row {} add up to {:.4g}; fp32 holds "
-                    "at most {:.4g}",
+        fmt::format("{}: the absolute values of row {} sum to {:.4g}; allowed: at most {:.4g}, the "
+                    "maximum of fp32",
                     name, row + 1, sum, std::numeric_limits<float>::max()));
   }
 }
@@ -244,7 +270,7 @@ MatrixMarketHeader refused(const InputError& error) {
 
 MatrixMarketHeader header_of(const std::string& file) {
   try {
-    InputFile in(file);
+    InputFile in(path_to_read(file));
     return read_matrix_market_header(in, file);
   } catch (const InputError& error) {
     return refused(error);
@@ -256,7 +282,7 @@ MatrixMarketHeader header_of(const std::string& file) {
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name) {
   try {
     Lines lines(in, name);
-    MatrixMarketHeader header = read_header(lines);
+    MatrixMarketHeader header = read_header(lines, name);
     count_diagonal(lines, header);
     return header;
   } catch (const InputError& error) {
@@ -267,7 +293,7 @@ MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name) {
   Lines lines(in, name);
   MatrixMarket m;
-  m.header = read_header(lines);
+  m.header = read_header(lines, name);
   std::vector<Entry> entries = read_entries(lines, m.header);
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.row, a.column) < std::tie(b.row, b.column);
@@ -293,23 +319,41 @@ const MatrixMarketHeader& matrix_market_header(const std::string& file) {
                                 : headers.emplace(file, header_of(file)).first->second;
 }
 
-std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
-  static std::mutex mutex;
-  static std::string kept_file;
-  static std::shared_ptr<const MatrixMarket> kept;
-  const std::lock_guard lock(mutex);
-  if (kept && kept_file == file) return kept;
-  kept.reset();  // two large matrices may not fit in memory
-  InputFile in(file);
-  auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
+namespace {
+
+// Buffers have the sizes of the header that was read first.
+void check_header(const MatrixMarketHeader& read, const std::string& file) {
   const MatrixMarketHeader& planned = matrix_market_header(file);
-  if (matrix->header.nonzeros() != planned.nonzeros() || matrix->header.rows != planned.rows ||
-      matrix->header.columns != planned.columns) {
-    throw InputError(file + " has changed since its header was read");
-  }
-  kept_file = file;
-  kept = std::move(matrix);
-  return kept;
+  if (read.nonzeros() == planned.nonzeros() && read.rows == planned.rows &&
+      read.columns == planned.columns)
+    return;
+  throw InputError(
+      fmt::format("{} has changed since its header was read: it has {} × {} and {}, and had "
+                  "{} × {} and {}",
+                  file, read.rows, read.columns, counted(read.nonzeros(), "nonzero"), planned.rows,
+                  planned.columns, counted(planned.nonzeros(), "nonzero")));
+}
+
+}  // namespace
+
+std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
+  struct Kept {
+    std::string file;
+    FileIdentity identity;
+    std::shared_ptr<const MatrixMarket> matrix;
+  };
+  static std::mutex mutex;
+  static Kept kept;
+  const std::lock_guard lock(mutex);
+  if (kept.matrix && kept.file == file && is_as_planned(file, kept.identity)) return kept.matrix;
+  kept = {};  // two large matrices may not fit in memory
+  InputFile in(path_to_read(file));
+  auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
+  FileIdentity identity = in.identity();
+  check_as_planned(file, identity);
+  check_header(matrix->header, file);
+  kept = {file, std::move(identity), std::move(matrix)};
+  return kept.matrix;
 }
 
 }  // namespace gpuexp

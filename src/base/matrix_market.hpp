@@ -24,6 +24,7 @@ struct MatrixMarketHeader {
   std::int64_t columns = 0;
   std::int64_t entries = 0;  ///< in the file
   bool is_pattern = false;   ///< entries have no value, which stands for 1
+  bool is_integer = false;   ///< values are whole numbers
   Symmetry symmetry = Symmetry::general;
   /// Entries on the diagonal of a symmetric matrix, which have no mirror image. They are counted in
   /// the rest of the file: no line of it says how many there are.
@@ -49,14 +50,15 @@ constexpr std::int64_t kMostMatrixMarketNonzeros = std::int64_t{1} << 30;
 
 /// `name` stands for the source in errors.
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);
-/// Throws InputError with the line where the file is not what its header says, and if fp32 does not
-/// hold the sum of a row's absolute values.
+/// Reads to the end. Throws InputError with the line where the file is not what its header says,
+/// and if fp32 does not hold the sum of a row's absolute values.
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
 
 /// Header of a file, read on the first call.
 const MatrixMarketHeader& matrix_market_header(const std::string& file);
 /// Matrix of a file. The last one is kept for further calls; a caller owns its matrix also while
-/// another thread reads another file. Throws as above.
+/// another thread reads another file. Throws as above, and if the bytes that were read are not
+/// those of the plan (input_file.hpp) or of the header.
 std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file);
 
 }  // namespace gpuexp

@@ -99,7 +99,7 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.sha256 = config.hash;
   p.config.text = config.text;
   for (const std::string& file : files_of(config)) {
-    const FileIdentity input = identity_of(file);
+    const FileIdentity input = planned_identity(file);
     p.inputs.push_back({input.name, input.path, input.bytes, input.sha256});
   }
   p.settings.emplace_back("seed", std::to_string(config.seed));

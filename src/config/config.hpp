@@ -30,6 +30,7 @@ struct Axis {
   /// no tuple twice: of repetitions, which overlapping ranges bring, the first is kept. What
   /// WaveEdges resolve to may still repeat plain values.
   std::vector<AxisItem> items;
+  std::string option = {};  ///< "--set KEY=VALUE,…" if the command line gave the items
 };
 
 struct MeasureSettings {

@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Calls visit(experiment, parameter, place in its axis, file).
+/// Calls visit(experiment, axis, place in the axis, parameter, file).
 template <class Visit>
 void for_files(const Config& config, const Visit& visit) {
   for (const Experiment& experiment : config.experiments) {
@@ -20,7 +20,7 @@ void for_files(const Config& config, const Visit& visit) {
       for (std::size_t i = 0; i < axis.items.size(); ++i) {
         const auto* const value = std::get_if<Value>(&axis.items[i]);
         if (value && parameter.names_file(*value))
-          visit(experiment, parameter, i, std::get<std::string>(*value));
+          visit(experiment, axis, i, parameter, std::get<std::string>(*value));
       }
     }
   }
@@ -30,19 +30,30 @@ void for_files(const Config& config, const Visit& visit) {
 
 std::vector<std::string> files_of(const Config& config) {
   std::vector<std::string> files;
-  for_files(config, [&](const Experiment&, const Parameter&, std::size_t, const std::string& file) {
+  for_files(config, [&](const Experiment&, const Axis&, std::size_t, const Parameter&,
+                        const std::string& file) {
     if (std::ranges::find(files, file) == files.end()) files.push_back(file);
   });
   return files;
 }
 
+std::vector<FileIdentity> planned_files(const Family& family, const Values& values) {
+  std::vector<FileIdentity> files;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (family.parameters[i].names_file(values[i]))
+      files.push_back(planned_identity(std::get<std::string>(values[i])));
+  }
+  return files;
+}
+
 void check_files(const Config& config) {
-  for_files(config, [&](const Experiment& experiment, const Parameter& parameter, std::size_t place,
-                        const std::string& file) {
+  for_files(config, [&](const Experiment& experiment, const Axis& axis, std::size_t i,
+                        const Parameter& parameter, const std::string& file) {
     const std::string error = parameter.file_error(file);
     if (error.empty()) return;
-    throw ConfigError(fmt::format("{}{}.{}[{}]: {}", config.path.empty() ? "" : config.path + ": ",
-                                  experiment.name, parameter.name, place, error));
+    const std::string& source = axis.option.empty() ? config.path : axis.option;
+    throw ConfigError(
+        fmt::format("{}: {}.{}[{}]: {}", source, experiment.name, parameter.name, i, error));
   });
 }
 

@@ -4,12 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "base/input_file.hpp"
 #include "config/config.hpp"
 
 namespace gpuexp {
 
 /// The names as the config has them, each once.
 std::vector<std::string> files_of(const Config& config);
+
+/// The planned identities (input_file.hpp) of the files that values of the family name. Throws
+/// InputError.
+std::vector<FileIdentity> planned_files(const Family& family, const Values& values);
 
 /// Throws ConfigError with the place if a file cannot be used.
 void check_files(const Config& config);

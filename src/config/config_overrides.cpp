@@ -33,11 +33,12 @@ std::size_t end_of_value(const std::string& text, std::size_t begin) {
 }
 
 std::string unquoted(const std::string& value, const std::string& option) {
-  const Json json = read_json(value, option);
-  if (!json.is_string() || json.get<std::string>().empty())
-    throw ConfigError(
-        fmt::format("{}: expected a value in double quotes, found {}", option, value));
-  return json.get<std::string>();
+  if (value.size() == 1 || value.back() != '"')
+    throw ConfigError(fmt::format("{}: expected a '\"' at the end of {}", option, shorten(value)));
+  std::string text = read_json(value, option).get<std::string>();
+  if (text.empty())
+    throw ConfigError(option + ": expected a value, found nothing between the quotes");
+  return text;
 }
 
 Setting parse_setting(const std::string& text) {
@@ -95,10 +96,11 @@ void set_axis(const Setting& setting, const Parameter& parameter, Experiment& ex
   const auto axis = std::ranges::find(experiment.axes, parameter.name, &Axis::parameter);
   if (axis != experiment.axes.end()) {
     axis->items = std::move(items);
+    axis->option = setting.option;
     return;
   }
   experiment.axis_groups.push_back({experiment.axes.size()});
-  experiment.axes.push_back({parameter.name, std::move(items)});
+  experiment.axes.push_back({parameter.name, std::move(items), setting.option});
 }
 
 // Whether the experiment has what the setting sets.

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
-#include "base/input_file.hpp"
+#include "config/config_files.hpp"
 #include "family/function_text.hpp"
 #include "model/phase_time.hpp"
 #include "simulated/code_prediction.hpp"
@@ -169,15 +169,12 @@ class CodePredictor::Impl {
   // By contents: another file may have the name. One that cannot be read has no prediction to keep.
   std::string inputs_of(const Group& group) const {
     const Family& family = *plan_.experiment(group).family;
-    const Values& values = group.values;
     std::string text;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!family.parameters[i].names_file(values[i])) continue;
-      try {
-        text += "; sha256 " + identity_of(std::get<std::string>(values[i])).sha256;
-      } catch (const InputError& error) {
-        text += fmt::format("; {}", error.what());
-      }
+    try {
+      for (const FileIdentity& file : planned_files(family, group.values))
+        text += "; sha256 " + file.sha256;
+    } catch (const InputError& error) {
+      text += fmt::format("; {}", error.what());
     }
     return text;
   }

@@ -179,7 +179,7 @@ void RemoteExecutor::stop_profiler() {
 void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
   Call(*this, "set_up")
       .with("family", family.id)
-      .with("values", listed_json(values))
+      .with("values", wire::to_json(family, values))
       .with("seed", seed)
       .result(kReferenceLaunches);
 }

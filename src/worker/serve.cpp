@@ -84,7 +84,7 @@ class Server {
     const Family* family = registry_.find(request.at("family").get<std::string>());
     if (!family) throw std::invalid_argument("no family is called " + request.at("family").dump());
     family_ = family;
-    values_ = from_listed<Values>(request.at("values"));
+    values_ = wire::values_from(request.at("values"));
     executor_.set_up(*family, values_, request.at("seed").get<std::uint64_t>());
     return nullptr;
   }

@@ -1,5 +1,6 @@
 #include "worker/wire.hpp"
 
+#include "config/config_files.hpp"
 #include "config/config_keys.hpp"
 
 namespace gpuexp::wire {
@@ -16,10 +17,21 @@ DeviceError error_from(const Json& json) {
 Json to_json(const CountedLaunch& launch) {
   Json json;
   json["family"] = launch.family->id;
-  json["values"] = listed_json(launch.values);
+  json["values"] = to_json(*launch.family, launch.values);
   json["variant"] = launch.variant->id;
   json["mode"] = std::string(name_of(launch.mode));
   return json;
+}
+
+Json to_json(const Family& family, const Values& values) {
+  return listed_json(std::pair(values, planned_files(family, values)));
+}
+
+Values values_from(const Json& json) {
+  auto [values, files] = from_listed<std::pair<Values, std::vector<FileIdentity>>>(json);
+  for (const FileIdentity& file : files)
+    plan_file(file);
+  return values;
 }
 
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry) {
@@ -30,7 +42,7 @@ CountedLaunch counted_launch_from(const Json& json, const Registry& registry) {
   const auto variant = json.at("variant").get<std::string>();
   launch.variant = launch.family->find(variant);
   if (!launch.variant) throw std::invalid_argument("no variant is called " + variant);
-  launch.values = from_listed<Values>(json.at("values"));
+  launch.values = values_from(json.at("values"));
   launch.mode = mode_from(json.at("mode"));
   return launch;
 }

@@ -2,12 +2,17 @@
 // samples, which are lists, and a last one that holds "done" or "error".
 #pragma once
 
+#include "base/input_file.hpp"
 #include "family/listed_timeline.hpp"
 #include "family/registry.hpp"
 #include "run/executor.hpp"
 
 namespace gpuexp {
 
+template <>
+inline constexpr std::tuple kListedMembers<FileIdentity>{&FileIdentity::name, &FileIdentity::path,
+                                                         &FileIdentity::bytes,
+                                                         &FileIdentity::sha256};
 template <>
 inline constexpr std::tuple kListedMembers<Mismatch>{
     &Mismatch::buffer, &Mismatch::index, &Mismatch::expected, &Mismatch::got, &Mismatch::allowed};
@@ -55,11 +60,15 @@ namespace wire {
 
 Json to_json(const DeviceError& error);
 Json to_json(const CountedLaunch& launch);
+/// What the values are, with the identities of the files that they name.
+Json to_json(const Family& family, const Values& values);
 
 /// These throw JsonError for JSON that the functions above have not written.
 DeviceError error_from(const Json& json);
 /// Also std::invalid_argument for what the registry does not have.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
+/// Plans the files that the values name.
+Values values_from(const Json& json);
 
 Mode mode_from(const Json& json);
 

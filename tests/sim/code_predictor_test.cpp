@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/input_file.hpp"
 #include "config/config_reader.hpp"
 #include "model/ceiling_source.hpp"
 #include "model/phase_time.hpp"
@@ -340,8 +341,15 @@ TEST_CASE("an input file is told from others by its contents", "[predictor]") {
   planned.predictions();
   CHECK(planned.files() == 1);
   write("2");
-  planned.predictions();
+  plan_file(identity_of(file));  // as another process does
+  CHECK(planned.predictions().at("csr_thread_per_row/cold").time_us);
   CHECK(planned.files() == 2);
+  write("3");
+  plan_file(identity_of(file));
+  write("4");
+  CHECK_THAT(planned.predictions().at("csr_thread_per_row/cold").why_no_time,
+             contains_text("has changed since the run was planned"));
+  CHECK(planned.files() == 2);  // of what was read, no other hash has the prediction
 }
 
 TEST_CASE("whatever goes wrong with a cell's code, nobody waits for it", "[predictor]") {

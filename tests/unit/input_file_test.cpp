@@ -48,20 +48,60 @@ TEST_CASE("a file is read as it is, or decompressed, whatever its name") {
   CHECK(text_of(compressed) == "first\nsecond\n");
 }
 
+TEST_CASE("gzip members that follow each other are one text, and what follows them is left out") {
+  const ScratchFolder folder;
+  const std::string file = folder.path() / "members.gz";
+  const auto members = [](int count) {
+    std::string bytes;
+    for (int i = 0; i < count; ++i)
+      bytes.append(reinterpret_cast<const char*>(kCompressed), sizeof kCompressed);
+    return bytes;
+  };
+  std::ofstream(file, std::ios::binary) << members(2) << std::string(9, '\0');
+  CHECK(text_of(file) == "first\nsecond\nfirst\nsecond\n");
+  // More than the reader holds at a time.
+  constexpr int kMany = 9000;
+  std::ofstream(file, std::ios::binary) << members(kMany);
+  CHECK(text_of(file).size() == kMany * std::string("first\nsecond\n").size());
+}
+
 TEST_CASE("damaged gzip data is named") {
   const ScratchFolder folder;
   const std::string cut = folder.path() / "cut.gz";
   write(cut, sizeof kCompressed - 6);
-  CHECK_THAT(error_of(cut), contains_text(cut + ": damaged gzip data: "));
+  CHECK(error_of(cut) == cut + ": damaged gzip data: the file ends within it");
+  const std::string changed = folder.path() / "changed.gz";
+  std::string bytes(reinterpret_cast<const char*>(kCompressed), sizeof kCompressed);
+  bytes[bytes.size() - 8] ^= 1;  // of the checksum
+  std::ofstream(changed, std::ios::binary) << bytes;
+  CHECK(error_of(changed) == changed + ": damaged gzip data: incorrect data check");
 }
 
-TEST_CASE("what is no regular file is refused at once") {
+TEST_CASE(
+    "the identity of what is read is that of the file, compressed or not, read in part or whole") {
+  const ScratchFolder folder;
+  const std::string file = folder.path() / "a.gz";
+  write(file, sizeof kCompressed);
+  InputFile whole(file);
+  std::string text(std::istreambuf_iterator<char>(whole), {});
+  CHECK(whole.identity() == identity_of(file));
+  InputFile unread(file);
+  CHECK(unread.identity() == identity_of(file));
+  const std::string plain = folder.path() / "a";
+  std::ofstream(plain) << std::string(300000, 'x');
+  InputFile begun(plain);
+  CHECK(begun.get() == 'x');
+  CHECK(begun.identity() == identity_of(plain));
+}
+
+TEST_CASE("what is not a regular file is refused at once") {
   const ScratchFolder folder;
   const std::string fifo = folder.path() / "fifo.mtx";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-  const std::string refusal = ": is no regular file; expected one that can be read several times";
-  CHECK(error_of(fifo) == fifo + refusal);
-  CHECK(error_of(folder.path()) == folder.path().string() + refusal);
+  const std::string expected = "; expected a regular file, which can be read several times";
+  CHECK(error_of(fifo) == fifo + ": is a pipe" + expected);
+  CHECK(error_of(folder.path()) == folder.path().string() + ": is a folder" + expected);
+  CHECK(error_of("/dev/null") == "/dev/null: is a device" + expected);
   CHECK(error_of(folder.path() / "absent") ==
         (folder.path() / "absent: cannot be read: No such file or directory").string());
 }

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/input_error.hpp"
+#include "base/input_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -115,22 +117,25 @@ TEST_CASE("a header says how large a matrix is, or why it is refused") {
   CHECK(header_of_text("%%MatrixMarket matrix coordinate real symmetric\n9 9 1\n1 1\n2 2\n3 3\n")
             .nonzeros() == 1);
 
-  check_refused("", "m:0: does not begin with %%MatrixMarket");
-  check_refused("3 3 1\n", "m:1: does not begin with %%MatrixMarket");
+  const std::string example = "'%%MatrixMarket matrix coordinate real general'";
+  check_refused("", "m: the file is empty; expected a first line such as " + example);
+  check_refused("3 3 1\n", "m:1: the first line is '3 3 1'; expected one such as " + example);
   check_refused("%%MatrixMarket matrix array real general\n2 2\n",
-                "m:1: the format is 'array'; read are: coordinate");
+                "m:1: the format is 'array'; allowed: coordinate");
+  check_refused("%%MatrixMarket matrix\n2 2\n", "m:1: the format is missing; allowed: coordinate");
   check_refused(kBegin + "complex general\n2 2 1\n",
-                "m:1: the field is 'complex'; read are: real, integer, pattern");
+                "m:1: the field is 'complex'; allowed: real, integer, pattern");
   check_refused(kBegin + "real hermitian\n2 2 1\n",
-                "m:1: the symmetry is 'hermitian'; read are: general, symmetric, skew-symmetric");
+                "m:1: the symmetry is 'hermitian'; allowed: general, symmetric, skew-symmetric");
   check_refused(kBegin + "pattern skew-symmetric\n2 2 1\n",
-                "m:1: a skew-symmetric matrix has values; the field is 'pattern'");
+                "m:1: the field is 'pattern'; allowed for a skew-symmetric matrix: real, integer");
   check_refused(kBegin + "real general rest\n2 2 1\n",
-                "m:1: 'rest' follows the symmetry; expected the end of the line");
-  check_refused(kBegin + "real general\n% only\n", "m:2: ends before the line of sizes");
-  check_refused(kBegin + "real symmetric\n2 3 1\n",
-                "m:2: a symmetric matrix has as many columns as rows; this one has 2 rows and 3 "
-                "columns");
+                "m:1: found 'rest' after the symmetry; expected the end of the line");
+  check_refused(kBegin + "real general\n% only\n",
+                "m:2: the file ends here; expected the numbers of rows, columns and entries");
+  check_refused(kBegin + "real symmetric\n1 3 1\n",
+                "m:2: found 1 row and 3 columns; expected as many columns as rows, since the "
+                "matrix is symmetric or skew-symmetric");
   check_refused(kBegin + "real general\n0 3 1\n",
                 "m:2: the number of rows is '0'; expected a whole number from 1 to 134217728");
   check_refused(
@@ -139,40 +144,62 @@ TEST_CASE("a header says how large a matrix is, or why it is refused") {
   check_refused(
       kBegin + "real symmetric\n3 3 1000000000\n",
       "m:2: the number of entries is '1000000000'; expected a whole number from 1 to 536870912");
-  check_refused(kBegin + "real general\n" + std::string(2000, ' ') + "3 3 1\n",
-                "m:2: is longer than 1024 characters");
+  check_refused(kBegin + "real general\n3 3 1" + std::string(2000, ' ') + "\n",
+                "m:2: the line begins with '3 3 1" + std::string(75, ' ') +
+                    "…' and has more than 1024 characters, the format's limit");
+}
+
+TEST_CASE("a value that is not a whole number is refused if the field is integer") {
+  const auto of_value = [](const std::string& value) {
+    return refusal_of(kBegin + "integer general\n1 1 1\n1 1 " + value + "\n");
+  };
+  for (const char* value : {"5.5", "5.0", "5.", ".5", "-.5", "5e0", "inf"}) {
+    CHECK(of_value(value) ==
+          "m:3: the value is '" + std::string(value) +
+              "'; expected a whole number, since the header's field is 'integer'");
+  }
+  CHECK(of_value("x") == "m:3: the value is 'x'; expected a whole number");
+  for (const char* value : {"5", "+5", "-5", "123456789012345678901234567890"})
+    CHECK(of_value(value).empty());
 }
 
 TEST_CASE("a file that is not what its header says is refused with its line") {
   const std::string begin = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
-  CHECK(refusal_of(begin + "1 1 1\n") == "m:3: the file ends after 1 of 2 entries");
+  CHECK(refusal_of(begin + "1 1 1\n") ==
+        "m:3: the file ends after 1 entry; the header has 2 entries");
   CHECK(refusal_of(begin + "1 1 1\n2 2 2\n2 1 3\n") ==
-        "m:5: follows the 2 entries that the header names");
+        "m:5: found '2 1 3' after the last entry; the header has 2 entries");
+  CHECK(refusal_of(kBegin + "real general\n2 2 1\n1 1 1\n2 2 2\n") ==
+        "m:4: found '2 2 2' after the last entry; the header has 1 entry");
   CHECK(refusal_of(begin + "1 3 1\n2 2 2\n") ==
         "m:3: the column is '3'; expected a whole number from 1 to 2");
   CHECK(refusal_of(begin + "0 1 1\n2 2 2\n") ==
         "m:3: the row is '0'; expected a whole number from 1 to 2");
   CHECK(refusal_of(begin + "1 1\n2 2 2\n") == "m:3: the value is missing; expected a number");
-  CHECK(refusal_of(begin + "1 1 1e99\n2 2 2\n") ==
-        "m:3: the value is '1e99'; expected a number that fp32 holds, at most 3.403e+38 in "
-        "magnitude");
+  CHECK(
+      refusal_of(begin + "1 1 1e99\n2 2 2\n") ==
+      "m:3: the value is '1e99'; expected a number of at most 3.403e+38 in magnitude, the maximum "
+      "of fp32");
   CHECK_THAT(refusal_of(begin + "1 1 1e999\n2 2 2\n"),
-             contains_text("the value is '1e999'; expected a number that fp32 holds"));
+             contains_text("the value is '1e999'; expected a number of at most"));
   CHECK(refusal_of(begin + "1 1 nan\n2 2 2\n") == "m:3: the value is 'nan'; expected a number");
   CHECK(refusal_of(begin + "1 1 1 0\n2 2 2\n") ==
-        "m:3: '0' follows the row, the column and the value of an entry; expected the end of the "
-        "line");
+        "m:3: found '0' after the row, the column and the value of an entry; expected the end of "
+        "the line");
   CHECK(refusal_of("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 3\n") ==
-        "m:3: the entry is above the diagonal; the file of a symmetric matrix has its lower "
-        "triangle");
-  CHECK(refusal_of("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 3\n") ==
-        "m:3: the entry is not below the diagonal, as all of a skew-symmetric matrix are");
+        "m:3: the entry is above the diagonal; expected the lower triangle only, since the matrix "
+        "is symmetric");
+  CHECK(
+      refusal_of("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 3\n") ==
+      "m:3: the entry is not below the diagonal; expected the strictly lower triangle only, since "
+      "the matrix is skew-symmetric");
 }
 
 TEST_CASE("a matrix whose row sums exceed fp32 is refused with the row") {
   const std::string begin = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
   CHECK(refusal_of(begin + "2 1 3e38\n2 2 -3e38\n") ==
-        "m: the absolute values of row 2 add up to 6e+38; fp32 holds at most 3.403e+38");
+        "m: the absolute values of row 2 sum to 6e+38; allowed: at most 3.403e+38, the maximum of "
+        "fp32");
   CHECK(refusal_of(begin + "1 1 3e38\n2 2 -3e38\n") == "");
 }
 
@@ -186,6 +213,63 @@ TEST_CASE("a file is read from disk, its header first") {
   const std::string error = absent + ": cannot be read: No such file or directory";
   CHECK(matrix_market_header(absent).error == error);
   CHECK_THROWS_WITH(matrix_market(absent), error);
+}
+
+/// Why the file is not read.
+std::string refusal_of_file(const std::string& file) {
+  try {
+    matrix_market(file);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a file that is replaced after it was planned is refused, whatever its size") {
+  const test::ScratchFolder folder;
+  const auto path_of = [&](const char* name) { return (folder.path() / name).string(); };
+  const std::string begin = kBegin + "real general\n1 1 1\n1 1 ";
+  const std::string planned = path_of("planned.mtx");
+  std::ofstream(planned) << begin << "1\n";
+  REQUIRE(matrix_market_header(planned).error.empty());
+  const std::string sha256 = planned_identity(planned).sha256;
+  std::ofstream(planned) << begin << "2\n";
+  CHECK(planned_identity(planned).sha256 == sha256);
+  CHECK_THAT(refusal_of_file(planned),
+             contains_text(planned +
+                           " has changed since the run was planned: its SHA-256 begins "
+                           "with " +
+                           identity_of(planned).sha256.substr(0, 12) + ", and began with " +
+                           sha256.substr(0, 12)));
+  std::ofstream(planned) << begin << "1\n";
+  CHECK(matrix_market(planned)->values == Numbers{1});
+
+  const std::string kept = path_of("kept.mtx");
+  std::ofstream(kept) << begin << "1\n";
+  REQUIRE(matrix_market(kept)->values == Numbers{1});
+  std::ofstream(kept) << begin << "2\n";
+  planned_identity(kept);
+  CHECK(matrix_market(kept)->values == Numbers{2});
+
+  const std::string resized = path_of("resized.mtx");
+  std::ofstream(resized) << begin << "1\n";
+  REQUIRE(matrix_market_header(resized).error.empty());
+  std::ofstream(resized) << kBegin << "real general\n2 3 2\n1 1 1\n2 3 1\n";
+  CHECK(refusal_of_file(resized) ==
+        resized +
+            " has changed since its header was read: it has 2 × 3 and 2 nonzeros, and had "
+            "1 × 1 and 1 nonzero");
+}
+
+TEST_CASE("a planned file is read from the path of its plan") {
+  const test::ScratchFolder folder;
+  const std::string path = (folder.path() / "m.mtx").string();
+  std::ofstream(path) << kGeneral;
+  FileIdentity identity = identity_of(path);
+  identity.name = "in_another_folder/m.mtx";
+  plan_file(identity);
+  CHECK(matrix_market_header(identity.name).nonzeros() == 5);
+  CHECK(matrix_market(identity.name)->columns.size() == 5);
 }
 
 // The sanitizers find what the comparison does not.

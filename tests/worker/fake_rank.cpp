@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/input_file.hpp"
 #include "family/registry.hpp"
 #include "support/fake_executor.hpp"
 #include "support/toy_family.hpp"
@@ -41,6 +42,14 @@ class FileTracer final : public Tracer {
   std::ofstream file_;
 };
 
+void read_files(const Family& family, const Values& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!family.parameters[i].names_file(values[i])) continue;
+    const auto& name = std::get<std::string>(values[i]);
+    check_as_planned(name, identity_of(path_to_read(name)));
+  }
+}
+
 class FakeRank final : public FakeExecutor, public RankMember {
  public:
   FakeRank(int rank, std::string suffers, FileTracer& tracer)
@@ -58,6 +67,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
   RankMember* rank_member() override { return this; }
 
   void set_up(const Family& family, const Values& values, std::uint64_t) override {
+    read_files(family, values);
     spans_ = family.gpus_of(family.make_problem(values).get()) > 1;
     if (fault_ == "no_memory" && spans_) throw DeviceError("no memory", DeviceFault::refused);
   }
@@ -99,6 +109,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
                                   const std::vector<std::string>& metrics) override {
     std::vector<LaunchCounts> of_launches;
     for (const CountedLaunch& launch : launches) {
+      read_files(*launch.family, launch.values);
       const bool spans =
           launch.family->gpus_of(launch.family->make_problem(launch.values).get()) > 1;
       if (spans) others_->all_gather("counted");
@@ -164,6 +175,15 @@ Family span_family() {
   return f.build();
 }
 
+Family file_family() {
+  Family f = toy_family();
+  f.id = "toy_file";
+  Parameter& width = f.parameters.at(2);
+  width.choices.emplace_back("*.txt");
+  width.file_error = [](const std::string&) { return ""; };
+  return f;
+}
+
 }  // namespace
 
 const Registry& spanning_registry() {
@@ -171,6 +191,7 @@ const Registry& spanning_registry() {
     Registry registry;
     registry.add(toy_family());
     registry.add(span_family());
+    registry.add(file_family());
     return registry;
   }();
   return kRegistry;

@@ -10,7 +10,8 @@ class Registry;
 
 namespace gpuexp::test {
 
-/// toy_span: the toy family on `gpus` GPUs.
+/// toy_span: the toy family on `gpus` GPUs. toy_file: on one, whose parameter `width` may name a
+/// file (*.txt), which the rank reads when the problem is set up or counted.
 const Registry& spanning_registry();
 
 /// Serves the rank's calls, with what the fault does to it: "none"; "kill_launch", "kill_missed"

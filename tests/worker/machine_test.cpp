@@ -6,6 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/input_file.hpp"
+#include "fake_rank.hpp"
+#include "family/registry.hpp"
 #include "span_run.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -232,6 +235,27 @@ TEST_CASE("what ranks count in a launch is told rank by rank") {
   }
   CHECK(counts[2].kernels.size() == 1);
   CHECK(counts[2].kernels.front().kernel == "kernel");
+}
+
+TEST_CASE("a worker reads a file where it was planned, and refuses another one") {
+  const ScratchFolder folder;
+  const std::string path = folder.path() / "a.txt";
+  std::ofstream(path) << "1";
+  FileIdentity identity = identity_of(path);
+  identity.name = "in_another_folder/a.txt";
+  plan_file(identity);
+  MachineRun b("none", 2);
+  const Family& family = *spanning_registry().find("toy_file");
+  Values values = family.defaults();
+  values.back() = identity.name;
+  const CountedLaunch launch{&family, values, &family.variants[0], Mode::warm};
+  MachineExecutor executor(b.machine);
+  CHECK_NOTHROW(executor.set_up(family, values, 7));
+  CHECK_NOTHROW(executor.count({launch}, 7, {"a.sum"}));
+  std::ofstream(path) << "2";
+  const auto is_named = contains_text(path + " has changed since the run was planned");
+  CHECK_THROWS_WITH(executor.set_up(family, values, 7), is_named);
+  CHECK_THROWS_WITH(executor.count({launch}, 7, {"a.sum"}), is_named);
 }
 
 TEST_CASE("cells that span more GPUs than the machine has are skipped") {
