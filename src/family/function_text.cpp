@@ -85,8 +85,11 @@ std::string function_text(std::string_view source, std::string_view name) {
 
 std::string values_text(const Family& family, const Values& values) {
   std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{}={}", i ? "," : "", family.parameters[i].name, to_string(values[i]));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Parameter& parameter = family.parameters[i];
+    if (family.holds(parameter, values))
+      text += fmt::format("{}{}={}", text.empty() ? "" : ",", parameter.name, to_string(values[i]));
+  }
   return text;
 }
 

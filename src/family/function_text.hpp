@@ -13,7 +13,8 @@ namespace gpuexp {
 /// formatted as this project's is: what stands in a namespace is not indented.
 std::string function_text(std::string_view source, std::string_view name);
 
-/// "n=1024,share=0.5": in the order of the family's parameters.
+/// "n=1024,share=0.5": in the order of the family's parameters, without those that do not hold
+/// (Family::holds).
 std::string values_text(const Family& family, const Values& values);
 
 }  // namespace gpuexp

@@ -158,6 +158,7 @@ class ExperimentPlanner {
     return order;
   }
 
+  // Those that differ only in parameters that do not hold are one problem.
   std::vector<Values> values_of(const Variant& variant) const {
     std::vector<Values> result{experiment_.family->defaults()};
     // Axes with wave edges come last, since the edges depend on every other parameter.
@@ -166,7 +167,19 @@ class ExperimentPlanner {
         if (has_edges(axes) == edges) result = expand(result, axes, variant);
       }
     }
+    std::set<Values> seen;
+    for (Values& values : result)
+      set_to_defaults(values);
+    std::erase_if(result, [&](const Values& values) { return !seen.insert(values).second; });
     return result;
+  }
+
+  void set_to_defaults(Values& values) const {
+    const Family& family = *experiment_.family;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!family.holds(family.parameters[i], values))
+        values[i] = family.parameters[i].default_value;
+    }
   }
 
   bool has_edges(const std::vector<std::size_t>& axes) const {

@@ -59,6 +59,21 @@ AxisItem number(std::int64_t n) {
   return Value{n};
 }
 
+TEST_CASE("parameters that a file stands for are in no key, and make no further cells") {
+  Bench b;
+  Parameter& width = b.family.parameters.at(2);
+  width.choices.emplace_back("*.txt");
+  width.file_error = [](const std::string&) { return ""; };
+  width.unless_file = {"n"};
+  b.experiment().axes = {{"n", {number(8), number(16)}},
+                         {"width", {Value{std::string("narrow")}, Value{std::string("a.txt")}}}};
+  b.experiment().axis_groups = {{0}, {1}};
+  CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.5,width=narrow/cold",
+                                             "toy/toy/first/share=0.5,width=a.txt/cold",
+                                             "toy/toy/first/n=16,share=0.5,width=narrow/cold"});
+  CHECK(b.sizes() == std::vector<std::int64_t>{8, 1024, 16});  // the default for the file
+}
+
 TEST_CASE("axes multiply, and parameters without an axis keep their default") {
   Bench b;
   b.experiment().axes = {{"n", {number(8), number(16)}},
