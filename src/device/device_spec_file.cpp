@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/json_node.hpp"
@@ -210,6 +211,15 @@ std::string without_separators(const std::string& text) {
   return joined;
 }
 
+/// Whether the name was probably meant to be the id. A letter or a digit more or fewer makes the
+/// name of another GPU: an H20 and a GH200 are no H200.
+bool has_swapped_letters(const std::string& name, const std::string& id) {
+  std::string a = without_separators(name), b = without_separators(id);
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  return a == b;
+}
+
 /// Whether people may mean this GPU by the name: it is one of the GPU's names but for separators,
 /// or all of its words are words of these names.
 bool may_be_called(const DeviceSpecFile& f, const std::string& name) {
@@ -278,17 +288,19 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
   }
   if (candidates.size() == 1) return *candidates.front();
   if (!candidates.empty()) {
-    std::string message = fmt::format("GPU '{}' is one of:", name);
+    std::vector<std::string> meant;
     for (const DeviceSpecFile* f : candidates)
-      message += " " + f->spec.id;
-    throw ConfigError(message);
+      meant.push_back(f->spec.id);
+    throw ConfigError(fmt::format("GPU '{}' matches {} device specs; expected one of: {}",
+                                  shorten(name), meant.size(), fmt::join(meant, ", ")));
   }
-  std::string message = fmt::format("GPU '{}' is not known", name);
-  const auto near = nearest_name(lower_case(name), ids);
-  message += near ? fmt::format("; did you mean '{}'? known:", *near) : "; known:";
-  for (const std::string& id : ids)
-    message += " " + id;
-  throw ConfigError(message);
+  const auto meant = std::ranges::find_if(
+      ids, [&](const std::string& id) { return has_swapped_letters(name, id); });
+  throw ConfigError(fmt::format(
+      "there is no device spec of GPU '{}';{} known: {}; another GPU takes a file in "
+      "configs/devices, whose README.md has the format",
+      shorten(name), meant == ids.end() ? "" : fmt::format(" did you mean '{}'?", *meant),
+      fmt::join(ids, ", ")));
 }
 
 const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,

@@ -27,7 +27,7 @@ std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& direc
 
 /// The spec whose id, name or alias equals `name`, letter case aside; else the only one that people
 /// may mean by it ("4090", "a100-80gb"). Throws ConfigError with those that they may mean, or with
-/// the nearest and the known ids.
+/// the known ids and how to add one.
 const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name);
 
