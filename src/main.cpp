@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -75,6 +76,9 @@ ExitCode run(int argc, char** argv) {
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
   CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
   app.set_version_flag("--version", std::string(gpuexp::build_info::version));
+  app.failure_message([](const CLI::App* root, const CLI::Error& error) {
+    return "gpuexp: " + CLI::FailureMessage::simple(root, error);
+  });
   add_subcommands(app, context);
   if (argc > 1 && argv[1][0] != '-') check_subcommand(app, argv[1]);
   try {
@@ -122,6 +126,10 @@ int main(int argc, char** argv) {
   } catch (const gpuexp::InputError& e) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
+  } catch (const std::filesystem::filesystem_error& e) {
+    fmt::print(stderr, "gpuexp: {}: cannot be used: {}\n",
+               e.path1().empty() ? "the current folder" : e.path1().string(), e.code().message());
+    return static_cast<int>(ExitCode::internal);
   } catch (const std::exception& e) {
     fmt::print(stderr, "gpuexp: {}{}\n", std::ferror(stdout) != 0 ? "standard output: " : "",
                e.what());

@@ -114,14 +114,29 @@ void Output::fail() const {
   fail_to_write(name_, errno);
 }
 
+bool is_missing(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error) && !error;
+}
+
+void create_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    throw ReportError(fmt::format("{}: cannot create the folder: {}", path, error.message()));
+}
+
 void check_writable(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path file(path);
   if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
     fail_to_write(path, errno);
-  if (fs::is_directory(file)) fail_to_write(path, EISDIR);
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (!fs::status_known(status)) fail_to_write(path, error.value());
+  if (fs::is_directory(status)) fail_to_write(path, EISDIR);
   const fs::path parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (!fs::exists(file) && ::access(parent.c_str(), W_OK | X_OK) != 0) fail_to_write(path, errno);
+  if (!fs::exists(status) && ::access(parent.c_str(), W_OK | X_OK) != 0) fail_to_write(path, errno);
 }
 
 namespace {

@@ -42,6 +42,13 @@ class Output {
   bool owned_;
 };
 
+/// Whether there is no file or folder of this name. False if the system does not tell: an attempt
+/// to read it says why.
+bool is_missing(const std::string& path);
+
+/// Creates the folder, and those that it is in, unless they exist. Throws ReportError.
+void create_folder(const std::string& path);
+
 /// Throws ReportError when the file could not be written now; writes nothing.
 void check_writable(const std::string& path);
 

@@ -13,6 +13,7 @@
 
 #include "base/config_error.hpp"
 #include "base/names.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "config/config_files.hpp"
 #include "config/config_keys.hpp"
@@ -60,7 +61,8 @@ std::vector<fs::path> config_dir_candidates() {
 
 std::optional<fs::path> find_config_dir() {
   for (const fs::path& candidate : config_dir_candidates()) {
-    if (fs::is_directory(candidate / "devices")) return candidate;
+    std::error_code unknown;
+    if (fs::is_directory(candidate / "devices", unknown)) return candidate;
   }
   return std::nullopt;
 }
@@ -89,12 +91,13 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
 fs::path find_config(const std::string& given) {
   if (given == "-") return kStandardInput;
   // A folder of that name, for results perhaps, hides no config.
-  if (fs::exists(given) && !fs::is_directory(given)) return given;
+  std::error_code unknown;
+  if (!is_missing(given) && !fs::is_directory(given, unknown)) return given;
   const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
   const bool is_path = given.find('/') != std::string::npos;
   const auto found = find_config_dir();
-  if (found && fs::exists(*found / file)) return *found / file;
-  if (is_path || fs::exists(given)) return given;
+  if (found && !is_missing(*found / file)) return *found / file;
+  if (is_path || !is_missing(given)) return given;
   const fs::path directory = config_dir();
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {

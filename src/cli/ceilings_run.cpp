@@ -89,7 +89,7 @@ fs::path ceilings_output(const std::string& out, const DeviceInfo& device) {
     if (!kept)
       throw ConfigError(
           "no place to keep ceilings in: set GPUEXP_DATA_DIR, or name a file by --out");
-    fs::create_directories(kept->parent_path());
+    create_folder(kept->parent_path());
     path = *kept;
   }
   check_writable(path);
@@ -101,7 +101,7 @@ void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
     fmt::print(stderr, "gpuexp: nothing was measured, and nothing is written\n");
     return;
   }
-  fs::create_directories(path.parent_path().empty() ? "." : path.parent_path());
+  create_folder(path.parent_path().empty() ? "." : path.parent_path());
   write_file_atomically(path, to_json(run.file));
   std::fflush(stdout);
   fmt::print(stderr, "ceilings are in {}\n", path.string());

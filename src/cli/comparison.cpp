@@ -96,6 +96,20 @@ std::string failed_gates(const std::vector<std::string>& fail_on, const Tally& t
   return fmt::format("{}", fmt::join(failed, ", "));
 }
 
+void check_common_rows(const RunComparison& comparison, const ComparedReport& a,
+                       const ComparedReport& b) {
+  if (comparison.all.count(Outcome::missing) + comparison.all.count(Outcome::added) <
+      comparison.rows.size())
+    return;
+  const auto first_key = [](const Report& report) {
+    return report.table.rows.empty() ? "no row" : report.table.rows.front().key;
+  };
+  throw ConfigError(fmt::format(
+      "compare: {} and {} have no row in common; rows are matched by the column key, which begins "
+      "with {} in A and {} in B",
+      a.name, b.name, first_key(a.report), first_key(b.report)));
+}
+
 }  // namespace
 
 EffectInForce effect_in_force(const ComparisonOptions& options,
@@ -172,6 +186,7 @@ ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
   const EffectInForce in_force =
       effect_in_force(options, device == of_b.device.name ? device : std::nullopt);
   const RunComparison comparison = compare_runs(a.report, b.report, in_force.effect);
+  check_common_rows(comparison, a, b);
   const ComparisonContext context{{a.name, of_a},  {b.name, of_b},   in_force.effect,
                                   in_force.source, std::move(notes), options.fail_on};
   if (output.page && output.csv != "-" && output.json != "-") {

@@ -66,7 +66,8 @@ void check_measured(const std::string& name, const Report& report);
 
 /// Compares, writes, and returns ExitCode::regressed where --fail-on's outcomes are there, which is
 /// said on standard error. `notes` stand beside what the comparison itself has to note. Throws
-/// ConfigError for a noise file that cannot be read, and as check_measured().
+/// ConfigError for reports without a common row, for a noise file that cannot be read, and as
+/// check_measured().
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes = {});

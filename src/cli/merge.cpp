@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/output.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/recorder.hpp"
 #include "results/run_merge.hpp"
@@ -35,11 +37,11 @@ std::vector<RunPart> read_parts(const std::vector<std::string>& folders) {
   std::set<fs::path> known;
   for (const std::string& folder : folders) {
     const fs::path log = fs::path(folder) / kRunLogName;
-    if (!fs::exists(log))
+    if (is_missing(log))
       throw ConfigError(fmt::format("merge {}: no {} is there", folder, kRunLogName));
+    parts.push_back({folder, read_run_log(log)});
     if (!known.insert(fs::canonical(log)).second)
       throw ConfigError(fmt::format("merge {}: this folder is given twice", folder));
-    parts.push_back({folder, read_run_log(log)});
   }
   return parts;
 }
@@ -57,10 +59,6 @@ std::size_t different(const Report& report, std::optional<std::string> PartProve
   for (const PartProvenance& part : report.provenance.parts)
     values.insert(part.*member);
   return values.size();
-}
-
-std::string counted(std::size_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 ExitCode merge(const Context& context, const MergeArguments& options) {

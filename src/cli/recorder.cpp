@@ -8,6 +8,7 @@
 #include "base/config_error.hpp"
 #include "base/csv.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/provenance.hpp"
 #include "results/csv_write.hpp"
@@ -108,10 +109,7 @@ void Recorder::write_mismatches(const Row& row) {
     table.rows.push_back({m.buffer, m.index, fmt::format("{}", m.expected),
                           fmt::format("{}", m.got), fmt::format("{}", m.allowed)});
   }
-  std::error_code error;
-  std::filesystem::create_directories(mismatches_, error);
-  if (error)
-    throw ReportError(fmt::format("{}: cannot make: {}", mismatches_.string(), error.message()));
+  create_folder(mismatches_);
   const std::string file = fmt::format("{}-{}.csv", row.cell->index, row.cell->variant->id);
   write_file_atomically(mismatches_ / file, to_csv(table));
   ++mismatch_files_;
@@ -186,11 +184,11 @@ std::string why_none_passed(const Report& report) {
 
 void print_notes(const Recorder& recorder, const Report& report) {
   if (recorder.mismatch_files() > 0) {
-    fmt::print(stderr, "the first wrong elements of {} cells are in {}\n",
-               recorder.mismatch_files(), recorder.mismatch_folder().string());
+    fmt::print(stderr, "the first wrong elements of {} are in {}\n",
+               counted(recorder.mismatch_files(), "cell"), recorder.mismatch_folder().string());
   }
   for (const auto& [why, rows] : recorder.uncounted())
-    fmt::print(stderr, "gpuexp: no hardware counters of {} rows: {}\n", rows, why);
+    fmt::print(stderr, "gpuexp: no hardware counters of {}: {}\n", counted(rows, "row"), why);
   // A cell that got another try has passed, and its row says nothing of it.
   for (const auto& [why, times] : recorder.recoveries()) {
     fmt::print(stderr, "gpuexp: the device was lost {}, and taken anew: {}\n",
@@ -209,13 +207,14 @@ fs::path results_folder(const std::string& out, const std::string& name, std::ti
 
 void claim_folder(const fs::path& folder) {
   for (const char* file : {kRunLogName, kResultsName, "results.csv"}) {
-    if (fs::exists(folder / file)) {
+    std::error_code unknown;
+    if (fs::exists(folder / file, unknown)) {
       throw ConfigError(fmt::format("{} exists; name another folder with --out{}",
                                     (folder / file).string(),
                                     file == kRunLogName ? ", or go on with it by --resume" : ""));
     }
   }
-  fs::create_directories(folder);
+  create_folder(folder);
 }
 
 void write_results(const Report& report, const fs::path& folder, const JsonOptions& json) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "results/json_read.hpp"
@@ -13,10 +14,10 @@ namespace gpuexp::cli {
 Report read_results(const std::string& file) {
   try {
     const std::filesystem::path path(file);
-    if (!std::filesystem::is_directory(path)) return read_report(file);
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(path, unknown)) return read_report(file);
     // Merged results have no log.
-    if (!std::filesystem::exists(path / kRunLogName) &&
-        std::filesystem::exists(path / kResultsName))
+    if (is_missing(path / kRunLogName) && !is_missing(path / kResultsName))
       return read_report(path / kResultsName);
     return read_run_log(path / kRunLogName).report;
   } catch (const ReportError& e) {

@@ -8,7 +8,9 @@
 #include "base/input_error.hpp"
 #include "base/input_file.hpp"
 #include "base/json_reader.hpp"
+#include "base/output.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "cli/provenance.hpp"
 #include "config/config_reader.hpp"
 #include "family/registry.hpp"
@@ -26,7 +28,7 @@ namespace fs = std::filesystem;
 
 RunLog read_log(const std::string& folder) {
   const fs::path path = fs::path(folder) / kRunLogName;
-  if (!fs::exists(path)) refuse(folder, fmt::format("no {} is there", kRunLogName));
+  if (is_missing(path)) refuse(folder, fmt::format("no {} is there", kRunLogName));
   try {
     return read_run_log(path);
   } catch (const ReportError& e) {
@@ -34,31 +36,43 @@ RunLog read_log(const std::string& folder) {
   }
 }
 
+constexpr const char* kRemedy = "put the file back, or start a new run";
+
+std::string change_text(const std::string& file, const std::string& now, const std::string& then) {
+  constexpr std::size_t kDigits = 12;
+  return fmt::format(
+      "{} has changed since the run began: its SHA-256 begins with {}, and began with {}", file,
+      now.substr(0, kDigits), then.substr(0, kDigits));
+}
+
 /// The config's file may be gone; one that is still there must not have changed.
 void check_config_file(const std::string& folder, const ConfigProvenance& config) {
   if (!fs::is_regular_file(*config.path)) return;
   const std::string now = sha256(read_text_file(*config.path));
   if (now == *config.sha256) return;
-  refuse(folder,
-         fmt::format("{} has changed since that run (sha256 {}, was {}); run it anew, or put "
-                     "the file back",
-                     *config.path, now.substr(0, 12), config.sha256->substr(0, 12)));
+  refuse(folder, fmt::format("{}; {}{}", change_text(*config.path, now, *config.sha256), kRemedy,
+                             fs::path(*config.path).is_relative()
+                                 ? "; if the run began in another folder, resume it from there"
+                                 : ""));
 }
 
-/// An input file must be there and have the bytes that it had.
-void check_input_file(const std::string& folder, const InputProvenance& input) {
-  const std::string& file = *input.file;
-  const std::string remedy = fmt::format(
-      "it was {}; run it anew, or put the file back{}", *input.path,
-      fs::path(file).is_relative() ? " and go on from the folder in which the run began" : "");
-  try {
-    const FileIdentity now = identity_of(file);
-    if (now.bytes == input.bytes && now.sha256 == input.sha256) return;
-    refuse(folder, fmt::format("{} has changed since that run (sha256 {}, was {}): {}", now.path,
-                               now.sha256.substr(0, 12), input.sha256->substr(0, 12), remedy));
-  } catch (const InputError& error) {
-    refuse(folder, fmt::format("{}: {}", error.what(), remedy));
+/// An input file must be there and have the bytes that it had: under its name or, since that may be
+/// relative to another folder, under its absolute path. It is read where it was found.
+void find_input_file(const std::string& folder, const InputProvenance& input) {
+  std::string why;
+  for (const std::string& path : {*input.file, *input.path}) {
+    try {
+      FileIdentity now = identity_of(path);
+      if (now.bytes == input.bytes && now.sha256 == input.sha256) {
+        now.name = *input.file;
+        return plan_file(now);
+      }
+      why = change_text(now.path, now.sha256, *input.sha256);
+    } catch (const InputError& error) {
+      why = error.what();
+    }
   }
+  refuse(folder, fmt::format("{}; {}", why, kRemedy));
 }
 
 /// A row that another attempt would not change. A skipped cell is attempted if nothing is in the
@@ -100,7 +114,7 @@ Resumable read_resumable(const std::string& folder, const Registry& registry,
   for (const InputProvenance& input : r.log.report.provenance.inputs) {
     if (!input.file || !input.path || !input.bytes || !input.sha256)
       refuse(folder, "the log does not say which input files it read");
-    check_input_file(folder, input);
+    find_input_file(folder, input);
   }
   const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filter};
   r.config = parse_config(*config.text, *config.path, registry, overrides);
@@ -125,8 +139,8 @@ void check_resumable(const Resumable& resumable, const Plan& plan,
     refuse(folder, fmt::format("it simulated {}, and now {}", began.name.value_or("another GPU"),
                                device.spec.name));
   if (resumable.log.cells != plan.cell_count()) {
-    refuse(folder, fmt::format("its plan had {} cells, and now has {}", resumable.log.cells,
-                               plan.cell_count()));
+    refuse(folder, fmt::format("its plan had {}, and now has {}",
+                               counted(resumable.log.cells, "cell"), plan.cell_count()));
   }
   const std::vector<ShardedCell>& planned = resumable.log.origin.plan;
   if (!planned.empty() && planned != whole_plan)

@@ -9,6 +9,7 @@
 
 #include "analysis/run_comparison.hpp"
 #include "base/parallel.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/comparison.hpp"
@@ -194,9 +195,9 @@ class Run {
     keep_keys(earlier, planned);
     left_out_ = rows - earlier.table.rows.size();
     if (earlier.table.rows.empty()) {
-      throw ConfigError(
-          fmt::format("--against {}: none of its {} rows is among the {} planned cells",
-                      options_.against, rows, planned.size()));
+      throw ConfigError(fmt::format("--against {}: none of its {} is among the planned {}",
+                                    options_.against, counted(rows, "row"),
+                                    counted(planned.size(), "cell")));
     }
   }
 
@@ -278,6 +279,8 @@ class Run {
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
     if (!options_.quiet) print_notes(recorder, report);
+    if (interrupted() && !options_.verify_only && !options_.quiet)
+      fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_go_on(dir));
     const ExitCode code = machine_lacks_all() ? ExitCode::no_device : exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
   }
@@ -288,10 +291,11 @@ class Run {
            });
   }
 
-  static std::string how_to_go_on(const fs::path& dir) {
+  std::string how_to_go_on(const fs::path& dir) const {
     return fmt::format(
-        "; what was measured is in {}: gpuexp report {}, or go on by gpuexp run --resume {}",
-        (dir / kRunLogName).string(), dir.string(), dir.string());
+        "; what was measured is in {}: gpuexp report {}, or go on by gpuexp run --resume {}{}",
+        (dir / kRunLogName).string(), dir.string(), dir.string(),
+        options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
   }
 
   /// What measures, and the threads of the driver, have two to themselves; what executes kernels on
@@ -343,9 +347,9 @@ class Run {
     std::vector<std::string> notes;
     if (left_out_ > 0) {
       notes.push_back(fmt::format(
-          "{} rows of A are not in this plan; kernels share clock and power with what is measured "
-          "beside them, and may be faster with less of it",
-          left_out_));
+          "{} of A left out, because this plan does not have them; kernels share clock and power "
+          "with what is measured beside them, and may be faster with less of it",
+          counted(left_out_, "row")));
     }
     return compare_and_show({options_.against, *against_}, {dir.string(), report},
                             options_.comparison, output, notes);

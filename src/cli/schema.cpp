@@ -21,7 +21,7 @@ ExitCode run(const Context& context, const SchemaArguments& options) {
   if (options.out.empty()) {
     fmt::print("{}", schema);
   } else {
-    std::filesystem::create_directories(std::filesystem::absolute(options.out).parent_path());
+    create_folder(std::filesystem::absolute(options.out).parent_path());
     write_file_atomically(options.out, schema);
   }
   return ExitCode::ok;

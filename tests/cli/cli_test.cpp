@@ -47,12 +47,15 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_config_name", "plan quickstrat", 2},
       {"error_config_path", "plan tests/cli/data/absent.json", 2},
       {"error_gpu", "predict quickstart --gpu h20", 2},
+      {"error_gpu_several", "predict quickstart --gpu A100", 2},
       {"error_gpu_missing", "predict quickstart", 2},
       {"error_key", "plan tests/cli/data/unknown_key.json", 2},
       {"error_range", "plan tests/cli/data/out_of_range.json", 2},
       {"error_variant", "plan tests/cli/data/unknown_variant.json", 2},
       {"error_syntax", "plan tests/cli/data/syntax.json", 2},
       {"error_set", "plan tests/cli/data/small.json --set q=1", 2},
+      {"error_set_empty", "plan spmv --set 'matrix=\"\"'", 2},
+      {"error_set_quote", "plan spmv --set 'matrix=\"a,b.mtx'", 2},
       {"error_file_choice", "plan spmv --set matrix=small.mt", 2},
       {"error_file_absent", "plan spmv --set matrix=banded,absent.mtx", 2},
       {"error_file_header", "verify spmv --set matrix=tests/cli/data/array.mtx --simulate h200", 2},
@@ -72,6 +75,8 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
        "lesson tests/cli/data/lesson_unknown.md --results tests/cli/data/counted.json", 2},
       {"error_compare_missing", "compare tests/cli/data/compare_a.json tests/cli/data/absent.json",
        2},
+      {"error_compare_disjoint",
+       "compare tests/cli/data/compare_a.json tests/cli/data/repeated_1.json --fail-on missing", 2},
       {"error_compare_one", "compare tests/cli/data/compare_a.json", 2},
       {"error_compare_variants",
        "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --variants "
@@ -103,6 +108,40 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
+}
+
+TEST_CASE("paths that the system refuses are named with the reason") {
+  const std::string long_name(300, 'x');
+  struct Refused {
+    std::string arguments;
+    int exit_code;
+    std::string message;
+  };
+  const std::vector<Refused> all{
+      {"run tests/cli/data/small.json --simulate h200 --out /proc/x", 1,
+       "gpuexp: /proc/x: cannot create the folder: No such file or directory\n"},
+      {"run tests/cli/data/small.json --simulate h200 --out /dev/null/x", 1,
+       "gpuexp: /dev/null/x: cannot create the folder: Not a directory\n"},
+      {"schema --out /proc/x/schema.json", 1,
+       "gpuexp: /proc/x: cannot create the folder: No such file or directory\n"},
+      {"run tests/cli/data/small.json --simulate h200 --csv " + long_name, 1,
+       "gpuexp: " + long_name + ": cannot write: File name too long\n"},
+      {"plan ./" + long_name, 2,
+       "gpuexp: ./" + long_name + ": cannot be read: File name too long\n"},
+      {"report " + long_name, 2, "gpuexp: " + long_name + ": cannot read: File name too long\n"},
+      {"merge " + long_name + " b", 2,
+       "gpuexp: merge: " + long_name + "/log.jsonl: cannot read: File name too long\n"},
+      {"run --resume " + long_name, 2,
+       "gpuexp: --resume " + long_name + ": " + long_name +
+           "/log.jsonl: cannot read: File name too long\n"},
+      {"plan quickstart --gpu", 2, "gpuexp: --gpu: 1 required TEXT missing\n"},
+  };
+  for (const Refused& refused : all) {
+    const Outcome outcome = gpuexp(refused.arguments);
+    INFO(refused.arguments);
+    CHECK(outcome.exit_code == refused.exit_code);
+    CHECK(outcome.output.starts_with(refused.message));
+  }
 }
 
 TEST_CASE("plan") {
@@ -195,8 +234,8 @@ TEST_CASE("differences are explained from recorded counters") {
   check_golden("explain", counted, 0);
   check_golden("explain_all", counted + "--family coalescing --variant read_strided --all", 0);
   check_golden("explain_json", counted + "--variant coalesced --json", 0);
-  check_golden("explain_uncounted", "explain docs/results/h200/quickstart.json.zst --variant smem_tile",
-               0);
+  check_golden("explain_uncounted",
+               "explain docs/results/h200/quickstart.json.zst --variant smem_tile", 0);
   check_golden("explain_nothing", "explain tests/cli/data/compare_a.json", 0);
 }
 

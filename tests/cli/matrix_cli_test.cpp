@@ -1,5 +1,8 @@
 // Matrices of files, from the config to the results.
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <future>
 
 #include <nlohmann/json.hpp>
 
@@ -21,15 +24,24 @@ class MatrixFolder {
     return path;
   }
   std::string config(const std::vector<std::string>& matrices,
-                     const std::vector<std::string>& variants = {"csr_thread_per_row"}) const {
+                     const std::vector<std::string>& variants = {"csr_thread_per_row"},
+                     int rows = 1000) const {
     const nlohmann::json experiment{{"family", "spmv"},
                                     {"variants", variants},
-                                    {"axes", {{"rows", 1000}, {"matrix", matrices}}},
+                                    {"axes", {{"rows", rows}, {"matrix", matrices}}},
                                     {"modes", {"cold"}}};
     return write("files.json",
                  nlohmann::json{{"name", "files"}, {"experiments", {experiment}}}.dump());
   }
   std::string path(const std::string& name) const { return folder_.path() / name; }
+  /// Of rows in the log of the run in `out`.
+  void set_status(const std::string& from, const std::string& to) const {
+    const std::string found = '"' + from + '"', set = '"' + to + '"';
+    std::string log = read_file(folder_.path() / "out/log.jsonl");
+    for (std::size_t at = log.find(found); at != std::string::npos; at = log.find(found, at))
+      log.replace(at, found.size(), set);
+    write("out/log.jsonl", log);
+  }
 
  private:
   ScratchFolder folder_;
@@ -136,14 +148,83 @@ TEST_CASE("a run is resumed with the files that it began with, or not at all", "
   CHECK(inputs[0]["sha256"].get<std::string>().size() == 64);
   CHECK(gpuexp(resume, in_folder).exit_code == 0);
 
-  const Outcome elsewhere = gpuexp(resume);
-  CHECK(elsewhere.exit_code == 2);
-  CHECK_THAT(elsewhere.output, contains_text("it was " + file));
-  CHECK_THAT(elsewhere.output, contains_text("go on from the folder in which the run began"));
+  // Elsewhere another file may have the name.
+  const ScratchFolder other;
+  std::ofstream(other.path() / "m.mtx") << kBanner << "2 2 1\n1 1 3\n";
+  for (const std::string& elsewhere :
+       {std::string(), "true; cd '" + other.path().string() + "';"}) {
+    folder.set_status("passed", "skipped");
+    const Outcome outcome = gpuexp(resume, elsewhere);
+    INFO(outcome.output);
+    CHECK(outcome.exit_code == 0);
+    const auto results = nlohmann::json::parse(read_file(folder.path("out/results.json")));
+    CHECK(results["rows"][0]["status"] == "passed");
+    CHECK(results["provenance"]["inputs"] == inputs);
+  }
+
+  const auto check_refused = [&](const std::string& why) {
+    for (const std::string& from : {in_folder, std::string()}) {
+      const Outcome outcome = gpuexp(resume, from);
+      INFO(outcome.output);
+      CHECK(outcome.exit_code == 2);
+      CHECK_THAT(outcome.output, contains_text("gpuexp: --resume " + out + ": " + file + why));
+      CHECK_THAT(outcome.output, contains_text("; put the file back, or start a new run\n"));
+    }
+  };
   folder.write("m.mtx", kBanner + "2 2 1\n1 1 2\n");
-  const Outcome changed = gpuexp(resume, in_folder);
-  CHECK(changed.exit_code == 2);
-  CHECK_THAT(changed.output, contains_text(file + " has changed since that run (sha256 "));
+  check_refused(" has changed since the run began: its SHA-256 begins with ");
+  std::filesystem::remove(file);
+  check_refused(": cannot be read: No such file or directory");
+}
+
+// The first row tells that the run is planned, and the second matrix takes seconds.
+TEST_CASE("a file that is replaced by one of its size during a run fails its cells",
+          "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string file = folder.write("m.mtx", kBanner + "2 2 1\n1 1 1\n");
+  const std::string csv = folder.path("rows.csv"), json = folder.path("report.json");
+  const std::string config =
+      folder.config({"banded", "power_law", file}, {"csr_thread_per_row", "merge_path"}, 100003);
+  auto run = std::async(std::launch::async, [&] {
+    return gpuexp("verify " + config + " --simulate h200 --csv " + csv + " --json " + json);
+  });
+  const auto is_running = [&] {
+    return run.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready;
+  };
+  while (read_file(csv).find("matrix=banded") == std::string::npos && is_running())
+    ;
+  folder.write("m.mtx", kBanner + "2 2 1\n1 1 2\n");
+  const Outcome outcome = run.get();
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  const auto report = nlohmann::json::parse(read_file(json));
+  int failed = 0;
+  for (const auto& row : report["rows"]) {
+    if (row["param.matrix"] != file) continue;
+    ++failed;
+    CHECK(row["status"] == "failed");
+    CHECK_THAT(row["reason"].get<std::string>(),
+               contains_text(file + " has changed since the run was planned: its SHA-256 begins"));
+  }
+  CHECK(failed == 2);
+}
+
+// It is interrupted once its log is there; exec, so that the signal is for the program.
+TEST_CASE("an interrupted run says how to go on", "[machine_code]") {
+  if (!has_machine_code()) return;
+  const MatrixFolder folder;
+  const std::string out = folder.path("out");
+  const Outcome outcome =
+      gpuexp("run " + folder.config({"power_law"}, {"*"}, 4000037) + " --simulate h200 --out " +
+                 out + " 2>&1 & until [ -e " + out +
+                 "/log.jsonl ] || ! kill -0 $!; do sleep 0.05; done; kill -TERM $!; wait $!",
+             "exec");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 130);
+  CHECK(outcome.output.ends_with(
+      "gpuexp: interrupted; what was measured is in " + out + "/log.jsonl: gpuexp report " + out +
+      ", or go on by gpuexp run --resume " + out + " --simulate 'h200'\n"));
 }
 
 TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is gone",
@@ -153,11 +234,7 @@ TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is
   const std::string out = folder.path("out");
   REQUIRE(gpuexp("run " + folder.config({"banded"}) + " --simulate h200 --quiet --out " + out)
               .exit_code == 0);
-  std::string log = read_file(out + "/log.jsonl");
-  const std::string passed = "\"passed\"";
-  for (std::size_t at = log.find(passed); at != std::string::npos; at = log.find(passed, at))
-    log.replace(at, passed.size(), "\"skipped\"");
-  folder.write("out/log.jsonl", log);
+  folder.set_status("passed", "skipped");
   const Outcome resumed = gpuexp("run --resume " + out + " --simulate h200 --quiet");
   INFO(resumed.output);
   CHECK(resumed.exit_code == 0);
@@ -176,6 +253,28 @@ TEST_CASE("a file's name may hold a comma, and ends in upper or lower case") {
   CHECK_THAT(outcome.output, contains_text("matrix=regular/cold"));
   const Outcome open = gpuexp("plan spmv --set 'matrix=\"a,b.mtx'");
   CHECK(open.exit_code == 2);
+}
+
+TEST_CASE("a file that the command line names is not blamed on the config") {
+  const MatrixFolder folder;
+  const std::string empty = folder.write("empty.mtx", "");
+  const std::string set = "--set matrix=" + empty;
+  const Outcome outcome = gpuexp("plan " + folder.config({"banded"}) + " " + set);
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.output.find("files.json") == std::string::npos);
+  CHECK_THAT(outcome.output, contains_text("gpuexp: " + set + ": spmv.matrix[0]: " + empty +
+                                           ": the file is empty; expected a first line such as"));
+  const std::string config = folder.config({empty});
+  CHECK_THAT(gpuexp("plan " + config).output,
+             contains_text("gpuexp: " + config + ": spmv.matrix[0]: " + empty + ": "));
+}
+
+TEST_CASE("the message that docs/configs.md shows is the program's") {
+  const Outcome outcome = gpuexp("plan spmv --gpu h200 --set matrix=tests/cli/data/array.mtx");
+  CHECK(outcome.exit_code == 2);
+  const std::string page =
+      read_file(std::filesystem::path(GPUEXP_SOURCE_DIR) / "docs" / "configs.md");
+  CHECK_THAT(page, contains_text("```\n" + outcome.output + "```\n"));
 }
 
 TEST_CASE("a config is read from standard input") {
