@@ -235,7 +235,7 @@ std::string allowed(const Parameter& p) {
   return fmt::format("{} to {}{}", p.min, p.max, p.unit.empty() ? "" : " " + p.unit);
 }
 
-void print_text(const Family& f) {
+void print_text(const Family& f, const Registry& registry) {
   fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kTextWidth, 2),
              paragraph(f.physics, kTextWidth, 2));
   fmt::print("parameters\n");
@@ -256,11 +256,17 @@ void print_text(const Family& f) {
     if (!v.expected_changes.empty())
       fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
                                  kTextWidth, 6));
+    for (const HeldClaim& claim : registry.held_claims(f.id, v.id))
+      fmt::print("{}", paragraph("held: " + claim.text, kTextWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kTextWidth, 2));
 }
 
-Json to_json(const Family& f) {
+Json held_json(const HeldClaim& claim) {
+  return {{"claim", claim.text}, {"quantity", claim.quantity}, {"number", claim.number}};
+}
+
+Json to_json(const Family& f, const Registry& registry) {
   Json out{{"id", f.id}, {"question", f.question}, {"physics", f.physics}};
   for (const Parameter& p : f.parameters) {
     Json entry{{"name", p.name}, {"unit", p.unit}, {"doc", p.doc}};
@@ -287,6 +293,7 @@ Json to_json(const Family& f) {
                                            {"factor", expected.factor},
                                            {"conditional", bool(expected.where)}});
     }
+    entry["held"] = json_list(registry.held_claims(f.id, v.id), held_json);
     entry["min_compute_capability"] = v.min_compute_capability / 10.0;
     out["variants"].push_back(entry);
   }
@@ -317,11 +324,11 @@ ExitCode run(const Context& context, const DescribeArguments& options) {
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
   if (options.json) {
-    Json json = to_json(family);
+    Json json = to_json(family, context.registry);
     json["machine_code"] = code_json(plan, context.resources);
     fmt::print("{}\n", json.dump(2));
   } else {
-    print_text(family);
+    print_text(family, context.registry);
     fmt::print("\n{}", code_text(plan, context.resources));
   }
   return ExitCode::ok;

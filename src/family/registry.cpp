@@ -4,7 +4,6 @@
 #include <set>
 
 #include "family/counters.hpp"
-#include "family/variant_comments.hpp"
 
 namespace gpuexp {
 
@@ -75,6 +74,16 @@ void check(const Family& family, std::vector<std::string>& errors) {
   }
 }
 
+// Whether the family has what the claim names.
+bool is_about(const Family& family, const HeldClaim& claim) {
+  const auto is_parameter = [&](const auto& at) { return family.find_parameter(at.first); };
+  const bool is_known = find_counter(claim.quantity) || has_metric(family, claim.quantity) ||
+                        std::any_of(kHeldQuantities.begin(), kHeldQuantities.end(),
+                                    [&](const auto& q) { return q.name == claim.quantity; });
+  return is_known && (claim.of.empty() || family.find(claim.of)) &&
+         std::all_of(claim.at.begin(), claim.at.end(), is_parameter);
+}
+
 std::string file_of(std::string_view family_id) {
   return "kernels/" + std::string(family_id) + ".cu";
 }
@@ -141,8 +150,31 @@ void Registry::explain(Family& family, std::string_view source) {
       defect(v->id, "has both a comment and a `why` for variant");
     } else {
       v->why = comment.why;
+      hold(family, comment);
     }
   }
+}
+
+void Registry::hold(const Family& family, const VariantComment& comment) {
+  std::vector<HeldClaim>& claims = held_claims_[{family.id, comment.variant}];
+  for (const std::string& text : comment.held) {
+    const auto claim = held_claim_in(text);
+    if (claim && is_about(family, *claim)) {
+      claims.push_back(*claim);
+      continue;
+    }
+    errors_.push_back(
+        file_of(family.id) + ": '" + text + "' over variant '" + comment.variant +
+        "' is no claim: expected 'QUANTITY = NUMBER [× VARIANT] [within P %] [at NAME=VALUE, ...]' "
+        "(=, <= or >=), with a counter, a metric or another quantity of held_claim.hpp");
+  }
+}
+
+const std::vector<HeldClaim>& Registry::held_claims(std::string_view family_id,
+                                                    std::string_view variant_id) const {
+  static const std::vector<HeldClaim> none;
+  const auto found = held_claims_.find(std::pair(family_id, variant_id));
+  return found == held_claims_.end() ? none : found->second;
 }
 
 std::vector<std::string> Registry::errors() const {

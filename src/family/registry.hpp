@@ -7,9 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "family/family.hpp"
+#include "family/held_claim.hpp"
+#include "family/variant_comments.hpp"
 
 namespace gpuexp {
 
@@ -36,15 +39,22 @@ class Registry {
   /// The text of the family's files, one behind the other; "" where it is not known.
   std::string_view source_of(std::string_view family_id) const;
 
+  /// The numbers in the variant's comment that a test holds.
+  const std::vector<HeldClaim>& held_claims(std::string_view family_id,
+                                            std::string_view variant_id) const;
+
   /// What is wrong with the declarations, one line each; empty when all is well.
   std::vector<std::string> errors() const;
 
  private:
   void explain(Family& family, std::string_view source);
+  void hold(const Family& family, const VariantComment& comment);
 
   std::list<Family> families_;
   std::map<std::string, std::string, std::less<>> sources_;  // by family
-  std::string left_out_;                                     // ",a,b,", or empty
+  std::map<std::pair<std::string, std::string>, std::vector<HeldClaim>, std::less<>>
+      held_claims_;       // by family and variant
+  std::string left_out_;  // ",a,b,", or empty
   std::string built_;
   std::vector<std::string> errors_;
 };

@@ -37,10 +37,15 @@ std::vector<VariantComment> variant_comments(std::string_view source) {
   while (!source.empty()) {
     const auto name = heading(next_line(source));
     if (!name) continue;
-    VariantComment comment{std::string(*name), {}};
+    VariantComment comment{std::string(*name), {}, {}};
     while (const auto text = comment_text(source.substr(0, source.find('\n')))) {
       if (heading(source.substr(0, source.find('\n')))) break;
       next_line(source);
+      constexpr std::string_view kHeld = "held: ";
+      if (text->substr(0, kHeld.size()) == kHeld) {
+        comment.held.emplace_back(text->substr(kHeld.size()));
+        continue;
+      }
       if (!text->empty() && !comment.why.empty()) comment.why += ' ';
       comment.why += *text;
     }

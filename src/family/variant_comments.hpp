@@ -3,6 +3,8 @@
 //   // ---- smem_tile: 32×32 tiles of A and B in shared memory
 //   //
 //   // What changed, which resource it relieves, what it costs, which counter should change.
+//   //
+//   // held: global_load_requests = 1/32 × naive
 //
 // so that whoever reads the file and whoever asks the program read one text.
 #pragma once
@@ -14,8 +16,9 @@
 namespace gpuexp {
 
 struct VariantComment {
-  std::string variant;  ///< what stands between the dashes and the colon
-  std::string why;      ///< its lines, joined by single spaces
+  std::string variant;            ///< what stands between the dashes and the colon
+  std::string why;                ///< its lines, joined by single spaces
+  std::vector<std::string> held;  ///< what its lines say that begin with "held: " (held_claim.hpp)
 };
 
 /// Those of a source, in order. A heading whose comment ends with it is none.

@@ -22,6 +22,12 @@ void count_shared(PlaceCounts& counts, const MemoryCounts& before, const MemoryA
   const bool is_counted = access.kind == Access::load || access.kind == Access::store ||
                           access.kind == Access::async_store;
   if (is_counted) ++counts.shared_requests;
+  const std::uint64_t wavefronts = counts.memory.shared_load_wavefronts +
+                                   counts.memory.shared_store_wavefronts -
+                                   before.shared_load_wavefronts - before.shared_store_wavefronts;
+  const std::uint64_t conflicts = counts.memory.shared_conflicts - before.shared_conflicts;
+  if (wavefronts > conflicts)
+    counts.bank_conflict = std::max(counts.bank_conflict, wavefronts / (wavefronts - conflicts));
   counts.async_write_wavefronts += counts.memory.global_wavefronts - before.global_wavefronts;
 }
 
@@ -32,6 +38,7 @@ void PlaceCounts::add(const PlaceCounts& more, std::uint64_t times) {
     memory.*count += times * more.memory.*count;
   for (const auto sum : kSums)
     this->*sum += times * more.*sum;
+  bank_conflict = std::max(bank_conflict, more.bank_conflict);
   lowest = std::min(lowest, more.lowest);
   highest = std::max(highest, more.highest);
   seen |= more.seen;

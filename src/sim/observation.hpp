@@ -18,6 +18,8 @@ struct PlaceCounts {
   std::uint64_t ideal_store_sectors = 0;
   /// Accesses of shared memory, those of cp.async among them.
   std::uint64_t shared_requests = 0;
+  /// Of these, the most wavefronts that one took, over the least for as many bytes.
+  std::uint64_t bank_conflict = 0;
   /// What cp.async takes to write to shared memory; counted in global_wavefronts, too.
   std::uint64_t async_write_wavefronts = 0;
   /// In global memory, the least and greatest address that the first lane of an access had.

@@ -4,13 +4,15 @@
 A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, CONTRIBUTING.md), where a test
 compares it with the file it was recorded in. This test finds the others: digits with a unit outside of generated parts, of code, and
 of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), which made_by_test.py compares. Parts that another test compares
-stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers with units in comments over
-variants, which the program prints, follow from what DERIVED says. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
+stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers and factors in
+comments over variants, which the program prints, are derived in the same sentence or held by what the variant declares. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
 """
 
+import json
 import math
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,25 +68,45 @@ ALLOWED = [
     ("docs/usage.md", "else 2 %", "src/cli/comparison.cpp", "kDefault = 0.02"),
 ]
 
-# Comments over variants, which the program prints: (file, text of the comment, what the number follows from). The last is a
-# Python expression that has to be true, or text of the same file that says so.
+# Of comments over variants: (family, text of the comment, a Python expression that has to be true). Names are constants of the
+# family's source.
 DERIVED = [
-    ("kernels/cross_entropy.cu", "50304, 393 times 128", "50257 < 50304 == 393 * 128"),
-    ("kernels/divergence.cu", "at f = 1 % that is 72 %", "round(100 * (0.01 ** 32 + 0.99 ** 32)) == 72"),
-    ("kernels/divergence.cu", "at 5 % 19 %", "round(100 * (0.05 ** 32 + 0.95 ** 32)) == 19"),
-    ("kernels/divergence.cu", "at 14 % under 1 %", "0.14 ** 32 + 0.86 ** 32 < 0.01"),
-    ("kernels/gather.cu", "8 times their bytes", "32 // 4 == 8"),
-    ("kernels/loss_scaling.cu", "about 8 times that of well-scaled fp16", "2 ** (11 - 8) == 8"),
-    ("kernels/master_weights.cu", "updates must be 8 times larger", "2 ** (11 - 8) == 8"),
-    ("kernels/matmul.cu", "reads each element 32 times from", "constexpr int kPlainTile = 32;"),
-    ("kernels/mixed_precision.cu", "8 times that of fp16", "2 ** (11 - 8) == 8"),
-    ("kernels/normalization.cu", "5 × 4 = 20 times that of copy", "5 * 4 == 20"),
-    ("kernels/scan.cu", "A tile is 16 times as large", "constexpr int kVectors = 4;"),
-    ("kernels/stencil_3d.cu", "there are 32 times fewer threads", "constexpr int kDepth = 32;"),
-    ("kernels/welford.cu", "a mean of 100 times their spread, 2·log2(100) = 13", "int(2 * math.log2(100)) == 13"),
+    ("cross_entropy", "50304, 393 times 128", "50257 < 50304 == 393 * 128"),
+    ("divergence", "at f = 1 % that is 72 %", "round(100 * (0.01 ** 32 + 0.99 ** 32)) == 72"),
+    ("divergence", "at 5 % 19 %", "round(100 * (0.05 ** 32 + 0.95 ** 32)) == 19"),
+    ("divergence", "at 14 % under 1 %", "0.14 ** 32 + 0.86 ** 32 < 0.01"),
+    ("loss_scaling", "about 8 times that of well-scaled fp16", "2 ** (11 - 8) == 8"),
+    ("master_weights", "updates must be 8 times larger", "2 ** (11 - 8) == 8"),
+    ("mixed_precision", "8 times that of fp16", "2 ** (11 - 8) == 8"),
+    ("welford", "a mean of 100 times their spread, 2·log2(100) = 13", "int(2 * math.log2(100)) == 13"),
 ]
 
 HELD = re.compile(r"<!-- held by: (\S+) -->.*?<!-- /held -->", re.S)
+# Numbers in comments over variants: factors, and what instructions, barriers, banks and registers are counted in.
+NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+           "eleven": 11, "twelve": 12, "sixteen": 16, "twenty": 20, "thirty": 30, "sixty": 60}
+DENOMINATORS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
+                "twelfth": 12, "sixteenth": 16, "32nd": 32, "64th": 64, "hundredth": 100}
+FACTOR_WORDS = {**dict.fromkeys(["twice", "half", "halves", "halved", "halving", "double", "doubles", "doubled", "doubling"], 2), "thrice": 3,
+                "triples": 3, "quadruples": 4}
+N = r"(?:\d[\d,]*(?:\.\d+)?|" + "|".join(word for word in NUMBERS if word not in ("a", "an")) + ")"
+COUNTED = (r"(?:registers|barriers?|bank conflicts?|wavefronts|sectors|lanes (?:access|share|meet)|"
+           r"(?:load |store |warp )?(?:requests|instructions))")
+FACTOR = re.compile(
+    rf"(?<![\w.])(?:(?:{'|'.join(FACTOR_WORDS)})(?![- ](?:buffer|precision)|s? (?:are|of A)\b)"
+    rf"|(?P<whole>{N})(?:(?: |-)times|-fold|-way|×(?! ?[\d`]))"
+    rf"|one in (?P<whole_in>{N})|factor of (?P<factor>{N})"
+    rf"|(?P<numerator>an?|{N})[- ](?P<denominator>{'|'.join(DENOMINATORS)})s?(?! (?:kernel|pass|copy|warp|stream))"
+    rf"|(?P<percent>\d[\d.]*) %"
+    rf"|(?P<counted>{N}) {COUNTED}|(?P<stated_of>[a-z]\w*_\w+) (?:is|stays|falls to|rises to|of) (?P<stated>{N}))(?![\w-])", re.I)
+# What names a quantity in a sentence, where its last word does not.
+WORDS_OF = {"bank_conflict": r"\bbank|conflict|wavefront", "barriers_per_block": "barrier", "registers_per_thread": "register",
+            "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": "resident|blocks? per SM",
+            "bytes_read": "read|load|byte", "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send",
+            "operations": "operation|product|multiply", "dram_read_bytes": "dram|byte|read", "dram_write_bytes": "dram|byte|writ",
+            "global_load_sectors_per_request": "sector", "global_store_sectors_per_request": "sector"}
+# One side of an equation.
+SUM = r"\(?\d[\d.]*\)?(?: ?[-−+×·/^] ?\(?\d[\d.]*\)?)*"
 NUMBER = re.compile(
     r"(?<![\w./])\d[\d,.]*(?:(?: |\u00a0)?(?:µs|us|ms|ns|min|TFLOP/s|GFLOP/s|GB/s|TB/s|MB/s|GHz|MHz|%|°C)(?![\w/])"
     r"|(?: |\u00a0)(?:s|times)(?![\w/])|×(?! ?[\d`]))")
@@ -192,53 +214,167 @@ def check_page(path):
     return complaints
 
 
-def comments_over_variants(text):
-    """Line and text of each `// ---- id: heading` and the comment under it, in one line."""
-    for match in re.finditer(r"^// ---- (?:.+\n(?://.*\n)*)", text, flags=re.M):
-        yield text.count("\n", 0, match.start()) + 1, re.sub(r"\n// ?", " ", match.group())
+def sentences(text):
+    return re.split(r"(?<=\.)\)? (?=[A-Z(])", text)
 
 
-def is_derived(expression, text):
-    """Whether a Python expression holds, or else the file has the text."""
+def evaluated(expression, names=None):
+    """What an arithmetic expression comes to; None where it is none."""
     try:
-        return eval(expression, {"math": math, "__builtins__": {"round": round, "int": int}}) is True  # noqa: S307
-    except SyntaxError:
-        return expression in text
+        return eval(expression, {"math": math, "__builtins__": {"round": round, "int": int, "min": min, "max": max}}, names or {})  # noqa: S307
+    except (SyntaxError, NameError, TypeError, ZeroDivisionError):
+        return None
 
 
-def check_comments(name, text, derived=DERIVED):
-    """Complaints about numbers in the comments over one file's variants."""
-    known = [entry for entry in derived if entry[0] == name]
-    comments = list(comments_over_variants(text))
-    complaints = [f"{name}: '{part}' is derived and in no comment over a variant" for _, part, _ in known
-                  if not any(part in comment for _, comment in comments)]
-    complaints += [f"{name}: '{part}' does not follow from '{why}'" for _, part, why in known if not is_derived(why, text)]
-    for line, comment in comments:
-        for _, part, _ in known:
-            comment = comment.replace(part, "")
-        complaints += [f"{name}:{line}: '{match.group()}' is not derived: {comment[:100]}" for match in NUMBER.finditer(comment)]
+def constants(source):
+    """The integer constants of a source, by name."""
+    found = {}
+    for name, value in re.findall(r"constexpr \w+ (k\w+) = ([^;]+);", source):
+        number = evaluated(value.replace("/", "//"), found)
+        if isinstance(number, int):
+            found[name] = number
+    return found
+
+
+def equations(sentence):
+    """Numbers on both sides of each equation that holds, "5 × 4 = 20" or "4/32 = 1/8", and what the sides come to."""
+    numbers = []
+    for left, right in re.findall(rf"({SUM}) = ({SUM})", sentence):
+        values = [evaluated(side.replace("×", "*").replace("·", "*").replace("−", "-").replace("^", "**")) for side in (left, right)]
+        if None not in values and math.isclose(*values, rel_tol=1e-9):
+            numbers += [values[0], *(float(n) for n in re.findall(r"\d[\d.]*", left + " " + right))]
+    return numbers
+
+
+def value_in_words(text):
+    """The number that a word of NUMBERS or digits spell."""
+    return NUMBERS.get(text) or float(text.replace(",", ""))
+
+
+def value_of(match):
+    groups = match.groupdict()
+    whole = groups["whole"] or groups["whole_in"] or groups["factor"]
+    if whole:
+        return value_in_words(whole.lower())
+    if groups["denominator"]:
+        return value_in_words(groups["numerator"].lower()) / DENOMINATORS[groups["denominator"].rstrip("s")]
+    if groups["percent"]:
+        return float(groups["percent"]) / 100
+    if groups["counted"] or groups["stated"]:
+        return value_in_words((groups["counted"] or groups["stated"]).lower())
+    return FACTOR_WORDS[match.group().lower()]
+
+
+def factors(sentence):
+    """Text and value of each factor and counted number."""
+    return [(match.group(), value_of(match)) for match in FACTOR.finditer(sentence)]
+
+
+def is_same(value, stated):
+    """Whether a number is the one stated, or says the same: a third more is 4/3, by a third less 2/3, to a third 3 times less."""
+    return any(math.isclose(one, other, rel_tol=5e-3) for one in (value, 1 + value, 1 - value) if one > 0
+               for other in ([stated, 1 / stated] if stated else []))
+
+
+def is_named(quantity, sentence):
+    return re.search(WORDS_OF.get(quantity) or quantity.split("_")[-1].rstrip("s"), sentence, re.I) is not None
+
+
+def holds(sentence, value, claims):
+    """Whether a claim states the number of a quantity that the sentence names, or an equation in the sentence has it."""
+    return any(is_same(value, number) and is_named(quantity, sentence) for quantity, number in claims) \
+        or any(is_same(value, number) for number in equations(sentence))
+
+
+def promises(change, value):
+    """Whether an expected change by at least a factor is one by the value."""
+    return change["direction"] != "unchanged" and any(change["factor"] <= of <= 1.25 * change["factor"]
+                                                     for of in (value, 1 / value, 1 + value, 1 / (1 - value) if value < 1 else 0))
+
+
+def check_variant(family, variant, heading, known):
+    """Complaints about numbers in the comment over a variant."""
+    claims = [(claim["quantity"], claim["number"]) for claim in variant["held"]]
+    for sentence in [heading, *sentences(variant["why"])]:
+        rest = sentence
+        for part in known:
+            rest = rest.replace(part, "")
+        for text, value in factors(rest):
+            if not holds(sentence, value, claims) and not any(
+                    promises(change, value) and is_named(change["counter"], sentence) for change in variant["expected_changes"]):
+                yield f"{family}/{variant['id']}: '{text}' is neither derived nor held: {sentence[:160]}"
+        for match in NUMBER.finditer(FACTOR.sub("", rest)):
+            yield f"{family}/{variant['id']}: '{match.group()}' is not derived: {sentence[:160]}"
+
+
+def headings(source):
+    """The noun phrase behind each variant's name in the line over its comment."""
+    return dict(re.findall(r"^// ---- (\w+)(?:: (.+))?$", source, flags=re.M))
+
+
+def check_family(description, source, derived=DERIVED):
+    """Complaints about one family, as `describe --json` has it."""
+    family = description["id"]
+    known = [entry for entry in derived if entry[0] == family]
+    texts = headings(source)
+    whole = " ".join([*texts.values(), *(variant["why"] for variant in description["variants"])])
+    complaints = [f"{family}: '{part}' is derived and in no comment over a variant" for _, part, _ in known if part not in whole]
+    complaints += [f"{family}: '{part}' does not follow from '{why}'" for _, part, why in known
+                   if evaluated(why, constants(source)) is not True]
+    for variant in description["variants"]:
+        complaints += check_variant(family, variant, texts.get(variant["id"], ""), [part for _, part, _ in known])
     return complaints
 
 
 def check_comments_are_read():
     """What has to be found in comments over variants, and what must not."""
-    text = "// ---- a: b\n//\n// It takes 3\n// times as long.\n\n// 4 µs\nint x;\n"
-    assert len(check_comments("x.cu", text, [])) == 1
-    assert not check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 2 == 3")])
-    assert not check_comments("x.cu", text, [("x.cu", "3 times as long", "int x;")])
-    assert len(check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 1 == 3")])) == 1
-    assert len(check_comments("x.cu", text, [("x.cu", "3 times as long", "1 + 2 == 3"), ("x.cu", "gone", "1 == 1")])) == 1
+    def complaints(why, held=(), changes=(), derived=(), heading=""):
+        variant = {"id": "v", "why": why, "held": [{"quantity": q, "number": n} for q, n in held],
+                   "expected_changes": [{"counter": c, "direction": d, "factor": f} for c, d, f in changes]}
+        return check_family({"id": "x", "variants": [variant]}, f"constexpr int kTile = 32;\n// ---- v: {heading}\n", derived)
+
+    for why in ["It takes 3 times as long.", "It is twice as much.", "Requests fall to a quarter.", "Two thirds more.", "A 32-fold cut.",
+                "An 8-way conflict.", "One in 128 is left.", "Bytes double.", "It takes 4 µs.", "It has three barriers.",
+                "At most 8 lanes access one bank.", "It uses 64 registers per thread.", "Half of it is left.", "1.5× less."]:
+        assert len(complaints(why)) == 1, why
+        assert len(complaints("", heading=why)) == 1, why
+    for why in ["The third kernel is a copy.", "A double buffer in half precision.", "Doubles are fp64.", "It has 256 threads."]:
+        assert not complaints(why), why
+    requests = ["global_load_requests falls to a quarter."]
+    assert not complaints(*requests, held=[("global_load_requests", 0.25)])
+    assert not complaints(*requests, changes=[("global_load_requests", "decreases", 3.5)])
+    for changes in [("global_load_requests", "decreases", 2), ("global_load_requests", "unchanged", 4), ("l2_sectors", "decreases", 4)]:
+        assert complaints(*requests, changes=[changes]), changes
+    for held in [("global_load_requests", 0.5), ("l2_sectors", 0.25)]:
+        assert complaints(*requests, held=[held]), held
+    assert not complaints("Instructions grow by a third.", held=[("warp_instructions", 4 / 3)])
+    assert not complaints("It loads 5 × 4 = 20 times as often.") and complaints("It loads 5 × 4 = 21 times as often.")
+    assert not complaints("It is 32 times as much.", derived=[("x", "32 times", "kTile == 32")])
+    assert len(complaints("It is 32 times as much.", derived=[("x", "32 times", "kTile == 31")])) == 1
+    assert len(complaints("It is 32 times as much.", derived=[("x", "32 times", "constexpr int kTile = 32;")])) == 1
+    assert len(complaints("It is.", derived=[("x", "gone", "1 == 1")])) == 1
+
+
+def described(program):
+    """Each family as `describe --json` has it."""
+    ids = [family["id"] for family in json.loads(subprocess.check_output([program, "list", "--json"], text=True))["families"]]
+    return [json.loads(subprocess.check_output([program, "describe", family, "--json"], text=True)) for family in ids]
+
+
+def source_of(family):
+    return "".join(path.read_text() for path in [ROOT / f"kernels/{family}.cu", *sorted((ROOT / "kernels" / family).glob("*.cu*"))])
 
 
 def main():
     check_finds_them()
     check_comments_are_read()
     complaints = [c for path in pages() if not is_report(path) for c in check_page(path)]
-    for path in sorted((ROOT / "kernels").rglob("*.cu*")):
-        complaints += check_comments(str(path.relative_to(ROOT)), path.read_text())
+    for description in described(sys.argv[1]) if len(sys.argv) > 1 else []:
+        complaints += check_family(description, source_of(description["id"]))
     print("\n".join(complaints))
     if complaints:
-        print("expected: a value between markers (CONTRIBUTING.md, 'Numbers in prose'), or an entry of ALLOWED with its source")
+        print("expected: a value between markers (CONTRIBUTING.md, 'Numbers in prose'), or an entry of ALLOWED with its source; over a variant a line "
+              "'held: ...' (src/family/held_claim.hpp), an equation, or an entry of DERIVED")
     return 1 if complaints else 0
 
 
