@@ -360,11 +360,10 @@ Variant argmax_redux() {
 // ---- argmax_batches: the value first, the place at the end
 //
 // A thread takes the largest value of eight vectors at a time, an instruction per number, and
-// remembers the batch in which it last grew, three instructions per batch. At the end the threads
-// that have their block's largest value, one as a rule, load that batch again and look for it.
-// warp_instructions falls to nearly that of max_shuffles. It costs a batch of loads per block, for
-// which its other threads wait, and one per thread where all have the largest value, as of 16-bit
-// numbers many have.
+// remembers the batch in which it last grew. At the end the threads that have their block's largest
+// value, one as a rule, load that batch again and look for it. warp_instructions falls to nearly
+// that of max_shuffles. It costs a batch of loads per block, for which its other threads wait, and
+// one per thread where all have the largest value, as of 16-bit numbers many have.
 
 struct LargestOfBatches {
   float value = -INFINITY;

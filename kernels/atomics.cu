@@ -245,8 +245,10 @@ Variant redux_aggregated() {
 // ---- block_first: one addition per block
 //
 // Each thread adds up its 16 values in a register, its warp by shuffles, its block in shared
-// memory, and one thread adds the block's sum to memory: global_reduction_requests falls to one in
-// 128, and L2 has one addition per 4096 values. What is left is reading them.
+// memory, and one thread adds the block's sum to memory: a block's 16 × 256 = 4096 values, which
+// are 4096 / 32 = 128 of redux_aggregated's requests, become one request and one addition in L2
+// (global_reduction_requests). What is left is reading them.
+// held: global_reduction_requests = 1/128 × redux_aggregated
 
 __global__ void __launch_bounds__(kBlock) block_kernel(Values v, std::uint32_t* sums) {
   std::uint32_t sum = 0;
@@ -267,10 +269,11 @@ Variant block_first() {
 //
 // Each block adds its 4096 values to k sums in shared memory and then adds each sum once to global
 // memory. Its 128 reduction requests of 32 values become k/32 (at least one), so
-// global_reduction_requests decreases by 128 up to 32 sums and by 4096/k beyond. With one sum, L2
+// global_reduction_requests falls to 1/128 up to 32 sums and to k/4096 beyond. With one sum, L2
 // adds one value per block instead of 4096. Lanes that access one bank of shared memory are
-// serialized within the SM. Above 2048 sums per block global_reduction_requests no longer halves.
-// global_load_requests is unchanged.
+// serialized within the SM. global_load_requests is unchanged.
+// held: global_reduction_requests = 1/128 × global at k=32
+// held: global_reduction_requests = 1/4 × global at k=1024
 
 constexpr std::int64_t kMostShared = 8192;  // sums, 32 KB
 

@@ -363,10 +363,10 @@ Variant split_queries() {
 
 // ---- skip_hidden: no work on tiles that no query sees
 //
-// Of causal attention nearly half of the tiles lie behind the diagonal, and of a sliding window
-// most lie before it: their weights are all zero. A block goes through those tiles alone of which
-// one of its queries sees a key. tensor_instructions fall by what is skipped. Blocks then differ in
-// their work: those of the last queries have the most, and begin first.
+// Tiles behind the diagonal of causal attention, and before a sliding window, have weights that are
+// all zero. A block goes through those tiles alone of which one of its queries sees a key.
+// tensor_instructions falls by what is skipped: of causal attention to nearly half. Blocks then
+// differ in their work: those of the last queries have the most, and begin first.
 
 bool hides_half(const Problem& p) {
   const std::int64_t all = p.queries * p.keys;

@@ -22,10 +22,10 @@ using namespace attention;
 // ---- stored: attention weights from memory
 //
 // The forward pass has stored P, 16 bits for each query and key, and each step is a kernel over
-// matrices of that size. One computes dP = dO·Vᵀ on tensor cores and stores dS = P∘(dP - D); three
-// products follow, Pᵀ·dO, dSᵀ·Q and dS·K. P is loaded twice, and dS is stored once and loaded
-// twice, so dram_read_bytes and dram_write_bytes grow with queries times keys. So does the memory
-// that P takes from the forward pass on (peak_bytes).
+// matrices of that size. One loads P, computes dP = dO·Vᵀ on tensor cores and stores dS = P∘(dP -
+// D); three products follow, Pᵀ·dO, dSᵀ·Q and dS·K, which load P or dS once more, so
+// dram_read_bytes and dram_write_bytes grow with queries times keys. So does the memory that P
+// takes from the forward pass on (peak_bytes).
 
 constexpr int kScoreKeys = 64;
 

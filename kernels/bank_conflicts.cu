@@ -216,6 +216,7 @@ Variant reading(std::string id, std::string compare_to, const Output& output, Or
 //
 // Neighbouring lanes load neighbouring words of 4 bytes: each bank has one word to give, and a
 // request is one wavefront, 128 bytes per clock. shared_load_wavefronts is the number of requests.
+// held: bank_conflict = 1 at passes=1
 
 constexpr Output kContiguous{"contiguous", &Data::contiguous};
 
@@ -245,6 +246,8 @@ Variant broadcast() {
 // gcd(stride, 32) lanes lie in each bank that is used at all, and come one per clock:
 // shared_load_wavefronts grows by that factor. It is 1 at odd strides, whose lanes meet every bank
 // once, and 32 where all of them meet in one bank.
+// held: bank_conflict = 16 at stride=16, passes=1; bank_conflict = 1 at stride=33, passes=1
+// held: bank_conflict = 32 at stride=32, passes=1
 
 constexpr Output kStrided4b{"strided_4b", &Data::strided_4b};
 
@@ -269,10 +272,10 @@ Variant load_4b() {
 
 // ---- load_8b
 //
-// 8 bytes per lane at the same stride: two words of each structure come at once. Half a warp is
-// served at a time, and each of its lanes uses two banks. That makes as many wavefronts per request
-// as load_4b takes, for twice the bytes: shared_load_wavefronts stays. The price is alignment, an
-// address that 8 divides.
+// 8 bytes per lane at the same stride: two words of each structure come at once. 16 lanes are
+// served at a time, and each of them uses two banks. That makes as many wavefronts per request as
+// load_4b takes, for 8 bytes per lane in place of 4: shared_load_wavefronts stays. The price is
+// alignment, an address that 8 divides.
 
 constexpr Output kStrided8b{"strided_8b", &Data::strided_8b};
 
@@ -293,10 +296,11 @@ Variant load_8b() {
 
 // ---- load_16b
 //
-// 16 bytes per lane at the same stride: a quarter of a warp is served at a time, four banks per
-// lane. A request takes as many wavefronts as one of load_4b once more, for four times the bytes:
-// shared_load_wavefronts stays. At a stride of 4 no lanes meet in a bank, where those of load_4b
+// 16 bytes per lane at the same stride: 8 lanes are served at a time, four banks per lane. A
+// request takes as many wavefronts as one of load_4b once more, for 16 bytes per lane in place of
+// 4: shared_load_wavefronts stays. At a stride of 4 no lanes meet in a bank, where those of load_4b
 // meet in fours.
+// held: bank_conflict = 1 at stride=4, passes=1
 
 constexpr Output kStrided16b{"strided_16b", &Data::strided_16b};
 
@@ -312,6 +316,7 @@ Variant load_16b() {
 // Lanes load a column of the tile, a word of 32 rows each, as a transpose does. Rows are 32 words
 // long, so that a column lies in one bank, which gives its words one by one:
 // shared_load_wavefronts is 32 per request.
+// held: metric.wavefronts_per_request = 32; bank_conflict = 32 at passes=1
 
 constexpr Output kColumn{"column", &Data::column};
 
@@ -343,6 +348,7 @@ Variant column() {
 // One unused word after each row: a row begins one bank behind the row above, so that a column lies
 // in all 32 banks, and a row still does. shared_load_wavefronts falls to one per request. It costs
 // a 32nd more shared memory, and rows that no longer begin at multiples of 16 bytes.
+// held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 33/32 × column
 
 Variant column_padded() {
   Variant v = reading_columns<Rows<1>>("column_padded", "column");
@@ -358,6 +364,7 @@ Variant column_padded() {
 // that is a permutation of the columns, and for one column a permutation of the banks as r grows:
 // both lie in all of them. shared_load_wavefronts falls as by column_padded. No memory is unused;
 // the price is an XOR wherever an address is made, here once before the passes.
+// held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 1 × column
 
 // Units of kUnit words are permuted within their row, by the row.
 template <int kUnit>
@@ -382,6 +389,7 @@ Variant column_xor() {
 // the tile by 32 bytes. Eight lanes at a time name the rows of one matrix. These lie 128 bytes
 // apart, all in the same four banks, and take a wavefront each: shared_load_wavefronts is 32 per
 // request, where its 512 bytes need four.
+// held: metric.wavefronts_per_request = 32; bank_conflict = 8 at passes=1
 
 constexpr Output kMatrix{"matrix", &Data::matrix};
 
@@ -431,6 +439,8 @@ Variant ldmatrix() {
 // 16 unused bytes after each row shift the next one by four banks: eight rows lie in all 32, and
 // each matrix is one wavefront. shared_load_wavefronts falls to four per request; the tile takes an
 // eighth more shared memory.
+// held: metric.wavefronts_per_request = 4; shared_bytes_per_block = 9/8 × ldmatrix
+// held: bank_conflict = 1 at passes=1
 
 Variant ldmatrix_padded() {
   Variant v = reading_matrices<Rows<Matrices::kNamed>>("ldmatrix_padded", "ldmatrix");

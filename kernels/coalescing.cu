@@ -103,6 +103,7 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
 //
 // Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly four
 // sectors, every byte of which is used. global_load_sectors_per_request is 4.
+// held: global_load_sectors_per_request = 4
 
 Variant read_contiguous() {
   Variant v("read_contiguous");
@@ -118,6 +119,7 @@ Variant read_contiguous() {
 // Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
 // line costs nothing: the request still covers the same four sectors, and
 // global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.
+// held: global_load_sectors_per_request = 4
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
 bool beyond_caches(const Problem& p) {
@@ -142,6 +144,7 @@ Variant read_reversed() {
 // unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one too and
 // finds it in L1 or L2: global_load_sectors_per_request rises to 5, but dram_read_bytes hardly
 // moves. The dearer loss is not here: 16-byte loads need 16-byte alignment (see vector_width).
+// held: global_load_sectors_per_request = 5
 
 Variant read_misaligned() {
   Variant v("read_misaligned", "read_contiguous",

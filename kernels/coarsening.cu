@@ -178,6 +178,7 @@ Variant contiguous() {
 // lanes are neighbours in every request, global_load_sectors_per_request is 4 again, and l2_sectors
 // what it was. Loads in flight and instructions are those of contiguous. It costs registers, one
 // per element, and small problems have few blocks.
+// held: global_load_sectors_per_request = 4
 
 template <int kElements>
 __global__ void __launch_bounds__(kBlock, kLeastBlocks)
@@ -209,6 +210,7 @@ Variant block_strided() {
 // elements. global_load_requests falls to a quarter, and so do the instructions that load and
 // store. More than four elements are several such accesses, a block's width apart. It needs
 // pointers to multiples of 16 bytes, which those of cudaMalloc are, and not those to any element.
+// held: global_load_requests = 1/4 × block_strided
 
 template <int kWidth>
 __device__ Floats<kWidth> sum_of(Floats<kWidth> a, Floats<kWidth> b) {

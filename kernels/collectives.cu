@@ -29,7 +29,7 @@ using Variant = Family::Variant;
 // ---- one_shot: every rank reads what it needs from all others
 //
 // Whoever wants a sum adds up the vectors of all ranks where they lie. It takes one step, and the
-// ranks wait for each other twice: before, so that the vectors are there, and after, so that nobody
+// ranks wait for each other before, so that the vectors are there, and after, so that nobody
 // changes what another still reads. Of an all-reduce every rank then reads the whole vector of each
 // other: (ranks - 1) times its bytes come in over the links.
 
@@ -232,7 +232,7 @@ Variant two_shot() {
 
 // ---- ring
 //
-// The same two halves, in steps: each rank stores to the next alone, first its own part of the
+// The same two parts, in steps: each rank stores to the next alone, first its own part of the
 // vector, then what it has received and added its own to, and after as many steps as there are
 // others the whole sums. As many bytes as two_shot, over links to one neighbour, which is all that
 // a ring of cables needs; but a chain of 2 (ranks - 1) steps, each of which waits for the last.
@@ -286,9 +286,9 @@ Variant ring() {
 // Data that say themselves that they have come: each rank stores its vector into an inbox of each
 // rank, its own as well, every 12 bytes beside the number of the launch, and reads its own inbox
 // until the numbers are there. Nobody waits for anything else: what is left is one way over the
-// link. NCCL has the like in its protocol LL, with 4 bytes beside each number. A third more bytes
-// move, which small vectors do not notice. Inboxes take turns: a rank that stores for the next
-// launch but one has seen the last one's data of all others.
+// link. NCCL has the like in its protocol LL, with 4 bytes beside each number. 12 + 4 = 16 bytes
+// move for each 12, which small vectors do not notice. Inboxes take turns: a rank that stores for
+// the next launch but one has seen the last one's data of all others.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;

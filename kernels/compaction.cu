@@ -332,12 +332,13 @@ Variant look_back_staged() {
                      staged_kernel<kVectors, 1>, kTile);
 }
 
-// ---- look_back_large: twice the tile, four times the look
+// ---- look_back_large: larger tiles, and more of them looked at
 //
 // 8192 elements per block, and looks at 128 tiles at once: what the family scan shows one by one.
 // Compaction moves fewer bytes per tile than a scan, so that tiles follow each other faster and
 // looks have less time. Tickets and states are half as many (global_atomic_requests). It costs
 // 32 KiB of shared memory per block, and registers.
+// held: global_atomic_requests = 1/2 × look_back at n=1048576
 
 Variant look_back_large() {
   constexpr int kWords = 4;

@@ -358,8 +358,8 @@ Variant overlapped() {
 //
 // The stream of the exchange has a higher priority: its blocks are next whenever one of the
 // backward pass ends, and both run at once. But a kernel that has as many blocks as fit on all SMs
-// then holds half of their places while it waits for its links, and the backward pass takes as much
-// longer.
+// then holds a part of their places while it waits for its links, and the backward pass takes as
+// much longer.
 
 Variant prioritized() {
   return variant("prioritized", "overlapped", {true, true, false, false})
@@ -378,11 +378,11 @@ Variant few_blocks() {
 
 // ---- sharded
 //
-// Half of the exchange, a reduce-scatter: each GPU gets its part of the sum alone, updates its part
-// of the weights, and stores these to all. The update is divided among the GPUs, too, and with it
-// what an optimizer keeps beside the weights: here the momentum, of which each GPU has a part
-// (ZeRO, Rajbhandari et al., SC20). Weights go out in fp32, so that with gradients in bf16 more
-// bytes cross the links than in an all-reduce.
+// The first part of the exchange, a reduce-scatter: each GPU gets its part of the sum alone,
+// updates its part of the weights, and stores these to all. The update is divided among the GPUs,
+// too, and with it what an optimizer keeps beside the weights: here the momentum, of which each GPU
+// has a part (ZeRO, Rajbhandari et al., SC20). Weights go out in fp32, so that with gradients in
+// bf16 more bytes cross the links than in an all-reduce.
 
 Variant sharded() {
   return variant("sharded", "after_backward", {false, false, true, false})

@@ -115,7 +115,7 @@ double one_pass(const Problem&) {
 // Every element takes side A, whatever the fraction, so no warp issues both sides. This is the fair
 // base: the same kernel, the same condition loaded and tested, the same FMAs per element. A chain
 // of dependent FMAs issues every 4th cycle, which the 16 warps of a scheduler hide at full
-// occupancy, so issue slots are the limit; 32 of the 35 instructions of its loop are FMAs.
+// occupancy, so issue slots are the limit: nearly all instructions of its loop are FMAs.
 
 Variant uniform() {
   Variant v =
@@ -137,9 +137,12 @@ bool splits_warps(const Problem& p) {
 // ---- split_in_warp
 //
 // The first lanes of every warp take A, the rest B, in the share that fraction asks for, rounded to
-// 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, for one lane as
-// for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, while the FMA pipe
+// 1/32. Each warp issues both sides: warp_instructions nearly doubles at any fraction but 0 and 1,
+// for one lane as for 16. active_lanes_per_instruction falls from 32 to 16, while the FMA pipe
 // stays as busy: it does not see that lanes are off.
+// held: warp_instructions = 2 × uniform within 6 %
+// held: warp_instructions = 2 × uniform within 6 % at fraction=0.03125
+// held: active_lanes_per_instruction = 16 within 6 %
 
 Variant split_in_warp() {
   return branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
@@ -221,10 +224,11 @@ Variant sorted() {
 
 // ---- select: both sides in every lane
 //
-// Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and twice the
-// time always, also where the warps agree. smsp__thread_inst_executed_per_inst_executed stays at
-// 32, as it counts the results thrown away. For sides of a few instructions this is what compilers
-// emit, since it spares the branch.
+// Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and as many
+// warp_instructions as split_in_warp always, also where the warps agree.
+// active_lanes_per_instruction is 32, as it counts the results thrown away. For sides of a few
+// instructions this is what compilers emit, since it spares the branch.
+// held: active_lanes_per_instruction = 32
 
 __global__ void __launch_bounds__(kBlock)
     select_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {

@@ -86,6 +86,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
 // Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of index
 // per value and a second latency, which other warps hide. Each of the two loads touches 4 sectors
 // per request.
+// held: global_load_sectors_per_request = 4
 
 Variant gather_sequential() {
   Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
@@ -98,8 +99,10 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 23);
 // ---- gather_strided
 //
 // Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of each.
-// Isolates what unused parts of sectors cost: the values move 8 times their bytes, as in
-// coalescing's read_strided at stride 8. The requests for values touch 32 sectors.
+// Isolates what unused parts of sectors cost: the values move 32 / 4 = 8 times their bytes, as in
+// coalescing's read_strided at stride 8. The requests for values touch 32 sectors and those for
+// indices 4: global_load_sectors_per_request is (32 + 4) / 2 = 18.
+// held: global_load_sectors_per_request = 18
 
 Variant gather_strided() {
   return gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats)
@@ -112,8 +115,8 @@ Variant gather_strided() {
 //
 // The same number of sectors, one per value and each once, in random order. Isolates order: the
 // least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked for
-// together, so each opens a DRAM row for itself, fetches of two sectors waste one, and TLBs miss.
-// dram_read_bytes shows the second of these, time the others.
+// together, so each opens a DRAM row for itself, fetches of 64 bytes waste one sector, and TLBs
+// miss. dram_read_bytes shows the second of these, time the others.
 
 Variant gather_random() {
   return gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats)

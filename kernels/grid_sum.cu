@@ -70,7 +70,7 @@ ExpectedChangeOf<Problem> same_bytes() {
 //
 // The same two kernels by programmatic dependent launch: the second starts early and waits for the
 // first one's results by griddepcontrol. It relieves small sums of the time between two kernels. It
-// costs one block's place on an SM, and two instructions.
+// costs one block's place on an SM.
 
 template <class T, bool kIsFirst>
 __global__ void __launch_bounds__(kBlock, kPerSm) programmatic_kernel(Terms<T> x, float* sums) {
@@ -194,7 +194,7 @@ Variant tile_per_block() {
 // ---- tile_hinted: loads that say what they are
 //
 // The same tiles by loads that keep nothing in L1 (L1::no_allocate), since nobody reads a number
-// twice, and that ask L2 to fetch 256 bytes at a time (L2::256B), since the neighbours are wanted
+// again, and that ask L2 to fetch 256 bytes at a time (L2::256B), since the neighbours are wanted
 // next. DRAM serves longer runs, or it does not: what moves from there is the same, and L2 has more
 // to do with what is fetched ahead (l2_sectors).
 
@@ -475,7 +475,7 @@ Variant one_block() {
 //
 // The eight blocks of a cluster run at once on SMs of one GPC and wait for each other by a barrier
 // in hardware; the first reads the others' sums from their shared memory. It is one kernel with
-// nothing to clear, as one_block, with eight times its loads in flight. Compute capability 9.0.
+// nothing to clear, as one_block, with the loads of eight blocks in flight. Compute capability 9.0.
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {

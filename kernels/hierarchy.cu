@@ -148,7 +148,7 @@ Variant shared() {
 //
 // The same through the network between the SMs of a cluster: the nodes lie in the shared memory of
 // the seven other blocks of a cluster of eight, by turns. It is further than L1 and nearer than L2,
-// and seven times as large as a block's own.
+// and as large as seven blocks' own.
 
 constexpr int kOthers = kMostClusterBlocks - 1;
 

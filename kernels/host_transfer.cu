@@ -180,7 +180,7 @@ Variant write_combined_in() {
 // ---- mapped_in
 //
 // A kernel reads page-locked memory in place, over the bus (zero copy), and writes what it read to
-// the device: no copy has to end before a kernel begins. What is read twice crosses the bus twice.
+// the device: no copy has to end before a kernel begins. What is read again crosses the bus again.
 
 Variant mapped_in() {
   return variant("mapped_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.5),

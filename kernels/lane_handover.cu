@@ -31,8 +31,8 @@ using Variant = Family::Variant;
 
 // ---- own: each lane does both stages
 //
-// No lane needs another one, all 32 are on, and nothing is handed over: the work in half as many
-// instructions as any way in which lanes share it out.
+// No lane needs another one, all 32 are on, and nothing is handed over: fewer instructions than any
+// way in which lanes share it out.
 
 constexpr int kBlock = 256;
 constexpr int kPerWarp = 256;  // elements
@@ -95,11 +95,12 @@ Variant own() {
   return of_kernel("own", "", own_kernel, {});
 }
 
-// ---- shuffle: halves that meet
+// ---- shuffle: lanes that meet
 //
 // Lanes 0 to 15 do stage A of 16 elements, a shuffle hands the values to lanes 16 to 31, and these
-// do stage B. All lanes meet at the shuffle, an instruction per 16 elements. While one half works
-// the other is off: active_lanes_per_instruction halves and warp_instructions doubles.
+// do stage B. All lanes meet at the shuffle, an instruction per 16 elements. While 16 lanes work
+// the others are off: active_lanes_per_instruction falls to nearly half, and warp_instructions
+// nearly doubles.
 
 __global__ void __launch_bounds__(kBlock)
     shuffle_kernel(std::int64_t n, int cost, float one, const float* x, float* y) {
@@ -121,12 +122,12 @@ Variant shuffle() {
                     {"warp_instructions", Direction::increases, 1.6, is_long}});
 }
 
-// ---- mailbox: halves that wait for each other
+// ---- mailbox: lanes that wait for each other
 //
-// Each lane of the lower half puts its value into a word of shared memory once that is empty, and a
-// lane of the upper half takes it out once it is full; both spin until then. The value itself is
-// the flag, and both ends touch it by atomic operations alone, so that nothing has to be ordered
-// beside it. It works because the hardware lets both sides go on, and costs what spinning takes:
+// Each of lanes 0 to 15 puts its value into a word of shared memory once that is empty, and one of
+// lanes 16 to 31 takes it out once it is full; both spin until then. The value itself is the flag,
+// and both ends touch it by atomic operations alone, so that nothing has to be ordered beside it.
+// It works because the hardware lets both sides go on, and costs what spinning takes:
 // shared_atomic_wavefronts and warp_instructions that a shuffle has none of.
 
 constexpr unsigned kEmpty = ~0u;  // a NaN, which no value is

@@ -238,8 +238,8 @@ Variant l1() {
 // ---- l2
 //
 // ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean over
-// near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct is 100. It may
-// span half of L2, as much as a partition keeps of what its SMs read.
+// near slices and far ones. In mode warm the chain was walked before, and L2 has all of it. It may
+// span as much of L2 as one of its two partitions keeps of what its SMs read.
 
 Variant l2() {
   Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp)
@@ -250,10 +250,10 @@ Variant l2() {
 
 // ---- dram
 //
-// The same loads where each one misses, because no line comes twice and mode cold left none of them
+// The same loads where each one misses, because no line comes again and mode cold left none of them
 // in L2; in other modes this measures what L2 kept of the launch before. Times the bandwidth, it is
-// what has to be in flight to use all of DRAM. dram_read_bytes is 64 per step where L2 fetches two
-// sectors.
+// what has to be in flight to use all of DRAM. dram_read_bytes is 2 × 32 = 64 per step where L2
+// fetches two sectors.
 
 Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp)
@@ -358,8 +358,8 @@ Variant dram_all_sms() {
 // ---- barrier
 //
 // __syncthreads() of eight warps with nothing in between: what they pay for meeting when all arrive
-// together, once or twice per tile of a tiled kernel. What stalled_barrier shows there beyond it is
-// the wait for the last to arrive.
+// together, as at each tile of a tiled kernel. What stalled_barrier shows there beyond it is the
+// wait for the last to arrive.
 
 __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
   __shared__ unsigned numbers[kBarrierBlock];

@@ -45,9 +45,11 @@ __host__ __device__ inline float checkered(float v, unsigned x, unsigned y, unsi
 
 // ---- block_256x1x1: a warp per 32 elements of a row
 //
-// The lanes of a warp have neighbours in a row: a request is 128 bytes, 4 sectors where rows begin
-// at one. Rows are cut into pieces of 256, and the last one's other threads have nothing to do: few
-// of a long row, nearly all where rows are shorter than a block.
+// The lanes of a warp have neighbours in a row: a request is 128 bytes, which are 4 sectors where
+// rows begin at one (global_load_sectors_per_request). Rows are cut into pieces of 256, and the
+// last one's other threads have nothing to do: few of a long row, nearly all where rows are shorter
+// than a block.
+// held: global_load_sectors_per_request = 4
 
 /// The block's shape is the launch's alone: this is the kernel of all variants with a block's
 /// extents for a name.
@@ -160,7 +162,7 @@ Variant block_32x8x1() {
 //
 // A warp's lanes are in two rows, 64 bytes of each. Where rows begin at a sector that is as many
 // sectors as before. Elsewhere a piece of a row begins within one, and has one more than it would
-// fill: two pieces, two more. Of a line, half of each warp that has work is outside:
+// fill: two pieces, two more. If there is one row, 16 lanes of each warp that has work are outside:
 // active_lanes_per_instruction falls.
 
 Variant block_16x16x1() {
@@ -187,8 +189,9 @@ Variant block_8x32x1() {
 // ---- block_1x256x1: a column per block
 //
 // x and y exchanged, as when rows are taken for what blocks should follow. Each lane is in a row of
-// its own: 32 sectors per request, of which an eighth is used. The blocks beside it use the rest,
+// its own: 32 sectors per request, of which 4/32 = 1/8 is used. The blocks beside it use the rest,
 // if L1 or L2 still has it.
+// held: global_load_sectors_per_request = 32
 
 Variant block_1x256x1() {
   return in_blocks("block_1x256x1", "block_8x32x1", {1, kBlock, 1},
@@ -200,7 +203,7 @@ Variant block_1x256x1() {
 //
 // Rows of 32 in two planes. A warp is still a piece of one row, so that nothing changes for it; a
 // block's neighbourhood is what such shapes are made for, in kernels that use one. Where there is
-// one plane alone, half of the warps are outside.
+// one plane alone, the warps of the other plane are outside.
 
 Variant block_32x4x2() {
   return in_blocks(
@@ -213,6 +216,7 @@ Variant block_32x4x2() {
 //
 // The most neighbours within a block, and four rows per warp: where rows begin at a sector that is
 // four sectors per request, as before, elsewhere up to eight.
+// held: global_load_sectors_per_request = 4
 
 Variant block_8x8x4() {
   return in_blocks(
@@ -223,9 +227,10 @@ Variant block_8x8x4() {
 
 // ---- block_1024: as large as a block may be
 //
-// Four times the threads, a quarter of the blocks. The GPU starts only so many of them per second,
-// and those of block_256x1x1, with 1 KB to load each, are done as fast as they are started. Two
-// fill an SM: a place stays empty until the last of 32 warps has ended.
+// 1024 threads in place of 256: blocks are a quarter. The GPU starts only so many of them per
+// second, and those of block_256x1x1, with 1 KB to load each, are done as fast as they are started.
+// Two fill an SM: a place stays empty until the last of 32 warps has ended.
+// held: blocks = 1/4 × block_256x1x1
 
 constexpr auto has_long_rows = at_least(&Problem::nx, 4096);
 
@@ -237,8 +242,10 @@ Variant block_1024() {
 
 // ---- block_32: a warp per block
 //
-// The warps of block_256x1x1, each a block of its own. An SM holds 32 blocks, which is half of its
-// warps, and eight times as many blocks have to be started.
+// The warps of block_256x1x1, each a block of its own. An SM holds 32 blocks, whose warps are 32 /
+// 64 = 1/2 of those that it has room for (blocks_per_sm), and eight times as many blocks have to be
+// started.
+// held: blocks_per_sm = 32; blocks = 8 × block_256x1x1
 
 Variant block_32() {
   return in_blocks("block_32", "block_256x1x1", {kWarp, 1, 1},
@@ -257,6 +264,8 @@ ExpectedChangesOf<Problem> a_second_warp() {
 // A block of 33 threads is two warps, and the second has one lane: warp_instructions nearly
 // doubles, active_lanes_per_instruction falls to 16.5, and every other request is for one element.
 // That is no time as long as starting blocks is what takes it.
+// held: warp_instructions = 2 × block_32 within 10 %
+// held: active_lanes_per_instruction = 16.5 within 2 %
 
 Variant block_33() {
   return in_blocks("block_33", "block_32", {kWarp + 1, 1, 1}, a_second_warp());
@@ -301,19 +310,21 @@ Variant busy_32() {
 
 // ---- busy_33: and one thread more
 //
-// The second warp of each block takes as many issue slots as the first, for one lane: the time
-// doubles with warp_instructions.
+// The second warp of each block takes as many issue slots as the first, for one lane:
+// warp_instructions doubles, and the time with it.
+// held: warp_instructions = 2 × busy_32 within 5 %
 
 Variant busy_33() {
   return busy("busy_33", "busy_32", kWarp + 1, a_second_warp());
 }
 
-// ---- twice_the_blocks: half of the threads have nothing to do
+// ---- twice_the_blocks: a grid with blocks that have nothing to do
 //
-// The grid of block_256x1x1 twice in x, as when it was made for the largest problem there may be.
-// A thread outside of the volume ends at its first branch: it costs the instructions up to there
-// and no bytes. Its block is started as any other: where that is what a launch waits for, twice the
-// blocks are twice the time.
+// The grid of block_256x1x1 with twice as many blocks in x, as when it was made for the largest
+// problem there may be. A thread outside of the volume ends at its first branch: it costs the
+// instructions up to there and no bytes. Its block is started as any other, and takes as much time
+// where that is what a launch waits for.
+// held: blocks = 2 × block_256x1x1
 
 Variant twice_the_blocks() {
   return variant("twice_the_blocks", "block_256x1x1", block_kernel,
@@ -417,8 +428,8 @@ Variant flat_32() {
 // The divisors are the same for all threads: the host finds for each a factor and a shift whose
 // product, sum and shift are the quotient (T. Granlund, P. Montgomery, "Division by invariant
 // integers using multiplication", PLDI 1994), as libraries do for indices of tensors. A division
-// becomes three instructions: warp_instructions falls once more, and all parameters that a thread
-// needs come with the launch.
+// becomes a product, a sum and a shift: warp_instructions falls once more, and all parameters that
+// a thread needs come with the launch.
 
 /// Quotients of what is below 2^31.
 struct Divisor {

@@ -246,12 +246,12 @@ __global__ void update_scale_kernel(Search* search) {
 
 // ---- fp16_dynamic_scale
 //
-// Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, so
-// the largest gradient ends just inside fp16 and the fewest are lost. The check and the update stay
-// on the device, as in training, so the host never waits. Each try costs a pass over the gradients
-// where training spends a step. Since the host does not know when the search has ended, a launch
-// has kernels for the longest one: those after the end return at once, yet each takes the time of a
-// launch, which together is most of what is measured.
+// Finds the scale: from 2^16 it grows by powers of two until an infinity is stored and shrinks
+// until none is, so the largest gradient ends just inside fp16 and the fewest are lost. The check
+// and the update stay on the device, as in training, so the host never waits. Each try costs a pass
+// over the gradients where training spends a step. Since the host does not know when the search has
+// ended, a launch has kernels for the longest one: those after the end return at once, yet each
+// takes the time of a launch, which together is most of what is measured.
 
 Variant fp16_dynamic_scale() {
   Variant v(

@@ -33,9 +33,9 @@ using Variant = Family::Variant;
 //
 // Each thread computes one element of C, and threadIdx.x selects the row. The 32 lanes of a warp
 // load 32 rows of A, each in its own sector, and one element of B. The mean
-// global_load_sectors_per_request is (32 + 1)/2 = 16.5. L1 hits serve most loads. If k is a
-// multiple of 32, all lanes access one bank of L1's data: 33 wavefronts per multiply-add. Compare
-// with k + 1.
+// global_load_sectors_per_request is (32 + 1)/2 = 16.5. L1 hits serve most loads. If 32 divides k
+// (not k + 1), all lanes access one bank of L1's data: 32 + 1 = 33 wavefronts per multiply-add.
+// held: global_load_sectors_per_request = 16.5 at k=64
 
 constexpr int kPlainTile = 32;
 constexpr Extent kPlainBlock{kPlainTile, kPlainTile, 1};
@@ -97,6 +97,7 @@ Variant naive() {
 // sectors) and one element of A (1 sector), so global_load_sectors_per_request falls to 2.5 and
 // every byte fetched is used. It costs nothing. Each thread still loads two operands for every
 // fused multiply-add, which makes the L1 cache the limit.
+// held: global_load_sectors_per_request = 2.5 at k=64
 
 __global__ void coalesced_kernel(Problem p, const float* a, const float* b, float* c) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kPlainTile + threadIdx.y;
@@ -116,10 +117,11 @@ Variant coalesced() {
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
 //
 // A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times from
-// there: global loads fall 32-fold, and what was traffic of the L1 cache becomes traffic of shared
-// memory. It costs two barriers per tile, at which all 32 warps of the block wait. Shared memory
-// returns no more bytes per clock than L1 does (128 per SM), so with more than one load per
+// there: global_load_requests falls 32-fold, and L1 traffic becomes shared memory traffic. It costs
+// a barrier before and behind each tile (2k/32), at which all 32 warps of the block wait. Shared
+// memory returns no more bytes per clock than L1 does (128 per SM), so with more than one load per
 // multiply-add it is the next limit.
+// held: global_load_requests = 1/32 × coalesced at k=64; barriers_per_block = 4 at k=64
 
 // Each thread copies one element of each tile and computes one of C. Elements outside of the
 // matrices enter as zeros, so that the inner loop needs no guard.
@@ -278,11 +280,9 @@ Variant coarsen_2d() {
 //
 // The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so that a
 // thread's rows lie together and four 128-bit shared loads replace sixteen of 32 bits; global loads
-// shrink alike. (The stores of C do not: sums are where multiply-adds left them, and the compiler
-// splits a store rather than move them.) What is not a multiply-add falls from four tenths of all
-// instructions to one. It costs alignment: where 4 does not divide k and n, narrower global loads
-// remain (load_width_bits). Each slice's global loads still wait between two barriers with nothing
-// to do.
+// shrink alike. warp_instructions decreases. It costs alignment: where 4 does not divide k and n,
+// narrower global loads remain (load_width_bits). Each slice's global loads still wait between
+// barriers with nothing to do.
 
 // The tile of coarsen_2d, with the lanes of a warp as two rows of 16.
 struct VectorizedChoice {
@@ -358,10 +358,11 @@ Variant vectorized() {
 //
 // Two slots in shared memory and two sets of fragments: a slice is fetched into registers while the
 // slice before is multiplied, and the next k's fragments are read while this one's are used. The
-// latency of global and of shared memory hides behind arithmetic, and one barrier per slice remains
-// of two. It costs twice the shared memory, and registers for the slice in flight and the second
+// latency of global and of shared memory hides behind arithmetic, and barriers fall to half. It
+// costs shared memory for the second slot, and registers for the slice in flight and the second
 // fragments, all of the 128 that two blocks per SM leave: on an H200 it is faster than vectorized
 // at 1024, where there are too few blocks to hide latency otherwise, and no faster from 2048 on.
+// held: barriers_per_block = 1/2 × vectorized within 4 % at k=1024; blocks_per_sm = 2
 
 struct DoubleBufferedChoice : VectorizedChoice {
   static constexpr int kSlots = 2;
@@ -414,9 +415,9 @@ Variant double_buffered() {
 //
 // A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 lanes of 8×8:
 // six 128-bit shared loads serve 128 multiply-adds instead of eight, and lanes that read one
-// address are paired, which halves the clocks of a load of B. Loads take three quarters of the
-// issue slots and half of the shared memory bandwidth that they took. It costs occupancy: 128 sums
-// leave registers for 8 warps per SM, too few to hide latency without the double buffers.
+// address are paired: shared_load_wavefronts falls to half. It costs occupancy: 128 sums leave
+// registers for 8 warps per SM, too few to hide latency without the double buffers.
+// held: shared_load_wavefronts = 1/2 × double_buffered at k=64
 
 struct WarpTileChoice : DoubleBufferedChoice {
   static constexpr int kWarpM = 64;
@@ -439,9 +440,9 @@ Variant warp_tile() {
 //
 // cp.async copies from global to shared memory without passing registers, so two more slices are on
 // their way while one is multiplied, and no instruction waits for them in between. The block's tile
-// doubles to 128×256, which loads a quarter less per result. It costs shared memory for the slots,
-// one block per SM, and single-element copies of A, which cp.async can transpose only 4 bytes at a
-// time (load_width_bits is that of B).
+// grows to 128×256, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 per result. It costs shared
+// memory for the slots, one block per SM, and single-element copies of A, which cp.async can
+// transpose only 4 bytes at a time (load_width_bits is that of B).
 
 struct AsyncStagesChoice : WarpTileChoice {
   static constexpr int kBlockN = 256;

@@ -199,9 +199,10 @@ Variant packed(std::string id) {
 
 // ---- fp32
 //
-// Four elements per access, two accesses per lane before the first use: eight times the bytes in
-// flight for a quarter of the load and store instructions. DRAM throughput nears that of a copy;
-// the price is registers.
+// Four elements per access, two accesses per lane before the first use: 4 × 2 = 8 times the bytes
+// in flight for a quarter of the load and store instructions (global_load_requests). DRAM
+// throughput nears that of a copy; the price is registers.
+// held: global_load_requests = 1/4 × fp32_scalar
 
 Variant fp32() {
   return packed<float>("fp32").against(
@@ -216,6 +217,7 @@ Variant fp32() {
 // long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue slots per
 // byte about double: relu does not notice, gelu by erf does. 11 significant bits remain, and
 // numbers below 2^-14 lose more.
+// held: dram_read_bytes = 1/2 × fp32
 
 Variant fp16() {
   return packed<__half>("fp16").against(

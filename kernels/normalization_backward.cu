@@ -434,7 +434,7 @@ Steps launch_gradient(const LayerNormGradient<T>& x, const Call& call) {
 //
 // Two to eight blocks of a cluster keep a part of the columns each, and find a row's means together
 // through distributed shared memory: rows of up to 64 KB (bf16: 128 KB) are read once, where one
-// block's registers have no room for their sums. It costs two barriers of the cluster per row, and
+// block's registers have no room for their sums. It costs barriers of the cluster in each row, and
 // the SMs that a GPC has beyond a multiple of the cluster's blocks.
 
 Variant cluster_partials() {

@@ -167,10 +167,11 @@ Variant copy_ilp1() {
 
 // ---- copy_ilp2
 //
-// Two loads before the first is stored: twice the bytes in flight from as many warps, so that half
-// the occupancy gets the bandwidth that copy_ilp1 gets from all of it. It costs a register per
-// load. A request stays 128 bytes: global_load_requests is unchanged. The loop's own instructions
-// are divided among two elements, and warp_instructions falls.
+// Two loads before the first is stored: twice the bytes in flight from as many warps, so that fewer
+// warps get the bandwidth that copy_ilp1 gets from all of them. It costs a register per load. A
+// request stays 128 bytes: global_load_requests is unchanged. The loop's own instructions are
+// divided among two elements, and warp_instructions falls.
+// held: metric.bytes_in_flight_per_sm = 2 × copy_ilp1
 
 Variant copy_ilp2() {
   return copy<2>("copy_ilp2", "copy_ilp1", Warps::all,
@@ -181,9 +182,10 @@ Variant copy_ilp2() {
 
 // ---- copy_ilp4
 //
-// Four loads at a time: a quarter of the warps has in flight what copy_ilp1 has with all. Where
-// occupancy is high the bytes in flight are more than DRAM's latency asks for, and bandwidth no
-// longer grows with them.
+// Four loads at a time: with a quarter of the warps as many bytes are in flight as copy_ilp1 has
+// with all. Where occupancy is high the bytes in flight are more than DRAM's latency asks for, and
+// bandwidth no longer grows with them.
+// held: metric.bytes_in_flight_per_sm = 4 × copy_ilp1
 
 Variant copy_ilp4() {
   return copy<4>("copy_ilp4", "copy_ilp2", Warps::all,
@@ -206,8 +208,10 @@ Variant copy_half_warps() {
 
 // ---- copy_quarter_warps
 //
-// copy_ilp4 with a quarter of the blocks: four loads of one warp in place of one load of four. What
-// is in flight is what copy_ilp1 has, less what a warp lacks that waits for the last of its four.
+// copy_ilp4 with a quarter of the resident blocks: four loads of one warp in place of one load of
+// four. What is in flight is what copy_ilp1 has, less what a warp lacks that waits for the last of
+// its four.
+// held: blocks_per_sm = 1/4 × copy_ilp1
 
 Variant copy_quarter_warps() {
   return copy<4>("copy_quarter_warps", "copy_half_warps", Warps::quarter,
@@ -218,9 +222,10 @@ Variant copy_quarter_warps() {
 // ---- fma_ilp1: a chain of multiply-adds per thread
 //
 // Each multiply-add needs the previous result, so a warp issues at most once in four cycles. Four
-// warps per scheduler could fill its issue slots, and fewer fill at most a quarter per warp. The
-// measured issue_active_pct is lower: when a block ends, its warps' issue slots stay empty until
-// its successor has started and loaded its elements. More resident blocks hide these gaps.
+// warps per scheduler could fill its issue slots, and fewer fill at most 1/4 = 0.25 of them per
+// warp. The measured issue_active_pct is lower: when a block ends, its warps' issue slots stay
+// empty until its successor has started and loaded its elements. More resident blocks hide these
+// gaps.
 
 // A thread has kChains chains, each of an element. The loop's own instructions are as many for each
 // multiply-add, whatever kChains is.
@@ -289,10 +294,11 @@ bool has_four_warps(const Problem& p) {
 
 // ---- fma_ilp2: two chains of multiply-adds per thread
 //
-// Each thread has two independent chains, and half as many threads do the same work. A warp has two
-// multiply-adds to issue in four cycles: with one warp per scheduler issue_active_pct nearly
-// doubles. With many warps per scheduler the issue slots are full already, and nothing is gained.
-// fma_instructions is unchanged. The cost is a register per chain.
+// Each thread has two independent chains, and half as many blocks of threads do the same work. A
+// warp has two multiply-adds to issue in four cycles: with one warp per scheduler issue_active_pct
+// nearly doubles. With many warps per scheduler the issue slots are full already, and nothing is
+// gained. fma_instructions is unchanged. The cost is a register per chain.
+// held: blocks = 1/2 × fma_ilp1
 
 Variant fma_ilp2() {
   return fma<2>("fma_ilp2", "fma_ilp1", Warps::all,
@@ -303,8 +309,8 @@ Variant fma_ilp2() {
 // ---- fma_ilp4: four chains of multiply-adds per thread
 //
 // Each thread has four independent chains, as many multiply-adds as issue in the latency of one.
-// With one warp per scheduler issue_active_pct increases again. That warp, a sixteenth of what an
-// SM of an H200 holds, could fill the issue slots. They stay empty only while one block ends and
+// With one warp per scheduler issue_active_pct increases again. That warp, one of the 64 / 4 = 16
+// that a scheduler holds, could fill the issue slots. They stay empty only while one block ends and
 // the next one starts. fma_instructions is unchanged. The cost is a register per chain.
 
 Variant fma_ilp4() {
@@ -395,8 +401,9 @@ bool has_many_steps(const Problem& p) {
 //
 // A thread holds 80 values, steps all of them on, and does so again: with an independent
 // multiply-add for every clock it needs no other warp. Its registers leave room for two blocks of
-// 256 threads, a quarter of an SM's warps, and no time is lost by that: local_load_requests is 0,
-// and nearly all instructions are multiply-adds.
+// 256 threads per SM, and no time is lost by that: local_load_requests is 0, and nearly all
+// instructions are multiply-adds.
+// held: blocks_per_sm = 2; local_load_requests = 0
 
 __global__ void __launch_bounds__(kHeldBlock)
     held_natural_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
@@ -409,11 +416,14 @@ Variant held_natural() {
 
 // ---- held_capped_64: four blocks per SM, at any price
 //
-// __launch_bounds__(256, 4) asks for four resident blocks, for which a thread has 64 registers.
-// active_warps_per_sm doubles. The values beyond them are spilled to local memory, whose words lie
-// so that those of a warp's lanes are 128 bytes in a row, and each step loads and stores them. L1
-// has room for those of all resident warps. A spilled value's one instruction becomes three, two of
-// them by the load-store unit, which takes one request per clock where four schedulers issue.
+// __launch_bounds__(256, 4) asks for four resident blocks, for which a thread has 65536 / (4 × 256)
+// = 64 registers. active_warps_per_sm doubles. The values beyond them are spilled to local memory,
+// whose words lie so that those of a warp's lanes are 128 bytes in a row, and each step loads and
+// stores them. L1 has room for those of all resident warps. A spilled value's one instruction
+// becomes three, two of them by the load-store unit, which takes one request per clock where four
+// schedulers issue.
+// held: registers_per_thread = 64; active_warps_per_sm = 2 × held_natural within 5 % at steps=256
+// held: blocks_per_sm = 4
 
 __global__ void __launch_bounds__(kHeldBlock, 4)
     held_capped_64_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
@@ -453,6 +463,7 @@ Variant held_capped_64_shared() {
 // 32 registers per thread, all of an SM's warps are resident, and most of what a thread holds is
 // spilled. local_load_requests grows with what is spilled, and the spilled values of all resident
 // warps are more than L1 has room for: local_load_hit_pct falls, and l2_sectors rises.
+// held: registers_per_thread = 32; blocks_per_sm = 8
 
 __global__ void __launch_bounds__(kHeldBlock, 8)
     held_capped_32_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {

@@ -213,8 +213,9 @@ Variant stores() {
 // ---- vector_loads: 16-byte loads
 //
 // Each lane loads 16 bytes and has four such loads in flight, so a warp requests 2 KiB before it
-// waits. This takes a quarter of the load instructions for the same bytes on the link. The time is
-// unchanged: at large sizes the link is the limit of 4-byte loads already.
+// waits. This takes a quarter of the load instructions (global_load_requests) for the same bytes on
+// the link. The time is unchanged: at large sizes the link is the limit of 4-byte loads already.
+// held: global_load_requests = 1/4 × loads at n=1048576
 
 constexpr int kUnroll = 4;
 
@@ -257,8 +258,10 @@ Variant vector_loads() {
 // ---- vector_stores: 16-byte stores
 //
 // The GPU that has the data stores 16 bytes per lane to the other GPU, four such stores after four
-// loads. This takes a quarter of the store instructions for the same bytes on the link. The time is
-// unchanged: at large sizes the link is the limit of 4-byte stores already.
+// loads. This takes a quarter of the store instructions (global_store_requests) for the same bytes
+// on the link. The time is unchanged: at large sizes the link is the limit of 4-byte stores
+// already.
+// held: global_store_requests = 1/4 × stores at pattern=ring, n=1048576
 
 Variant vector_stores() {
   return variant("vector_stores", "stores", LinkUse::stores, time(Direction::unchanged, 1.25),

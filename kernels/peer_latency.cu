@@ -162,8 +162,8 @@ Variant atomics() {
 // ---- signals
 //
 // The two GPUs take turns: each waits for a number in its own memory and stores the next into the
-// other's. A step is one way over the link, and the time until somebody who looks has seen it: half
-// of what people call ping-pong.
+// other's. A step is one way over the link, and the time until the other GPU has read it. A
+// ping-pong is two steps.
 
 struct Turns {
   std::uint32_t* own;

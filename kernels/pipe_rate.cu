@@ -56,9 +56,9 @@ struct Register<__half> {
 //
 // Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent ones
 // per thread in a row, and three other instructions per 256. On an SM full of threads every
-// scheduler has 128 of them to choose from, and issues one per clock where the pipe takes a whole
-// warp, one per two clocks where it takes half of one. It saturates that pipe:
-// sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.
+// scheduler has 128 of them to choose from, and issues one per clock where the pipe takes 32 lanes,
+// one per two clocks where it takes 16. It saturates that pipe: sm__inst_executed_pipe_fma, _fp64
+// or _fmaheavy over cycles is at its peak.
 
 __device__ float step(float x, float c, float d) {
   return fmaf(x, c, d);

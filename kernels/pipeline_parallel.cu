@@ -431,9 +431,9 @@ Variant stored_batches() {
 
 // ---- two_stages
 //
-// Each GPU has two stages of half as many layers, and batches go around twice. The bubble is of
-// stages' times, and these are half as long. What crosses the links is twice as much, and comes in
-// half of the time.
+// Each GPU has two stages of fewer layers, and batches go around once per stage. The bubble is of
+// stages' times, and these are shorter. Twice as many bytes cross the links.
+// held: bytes_to_peers = 2 × micro_batches
 
 Variant two_stages() {
   Variant v = variant("two_stages", "micro_batches", {kMostStages, true, false});

@@ -325,8 +325,8 @@ Variant recomputed() {
 
 // ---- forward_stored: the forward pass of stored alone
 //
-// x in, three results out: three quarters of the bytes are written, of which two thirds are for
-// the backward pass alone.
+// x in, three results out: 3 of 4 bytes are written, and of each 3, 2 are for the backward pass
+// alone.
 
 Variant forward_stored() {
   return variant("forward_stored", "", {1, kSigmoids, kSigmoids, kArrays<ForwardStored>},
@@ -337,8 +337,9 @@ Variant forward_stored() {
 
 // ---- forward: the forward pass of recomputed alone
 //
-// x in, y out, as of a network that learns nothing: half of forward_stored's bytes, a third of what
-// it writes.
+// x in, y out, as of a network that learns nothing: 2 / 4 = 1/2 of forward_stored's bytes, a third
+// of what it writes.
+// held: bytes_written = 1/3 × forward_stored
 
 Variant forward_alone(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
   return variant(std::move(id), std::move(compare_to), {1, 1, kSigmoids, kArrays<Forward>}, {"y"},

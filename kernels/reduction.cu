@@ -89,6 +89,7 @@ Variant interleaved_divergent() {
 // the words of neighbouring lanes are 2s apart, and shared_bank_conflicts increases. Of 256
 // threads, 256/2s add at stride s, so at most 8 lanes access one bank, at s = 4, 8 and 16.
 // shared_load_wavefronts and dram_read_bytes are unchanged.
+// held: bank_conflict = 8 at n=4194304
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) strided_index_kernel(Terms<T> x, float* sums) {
@@ -115,11 +116,13 @@ Variant interleaved_strided() {
                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- sequential: the first half adds the second half
+// ---- sequential: the upper part added to the lower
 //
-// In each step the first threads add what lies half of the rest away: neighbouring lanes have
-// neighbouring words, in banks of their own. shared_bank_conflicts falls to none, and the
-// wavefronts of shared memory to a quarter.
+// In each step thread t adds the word that lies as far behind word t as there are threads at work:
+// neighbouring lanes have neighbouring words, in banks of their own. shared_bank_conflicts falls to
+// none, and shared_load_wavefronts to about a quarter.
+// held: bank_conflict = 1 at n=4194304
+// held: shared_load_wavefronts = 1/4 × interleaved_strided within 6 % at n=4194304
 
 // What the block's first threads add up of s, from `step` threads on, down to `last` threads.
 __device__ __forceinline__ void add_halves(float* s, unsigned step, unsigned last) {
@@ -150,9 +153,10 @@ Variant sequential() {
 
 // ---- first_add_on_load: two elements per thread
 //
-// In sequential, half of the threads do nothing but load an element. A thread that loads two and
-// adds them on the way to shared memory halves the blocks, their trees and their barriers:
-// warp_instructions falls to nearly half, and a thread has two loads in flight.
+// In sequential, threads that add nothing in the first step only load an element. Here each loads
+// two and adds them on the way to shared memory: blocks, and with them trees and barriers, fall to
+// half, warp_instructions to nearly half, and a thread has two loads in flight.
+// held: blocks = 1/2 × sequential; warp_instructions = 1/2 × sequential within 10 % at n=4194304
 
 template <class T>
 __device__ __forceinline__ float two_elements(const Terms<T>& x) {
@@ -253,6 +257,7 @@ Variant fully_unrolled() {
 // As many blocks as are resident, whose threads go over the array in strides of the grid and add to
 // a register. Each block has one tree, whatever n: warp_instructions and the wavefronts of shared
 // memory fall to a fraction, and two kernels are enough. A thread has four loads in flight.
+// held: barriers_per_block = 3 at n=4194304
 
 constexpr int kBlocksPerSm = 8;  // of 256 threads: an SM's 2048
 
@@ -289,6 +294,7 @@ Variant several_per_thread() {
 // decrease. A block passes one barrier instead of three (after its stores, and after the steps of
 // 128 and 64 threads). For large n the time is unchanged, because each resident block sums its
 // threads' values only once. dram_read_bytes is unchanged.
+// held: barriers_per_block = 1 at n=4194304
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm) shuffle_kernel(Terms<T> x, float* sums) {
@@ -307,8 +313,10 @@ Variant shuffles() {
 // ---- vectors: 16-byte loads
 //
 // A lane loads 16 bytes at a time, four fp32 or eight bf16 numbers: global_load_requests falls to a
-// quarter (bf16: an eighth), and warp_instructions with it. One vector is in flight per thread, as
-// many bytes as four elements of fp32, and twice as many as four of bf16.
+// quarter (bf16: an eighth), and warp_instructions with it. One vector of 16 bytes is in flight per
+// thread, where shuffles has four elements.
+// held: global_load_requests = 1/4 × shuffles at dtype=fp32, n=4194304
+// held: global_load_requests = 1/8 × shuffles at dtype=bf16, n=4194304
 
 template <int kLoads, int kPerSm, class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) vector_kernel(Terms<T> x, float* sums) {
@@ -327,10 +335,11 @@ Variant vectors() {
 
 // ---- vectors_in_flight: eight of them before the first addition
 //
-// A thread asks for eight vectors before it adds the first. It takes 32 registers for them, so that
-// four blocks are resident in place of eight, and these have 128 KB in flight where eight had 32:
-// Little's law asks an H200's SM for some 30. Requests and bytes stay; the loop's own instructions
-// are an eighth, and warp_instructions falls.
+// A thread asks for eight vectors before it adds the first. It takes 8 × 4 = 32 registers for them,
+// so that four blocks are resident in place of eight, and these have 128 KB in flight where eight
+// had 32: Little's law asks an H200's SM for some 30. Requests and bytes stay; the loop's own
+// instructions serve eight vectors, and warp_instructions falls.
+// held: blocks_per_sm = 4
 
 constexpr int kLoads = 8;
 constexpr int kFewerPerSm = 4;

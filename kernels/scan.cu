@@ -32,8 +32,10 @@ constexpr int kBlock = kScanBlock;
 // A block has 256 elements, one per thread. In eight steps each thread adds the sum of the thread
 // 1, 2, 4, … before it, from one of two arrays in shared memory to the other. All are at work in
 // all steps. Blocks' sums are scanned by further launches in the same way, and a last kernel adds
-// them to all elements of the blocks behind: the array moves four times, dram_read_bytes is twice
-// that of a copy.
+// them to all elements of the blocks behind: two kernels load and store the array, and
+// dram_read_bytes is twice that of a copy.
+// held: dram_read_bytes = 2 × copy within 3 %
+// held: barriers_per_block = 9 at n=1048576
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) hillis_steele_kernel(Numbers<T> x, T* of_blocks) {
@@ -149,6 +151,7 @@ Variant hillis_steele() {
 // neighbouring lanes' words are 2s apart, and 256/s lanes are active. Up to 16 lanes access one
 // bank, at s = 8 and 16: shared_bank_conflicts and shared_load_wavefronts increase. dram_read_bytes
 // is unchanged.
+// held: bank_conflict = 16 at n=1048576
 
 constexpr int kPairs = 2 * kBlock;  // elements of a block
 
@@ -235,6 +238,7 @@ Variant blelloch_padded() {
 // warp, say what the warps before have. Barriers fall from nine to one, the wavefronts of shared
 // memory to few, and warp_instructions with them. All of it is work of the SM; the bytes are the
 // same.
+// held: barriers_per_block = 1 at n=1048576
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Numbers<T> x, T* of_blocks) {
@@ -258,9 +262,8 @@ Variant warp_shuffles() {
 // ---- vectors: 16 elements per thread
 //
 // A thread holds four vectors of 16 bytes in registers and adds up each by itself; shuffles come in
-// once per vector, shared memory once per 16 elements. global_load_requests and warp_instructions
-// fall, and a thread has 64 bytes in flight in place of 4. A tile is 16 times as large, so that its
-// sums are a sixteenth.
+// per vector, shared memory per thread. global_load_requests and warp_instructions fall, and a
+// thread has 4 × 16 = 64 bytes in flight in place of 4. A tile is 64 / 4 = 16 times as large.
 
 constexpr int kVectors = 4;
 constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
@@ -285,9 +288,10 @@ Variant vectors() {
 // ---- three_pass: sums first
 //
 // The first kernel adds up tiles and writes their sums alone; one block scans these; the third
-// kernel reads the tiles again, scans them, and adds what is before them as it writes. The array
-// moves three times in place of four: dram_write_bytes falls to half, dram_read_bytes stays. It
-// costs that each element is added up twice.
+// kernel reads the tiles again, scans them, and adds what is before them as it writes. The array is
+// loaded by two kernels and stored by one: dram_write_bytes falls to half, dram_read_bytes stays.
+// It costs that both kernels add up each element.
+// held: dram_write_bytes = 1/2 × vectors within 3 %
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) sum_kernel(Numbers<T> x, T* of_tiles) {
@@ -390,6 +394,7 @@ Variant chained() {
 // until it meets a tile that knows the sum of all up to itself. What was a chain of tiles is one of
 // looks: 32 tiles in the time of one. The bytes are the same, the time a fraction. Of fp32 sums the
 // last bits depend on how far each tile had to look, and differ from launch to launch.
+// held: blocks_per_sm = 6
 
 Variant look_back() {
   return in_one_pass<kVectors, 1>(
@@ -399,12 +404,12 @@ Variant look_back() {
                same_bytes()}));
 }
 
-// ---- look_back_large: tiles of twice the size
+// ---- look_back_large: larger tiles
 //
-// 32 elements per thread, 32 KiB per block. Tiles are half as many, each with twice the time until
-// the next is due: looks that have to keep up with memory are fewer by half, as are tickets
-// (global_atomic_requests) and states. It costs registers: four blocks per SM in place of six,
-// which hold a third more between them.
+// 32 elements per thread, 32 KiB per block. Tiles are half as many, and so are looks that have to
+// keep up with memory, tickets (global_atomic_requests) and states. It costs registers: four blocks
+// per SM in place of six.
+// held: global_atomic_requests = 1/2 × look_back at n=1048576; blocks_per_sm = 4
 
 Variant look_back_large() {
   return in_one_pass<2 * kVectors, 1>(
@@ -417,8 +422,9 @@ Variant look_back_large() {
 // ---- look_back_wide: 128 tiles at once
 //
 // A lane asks for the states of four tiles before it waits for the first: a look reaches four times
-// as far. Where the next tile that knows all up to itself is more than 32 away, that saves the time
-// of L2 once or more; where it is near, three loads of a warp were in vain.
+// as far (metric.window). Where the next tile that knows all up to itself is more than 32 away,
+// that saves the time of L2 once or more; where it is near, three loads of a warp were in vain.
+// held: metric.window = 4 × look_back_large
 
 Variant look_back_wide() {
   return in_one_pass<2 * kVectors, 4>(

@@ -40,11 +40,12 @@ std::int64_t elements(const Problem& p) {
 
 // ---- read_16b
 //
-// 16 bytes per lane and load, consecutive over the warp: every request is four wavefronts of 128
-// bytes without a bank conflict, and takes one issue slot in sixteen. Four additions per load leave
-// the schedulers idle most of the time, and 32 warps or more with eight loads in flight each hide
-// the latency of some 30 clocks. It saturates shared memory's data banks:
+// 16 bytes per lane and load, consecutive over the warp: every request is 32 × 16 / 128 = 4
+// wavefronts of 128 bytes without a bank conflict, and takes 1 issue slot of 4 × 4 = 16. Four
+// additions per load leave the schedulers idle most of the time, and 32 warps or more with eight
+// loads in flight each hide the latency of some 30 clocks. It saturates shared memory's data banks:
 // l1tex__data_pipe_lsu_wavefronts_mem_shared is one per clock and SM.
+// held: bank_conflict = 1
 
 // Volatile for both compilers: nvcc would move an asm that is not, and ptxas reads once for two
 // passes in a row what no ld.volatile reads (the counter of wavefronts shows it).

@@ -240,9 +240,10 @@ Variant csr_thread_per_row() {
 // ---- ell: column by column
 //
 // ELLPACK stores the first nonzeros of all rows, then the second ones, and so on: a thread has a
-// row, and neighbouring lanes read neighbouring words. global_load_sectors_per_request falls to
-// four for values and columns; x is where it was. All rows take as much memory as the longest one:
-// where that is more than four times the nonzeros, as by a power law, the variant is skipped.
+// row, and neighbouring lanes read neighbouring words. global_load_sectors_per_request falls, as
+// values and columns have full sectors; x is where it was. All rows take as much memory as the
+// longest one: where that is more than four times the nonzeros, as by a power law, the variant is
+// skipped.
 
 __global__ void __launch_bounds__(kBlock)
     ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,
@@ -282,8 +283,8 @@ Variant ell() {
 //
 // Lanes read neighbouring nonzeros of one row, and add up by shuffles: requests touch few sectors,
 // and global_load_sectors_per_request falls. Rows are balanced by the scheduler, which gives an SM
-// another block when one is done. Of a row of 16 nonzeros half of the lanes have nothing to do, and
-// five steps of shuffles serve one load each.
+// another block when one is done. Of a row of 16 nonzeros 32 - 16 = 16 lanes have nothing to do,
+// and five steps of shuffles serve one load each.
 
 template <int kLanes>
 __global__ void __launch_bounds__(kBlock) lanes_kernel(Csr m) {
@@ -355,11 +356,12 @@ Variant csr_lanes_per_row() {
 // ones. It brings their products to shared memory, lane by lane as they lie, whatever row they are
 // of; then as many lanes as there are for a row add it up from there. Of a row that is longer than
 // a share, each block adds up its part, and adds that to y atomically. So requests for nonzeros are
-// full, by a power law too, where global_load_requests falls to a fraction. It costs shared memory
-// twice per nonzero, and a plan: the first row of each share, 4 bytes per 2048 nonzeros, which is a
-// part of the matrix's format and made before, as offsets are, untimed. (After Greathouse and Daga,
-// "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014,
-// who put rows together where this cuts nonzeros.) Where a row may be so long, a launch clears y.
+// full, by a power law too, where global_load_requests falls to a fraction. It costs a store to
+// shared memory and a load per nonzero, and a plan: the first row of each share, 4 bytes per 2048
+// nonzeros, which is a part of the matrix's format and made before, as offsets are, untimed. (After
+// Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage
+// format", SC 2014, who put rows together where this cuts nonzeros.) Where a row may be so long, a
+// launch clears y.
 
 __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
   __shared__ ShareProducts products;

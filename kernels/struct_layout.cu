@@ -96,6 +96,7 @@ Work aos_work(const Problem& p) {
 // so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32 and DRAM
 // moves whole records. The loads of a record's other fields find its sector in L1, but each walks
 // the 8 lines again, so L1 may bind when all fields are used.
+// held: global_load_sectors_per_request = 32
 
 struct Aos {
   const float* data;
@@ -124,9 +125,10 @@ Variant aos() {
 // ---- aos_16b
 //
 // The same layout read by 16-byte loads, one for up to four fields and two for more: the sector is
-// asked for at most twice instead of once per field, which relieves L1 when many fields are used.
-// DRAM moves the same records, so nothing is gained where only some are. Needs records aligned to
-// 16 bytes. Load instructions fall to a quarter.
+// asked for by at most two loads instead of one per field, which relieves L1 when many fields are
+// used. DRAM moves the same records, so nothing is gained where only some are. Needs records
+// aligned to 16 bytes. With eight fields global_load_requests falls to a quarter.
+// held: global_load_requests = 1/4 × aos at fields=8
 
 struct AosVector {
   const float* data;
@@ -166,9 +168,11 @@ Variant aos_16b() {
 
 // ---- soa
 //
-// One array per field: the lanes of each load are neighbours, a request is four full sectors, and
-// only fields that are used move. dram_read_bytes is the useful bytes. Costs an address stream per
-// field, and a record that is read alone, at a random place, is then in 8 sectors instead of one.
+// One array per field: the lanes of each load are neighbours, a request is four full sectors
+// (global_load_sectors_per_request), and only fields that are used move. dram_read_bytes is the
+// useful bytes. Costs an address stream per field, and the eight fields of a record that is read
+// alone, at a random place, are then in a sector each.
+// held: global_load_sectors_per_request = 4
 
 struct Soa {
   const float* data;

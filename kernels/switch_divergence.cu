@@ -120,7 +120,7 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
 // Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the time
 // should not depend on their number. What may is the fetching of instructions: the warps of a
 // scheduler run up to 32 different loops of 576 bytes, where with one way they share one: on an
-// H200 16 ways cost nothing, 32 a fifth of the time.
+// H200 16 ways cost nothing, and 32 do.
 
 Variant switch_by_warp() {
   Variant v = switched("switch_by_warp", kWarp, &Data::y_by_warp, "y_by_warp");

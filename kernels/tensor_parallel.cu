@@ -284,9 +284,9 @@ Variant product_then_nccl() {
 //
 // K split, and an all-reduce in two steps by a kernel of one's own: each GPU reads its rows of all
 // summands where they lie, adds them up in fp32, and stores the sums to all. A summand is rounded
-// to bf16 once more than a result; in fp32 it would be twice the bytes. Over the links of a GPU go
-// twice the bytes that gathering rows takes: a split of k is for products whose results are small,
-// or whose A and B lie so.
+// to bf16 once more than a result; in fp32 it would be 4 bytes in place of 2. More bytes cross the
+// links than gathering rows takes: a split of k is for products whose results are small, or whose A
+// and B lie so.
 
 Reason only_k(const Problem& p, const DeviceSpec&) {
   if (is_split_k(p)) return std::nullopt;
@@ -386,9 +386,9 @@ Variant chunks_stores() {
 // ---- product_then_stores
 //
 // The kernel at the top of this file in place of the library's: a product that one can open. It
-// multiplies by mma.sync, which on Hopper reaches some two thirds of the tensor cores' peak. A
-// second kernel stores the part to the others or, where k is split, sums it up. Where each GPU
-// keeps its part, it is the product alone.
+// multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper. A second kernel
+// stores the part to the others or, where k is split, sums it up. Where each GPU keeps its part, it
+// is the product alone.
 
 Reason lacks_room(const Problem&, const DeviceSpec& device) {
   return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
@@ -454,8 +454,8 @@ Variant one_kernel() {
 // of their own, from where bulk copies carry them to all GPUs while the block multiplies its next
 // tile, and no faster than the links take them: stores that wait for a link hold back the SM's
 // loads. What is left to wait for is the way of the last results. So that there are few, two blocks
-// share each of the last tiles: both sum half of k for it, and exchange sums by way of each other's
-// shared memory.
+// share each of the last tiles: each sums a part of k for it, and they exchange sums by way of each
+// other's shared memory.
 
 Variant one_kernel_paced() {
   Variant v = with_own_product("one_kernel_paced", "one_kernel");

@@ -52,8 +52,8 @@ using Variant = Family::Variant;
 // Each warp issues mma.sync with A and B in registers: m16n8 by 32 bytes (fp64: m8n8k4). It has
 // eight independent accumulator tiles, and an SM 16 warps. This saturates the tensor cores up to
 // Ampere and Ada. Hopper's tensor cores reach their full rate only with operands in shared memory,
-// and from registers about two thirds of the datasheet's (configs/ceilings/h200.json). If the pipe
-// itself is the limit, it is active in nearly every cycle (sm__pipe_tensor_cycles_active).
+// and from registers less (configs/ceilings/h200.json). If the pipe itself is the limit, it is
+// active in nearly every cycle (sm__pipe_tensor_cycles_active).
 
 // A block of eight warps sums 64×128; a warp 32×32, in 2×4 sums of 16×8 that do not wait for each
 // other. Two blocks per SM, so that one multiplies while the other starts or stores.
@@ -300,11 +300,11 @@ Variant mma_sync() {
 
 // ---- mma_sync_k16: fp64 products of m16n8k16
 //
-// Each warp issues m16n8k16, which Hopper introduced, instead of m8n8k4. One instruction has 2048
-// instead of 256 multiply-adds: tensor_instructions decreases. A lane holds 8 + 4 + 4 doubles of A,
-// B and C for 64 multiply-adds, and 1 + 1 + 2 for 8 with m8n8k4. That is half the operands per
-// multiply-add. This reaches the part of the fp64 rate that m8n8k4 leaves. It needs compute
-// capability 9.0.
+// Each warp issues m16n8k16, which Hopper introduced, instead of m8n8k4. One instruction has 16 × 8
+// × 16 = 2048 instead of 8 × 8 × 4 = 256 multiply-adds: tensor_instructions decreases. A lane holds
+// 8 + 4 + 4 = 16 doubles of A, B and C for 64 multiply-adds, 16 / 64 = 1/4, and 1 + 1 + 2 = 4 for 8
+// with m8n8k4, 4 / 8 = 1/2. This reaches the part of the fp64 rate that m8n8k4 leaves. It needs
+// compute capability 9.0.
 
 Variant mma_sync_k16() {
   Variant v = product_variant([](const Problem&) {

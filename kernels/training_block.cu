@@ -332,9 +332,9 @@ Variant by_cublas() {
 // ---- fused_recompute: what is cheap computed again
 //
 // Backward computes LayerNorm's results again, of the means and deviations that forward kept, and h
-// with GELU(h) by one more product: tensor instructions up by a tenth where hidden is four times
-// width. What a block keeps for its backward pass, which a deeper network has for each of its
-// blocks, falls to less than a half: metric.kept_bytes.
+// with GELU(h) by one more product: tensor_instructions increases. What a block keeps for its
+// backward pass, which a deeper network has for each of its blocks, falls to less than a half:
+// metric.kept_bytes.
 
 bool is_deep_and_wide(const Problem& p) {
   return p.hidden >= 2 * p.width;

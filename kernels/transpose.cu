@@ -29,6 +29,7 @@ using Variant = Family::Variant;
 // a load read 32 rows of `in`, each in a sector of its own: global_load_sectors_per_request is 32.
 // The rest of a sector is for the block's other warps, which find it in L1 if it is still there.
 // DRAM then reads no more than of a copy, and the load unit is what is busy.
+// held: global_load_sectors_per_request = 32
 
 constexpr int kTile = 32;  // elements along either side of a block's tile
 
@@ -70,8 +71,9 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
 //
 // Each thread loads 16 bytes and stores them at the same place of the output, whatever the rows.
 // Nothing is transposed, so a transpose takes at least this time. More loads per thread before its
-// first store are slower on an H200, as vector_width measures. A request has 16 sectors, the
-// maximum of 32 lanes with 16 bytes each.
+// first store are slower on an H200, as vector_width measures. A request has 32 × 16 / 32 = 16
+// sectors, the maximum of 32 lanes with 16 bytes each.
+// held: global_load_sectors_per_request = 16
 
 Variant copy() {
   const auto launch_of = [](auto m) {
@@ -100,8 +102,10 @@ Variant read_columns() {
 //
 // The same with the axes exchanged: loads are contiguous, and the 32 lanes of a store write 32 rows
 // of `out`. global_store_sectors_per_request goes to 32, global_load_sectors_per_request back to 4
-// (bf16: 2). L1 does not collect stores: each request sends 32 sectors to L2 with one element in
-// each, and l2_sectors grows.
+// (bf16: 2). L1 does not collect stores: each of these sectors goes to L2 with one element in it,
+// and l2_sectors grows.
+// held: global_store_sectors_per_request = 32; global_load_sectors_per_request = 4 at dtype=fp32
+// held: global_load_sectors_per_request = 2 at dtype=bf16
 
 template <class T>
 __global__ void __launch_bounds__(kTile* kTile) write_columns_kernel(Matrix<T> m) {
@@ -127,6 +131,7 @@ Variant write_columns() {
 // neighbours in requests of both kinds, with 4 sectors each (bf16: 2). It costs shared memory, a
 // barrier, and bank conflicts: rows of the tile are 32 words long (bf16: 16), so that a column lies
 // in one bank of 32 (in two), and a load takes 32 wavefronts (16) where one would do.
+// held: bank_conflict = 32 at dtype=fp32; bank_conflict = 16 at dtype=bf16
 
 // Where shared memory has element (row, column) of a tile.
 template <class T>
@@ -194,6 +199,7 @@ Variant tile() {
 //
 // Rows of 33 words (bf16: 17): the elements of a column lie in 32 different banks. A load takes one
 // wavefront, and hardly any shared_bank_conflicts are left. It costs a word per row.
+// held: bank_conflict = 1 at dtype=fp32
 
 template <class T>
 struct Padded {
@@ -213,6 +219,7 @@ Variant tile_padded() {
 // A row's word of column c lies where that of column c XOR row would: each row is permuted in a way
 // of its own, and a column meets each bank once. Nothing is padded, so that the tile is no larger
 // and its rows stay aligned; it costs an XOR per access. Wavefronts are those of tile_padded.
+// held: bank_conflict = 1
 
 template <class T>
 struct Swizzled {
@@ -249,6 +256,9 @@ Variant coarsened() {
 // turns a patch of 4×4 elements (8×8) in its registers and stores its columns to shared memory as
 // vectors, permuted so that no access has a bank conflict. Where extents are not multiples of 4
 // (8), patches and accesses are narrower, as wide as both extents allow (access_width_bits).
+// held: global_load_requests = 1/4 × coarsened at dtype=fp32
+// held: global_load_requests = 1/8 × coarsened at dtype=bf16
+// held: bank_conflict = 1 at dtype=fp32; bank_conflict = 1 at dtype=bf16
 
 constexpr int kVectorThreads = 256;
 
@@ -360,8 +370,9 @@ Variant output_order() {
 // place in the same tile. The copies permute the 16-byte units of a row (128-byte swizzle), and
 // threads take patches along diagonals, so no access has a bank conflict. No lane loads from global
 // memory or computes an address: global_load_requests decreases to none, and warp_instructions
-// decreases. l2_sectors is unchanged. The cost is twice the shared memory accesses, two barriers,
-// and row pitches of multiples of 16 bytes.
+// decreases. l2_sectors is unchanged. The cost is the shared memory accesses of the copies and of
+// the threads, three barriers, and row pitches of multiples of 16 bytes.
+// held: barriers_per_block = 3; bank_conflict = 1
 
 template <class T>
 struct BoxTile {

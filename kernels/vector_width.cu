@@ -126,6 +126,7 @@ Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
 // global_load_sectors_per_request is 4. With one load per thread a full SM has 2048 × 4 bytes in
 // flight. These 8 KB are too few to cover DRAM's latency at full bandwidth. Blocks with 1 KB to
 // copy (256 threads × 4 bytes) also end nearly as fast as new ones can start.
+// held: global_load_sectors_per_request = 4
 
 Variant copy_4b() {
   return copy<float>("copy_4b", "");
@@ -134,8 +135,10 @@ Variant copy_4b() {
 // ---- copy_8b
 //
 // 8 bytes per load: twice the bytes in flight from the same number of threads and loads, and half
-// the instructions per byte. Needs 8-byte alignment, twice the registers for data in flight, and
-// code for the tail. global_load_sectors_per_request is 8.
+// the load instructions per byte (global_load_requests). Needs 8-byte alignment, registers for data
+// in flight, and code for the tail. global_load_sectors_per_request is 8.
+// held: metric.bytes_in_flight_per_thread = 2 × copy_4b; global_load_requests = 1/2 × copy_4b
+// held: global_load_sectors_per_request = 8
 
 Variant copy_8b() {
   return copy<float2>("copy_8b", "copy_4b", wider_loads());
@@ -146,6 +149,7 @@ Variant copy_8b() {
 // 16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a full SM
 // with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a source that
 // starts one element late cannot use it. global_load_sectors_per_request is 16.
+// held: global_load_sectors_per_request = 16
 
 Variant copy_16b() {
   return copy<float4>("copy_16b", "copy_8b", wider_loads());
@@ -219,8 +223,9 @@ Variant read_4b() {
 
 // ---- read_8b
 //
-// 8 bytes per load: twice the bytes in flight, half the load instructions per byte; the integer
-// additions per byte stay.
+// 8 bytes per load: twice the bytes in flight, half the load instructions per byte
+// (global_load_requests); the integer additions per byte stay.
+// held: metric.bytes_in_flight_per_thread = 2 × read_4b; global_load_requests = 1/2 × read_4b
 
 Variant read_8b() {
   return read<float2>("read_8b", "read_4b", wider_loads());

@@ -35,6 +35,7 @@ using Variant = Family::Variant;
 // Each lane loads the word of its element. All lanes of a warp load the same one, which the
 // compiler does not know: the machine code has BSSY before the branch and BSYNC behind it in each
 // round, though no lane ever waits there. active_lanes_per_instruction is 32.
+// held: active_lanes_per_instruction = 32
 
 constexpr int kSide = 16;  // dependent multiply-adds of a side
 constexpr int kStepA = 1;  // what each of them adds
@@ -105,9 +106,8 @@ Variant per_lane() {
 // ---- broadcast: the word of lane 0
 //
 // A shuffle gives all lanes the word that lane 0 has loaded, once before the loop. What one lane
-// says is one for the warp, as the compiler knows: BSSY and BSYNC are gone, and
-// warp_instructions falls by two per round, branch_instructions by one. It costs a shuffle, and all
-// lanes have to be there for it.
+// says is one for the warp, as the compiler knows: BSSY and BSYNC are gone, and warp_instructions
+// and branch_instructions fall. It costs a shuffle, and all lanes have to be there for it.
 
 __global__ void __launch_bounds__(kBlock)
     broadcast_kernel(std::int64_t n, int rounds, float one, const float* x,

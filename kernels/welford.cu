@@ -51,7 +51,7 @@ __device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit)
 //
 // A pass adds up the numbers, a second one the squares of their deviations from the mean: what the
 // definition says, and as exact as sums are. Each pass is a kernel and another for the blocks'
-// sums, and DRAM delivers the numbers twice.
+// sums, and DRAM delivers the numbers to both.
 
 __global__ void __launch_bounds__(kBlock, kPerSm) sum_kernel(Numbers x, float* sums) {
   float sum = 0.0f;
@@ -290,10 +290,10 @@ Variant sum_of_squares() {
 
 // ---- shifted: the same of deviations from the first number
 //
-// Any number of the array is nearer to the mean than zero is, most often within twice the spread:
-// x - x[0] is what is added up and squared. One subtraction more per number, and as few digits
-// cancel as if the mean were zero. dram_read_bytes stays. It trusts the first number: where that is
-// an outlier, digits are lost as by sum_of_squares.
+// Any number of the array is nearer to the mean than zero is, most often within a few times the
+// spread: x - x[0] is what is added up and squared. One subtraction more per number, and as few
+// digits cancel as if the mean were zero. dram_read_bytes stays. It trusts the first number: where
+// that is an outlier, digits are lost as by sum_of_squares.
 
 Variant shifted() {
   return squares_variant("shifted", "sum_of_squares", squares_kernel<true>, &Data::m2,

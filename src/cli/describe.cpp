@@ -235,6 +235,13 @@ std::string allowed(const Parameter& p) {
   return fmt::format("{} to {}{}", p.min, p.max, p.unit.empty() ? "" : " " + p.unit);
 }
 
+std::string held_text(const std::vector<HeldClaim>& claims) {
+  std::vector<std::string> texts;
+  for (const HeldClaim& claim : claims)
+    texts.push_back(claim.text);
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 void print_text(const Family& f, const Registry& registry) {
   fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kTextWidth, 2),
              paragraph(f.physics, kTextWidth, 2));
@@ -256,8 +263,8 @@ void print_text(const Family& f, const Registry& registry) {
     if (!v.expected_changes.empty())
       fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
                                  kTextWidth, 6));
-    for (const HeldClaim& claim : registry.held_claims(f.id, v.id))
-      fmt::print("{}", paragraph("held: " + claim.text, kTextWidth, 6));
+    const std::vector<HeldClaim>& held = registry.held_claims(f.id, v.id);
+    if (!held.empty()) fmt::print("{}", paragraph("held: " + held_text(held), kTextWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kTextWidth, 2));
 }

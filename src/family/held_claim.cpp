@@ -36,7 +36,7 @@ bool read_parameters(std::string_view text, HeldClaim& claim) {
   while (!text.empty()) {
     std::string_view value = next_part(text, ", ");
     const std::string_view name = next_part(value, "=");
-    if (name.empty() || value.empty()) return false;
+    if (name.empty() || value.empty() || value.find(' ') != std::string_view::npos) return false;
     claim.at.emplace_back(name, value);
   }
   return !claim.at.empty();

@@ -156,7 +156,7 @@ void Registry::explain(Family& family, std::string_view source) {
 }
 
 void Registry::hold(const Family& family, const VariantComment& comment) {
-  std::vector<HeldClaim>& claims = held_claims_[{family.id, comment.variant}];
+  std::vector<HeldClaim>& claims = held_claims_[family.id + "/" + comment.variant];
   for (const std::string& text : comment.held) {
     const auto claim = held_claim_in(text);
     if (claim && is_about(family, *claim)) {
@@ -170,10 +170,10 @@ void Registry::hold(const Family& family, const VariantComment& comment) {
   }
 }
 
-const std::vector<HeldClaim>& Registry::held_claims(std::string_view family_id,
-                                                    std::string_view variant_id) const {
+const std::vector<HeldClaim>& Registry::held_claims(const std::string& family_id,
+                                                    const std::string& variant_id) const {
   static const std::vector<HeldClaim> none;
-  const auto found = held_claims_.find(std::pair(family_id, variant_id));
+  const auto found = held_claims_.find(family_id + "/" + variant_id);
   return found == held_claims_.end() ? none : found->second;
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "family/family.hpp"
@@ -40,8 +39,8 @@ class Registry {
   std::string_view source_of(std::string_view family_id) const;
 
   /// The numbers in the variant's comment that a test holds.
-  const std::vector<HeldClaim>& held_claims(std::string_view family_id,
-                                            std::string_view variant_id) const;
+  const std::vector<HeldClaim>& held_claims(const std::string& family_id,
+                                            const std::string& variant_id) const;
 
   /// What is wrong with the declarations, one line each; empty when all is well.
   std::vector<std::string> errors() const;
@@ -51,10 +50,9 @@ class Registry {
   void hold(const Family& family, const VariantComment& comment);
 
   std::list<Family> families_;
-  std::map<std::string, std::string, std::less<>> sources_;  // by family
-  std::map<std::pair<std::string, std::string>, std::vector<HeldClaim>, std::less<>>
-      held_claims_;       // by family and variant
-  std::string left_out_;  // ",a,b,", or empty
+  std::map<std::string, std::string, std::less<>> sources_;    // by family
+  std::map<std::string, std::vector<HeldClaim>> held_claims_;  // by family/variant
+  std::string left_out_;                                       // ",a,b,", or empty
   std::string built_;
   std::vector<std::string> errors_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -43,7 +45,9 @@ std::vector<VariantComment> variant_comments(std::string_view source) {
       next_line(source);
       constexpr std::string_view kHeld = "held: ";
       if (text->substr(0, kHeld.size()) == kHeld) {
-        comment.held.emplace_back(text->substr(kHeld.size()));
+        for (const std::string& claim : split(std::string(text->substr(kHeld.size())), ';'))
+          comment.held.push_back(
+              claim.substr(std::min(claim.find_first_not_of(' '), claim.size())));
         continue;
       }
       if (!text->empty() && !comment.why.empty()) comment.why += ' ';

@@ -18,7 +18,8 @@ namespace gpuexp {
 struct VariantComment {
   std::string variant;            ///< what stands between the dashes and the colon
   std::string why;                ///< its lines, joined by single spaces
-  std::vector<std::string> held;  ///< what its lines say that begin with "held: " (held_claim.hpp)
+  /// What its lines say that begin with "held: " (held_claim.hpp), separated there by "; ".
+  std::vector<std::string> held;
 };
 
 /// Those of a source, in order. A heading whose comment ends with it is none.

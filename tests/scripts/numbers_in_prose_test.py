@@ -8,6 +8,7 @@ stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist
 comments over variants, which the program prints, are derived in the same sentence or held by what the variant declares. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
 """
 
+import fractions
 import json
 import math
 import pathlib
@@ -78,6 +79,7 @@ DERIVED = [
     ("loss_scaling", "about 8 times that of well-scaled fp16", "2 ** (11 - 8) == 8"),
     ("master_weights", "updates must be 8 times larger", "2 ** (11 - 8) == 8"),
     ("mixed_precision", "8 times that of fp16", "2 ** (11 - 8) == 8"),
+    ("spmv", "more than four times the nonzeros", "kMostPadding == 4"),
     ("welford", "a mean of 100 times their spread, 2·log2(100) = 13", "int(2 * math.log2(100)) == 13"),
 ]
 
@@ -89,7 +91,9 @@ DENOMINATORS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "
                 "twelfth": 12, "sixteenth": 16, "32nd": 32, "64th": 64, "hundredth": 100}
 FACTOR_WORDS = {**dict.fromkeys(["twice", "half", "halves", "halved", "halving", "double", "doubles", "doubled", "doubling"], 2), "thrice": 3,
                 "triples": 3, "quadruples": 4}
-N = r"(?:\d[\d,]*(?:\.\d+)?|" + "|".join(word for word in NUMBERS if word not in ("a", "an")) + ")"
+N = r"(?:\d+(?:,\d{3})*(?:\.\d+)?|" + "|".join(word for word in NUMBERS if word not in ("a", "an")) + ")"
+# Not one, and no share's numerator.
+SEVERAL = rf"(?:\d+/\d+|{N.replace('|one|', '|')})(?![/\w]| (?:{'|'.join(DENOMINATORS)}))"
 COUNTED = (r"(?:registers|barriers?|bank conflicts?|wavefronts|sectors|lanes (?:access|share|meet)|"
            r"(?:load |store |warp )?(?:requests|instructions))")
 FACTOR = re.compile(
@@ -97,14 +101,19 @@ FACTOR = re.compile(
     rf"|(?P<whole>{N})(?:(?: |-)times|-fold|-way|×(?! ?[\d`]))"
     rf"|one in (?P<whole_in>{N})|factor of (?P<factor>{N})"
     rf"|(?P<numerator>an?|{N})[- ](?P<denominator>{'|'.join(DENOMINATORS)})s?(?! (?:kernel|pass|copy|warp|stream))"
+    rf"|(?<![\w/.])(?P<fraction>\d+/\d+)(?![/.])"
     rf"|(?P<percent>\d[\d.]*) %"
-    rf"|(?P<counted>{N}) {COUNTED}|(?P<stated_of>[a-z]\w*_\w+) (?:is|stays|falls to|rises to|of) (?P<stated>{N}))(?![\w-])", re.I)
+    rf"|from (?P<before>{N})(?: \w+)? to (?P<after>{N})(?! (?:\d|thread))"
+    rf"|(?P<counted>{N}) {COUNTED}|(?P<stated_of>[a-z]\w*_\w+) (?:is|stays|falls to|rises to|of) (?P<stated>{SEVERAL})"
+    rf"|(?:decreas|increas|fall|grow|ris)e?s? by (?P<by>{SEVERAL}))(?![\w-])", re.I)
 # What names a quantity in a sentence, where its last word does not.
 WORDS_OF = {"bank_conflict": r"\bbank|conflict|wavefront", "barriers_per_block": "barrier", "registers_per_thread": "register",
             "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": "resident|blocks? per SM",
             "bytes_read": "read|load|byte", "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send",
             "operations": "operation|product|multiply", "dram_read_bytes": "dram|byte|read", "dram_write_bytes": "dram|byte|writ",
+            "metric.bytes_in_flight_per_thread": "in flight", "metric.bytes_in_flight_per_sm": "in flight",
             "global_load_sectors_per_request": "sector", "global_store_sectors_per_request": "sector"}
+COUNTER = re.compile(r"\b(?:global|shared(?!_bytes)|local|dram|l1|l2|warp|fma|alu|lsu|xu|fp64|tensor|branch|active|stalled|issue)_\w+")
 # One side of an equation.
 SUM = r"\(?\d[\d.]*\)?(?: ?[-−+×·/^] ?\(?\d[\d.]*\)?)*"
 NUMBER = re.compile(
@@ -229,7 +238,7 @@ def evaluated(expression, names=None):
 def constants(source):
     """The integer constants of a source, by name."""
     found = {}
-    for name, value in re.findall(r"constexpr \w+ (k\w+) = ([^;]+);", source):
+    for name, value in re.findall(r"constexpr [\w:]+ (k\w+) = ([^;]+);", source):
         number = evaluated(value.replace("/", "//"), found)
         if isinstance(number, int):
             found[name] = number
@@ -248,12 +257,12 @@ def equations(sentence):
 
 def value_in_words(text):
     """The number that a word of NUMBERS or digits spell."""
-    return NUMBERS.get(text) or float(text.replace(",", ""))
+    return NUMBERS.get(text) or float(fractions.Fraction(text.replace(",", "")))
 
 
 def value_of(match):
     groups = match.groupdict()
-    whole = groups["whole"] or groups["whole_in"] or groups["factor"]
+    whole = groups["whole"] or groups["whole_in"] or groups["factor"] or groups["by"] or groups["fraction"]
     if whole:
         return value_in_words(whole.lower())
     if groups["denominator"]:
@@ -266,30 +275,40 @@ def value_of(match):
 
 
 def factors(sentence):
-    """Text and value of each factor and counted number."""
-    return [(match.group(), value_of(match)) for match in FACTOR.finditer(sentence)]
+    """Text of each factor and counted number, and the ratios that it may be: a share more or less is one and the share, or one less it."""
+    for match in FACTOR.finditer(sentence):
+        if match["before"]:
+            before, after = (value_in_words(match[name].lower()) for name in ("before", "after"))
+            yield match.group(), (after, after / before if before else 0)
+            continue
+        value = value_of(match)
+        is_change = value < 1 and (re.search(r"\bby (?:(?:nearly|about|some|more than|less than) )?$", sentence[:match.start()], re.I)
+                                   or re.match(r" (?:more|fewer|less)\b", sentence[match.end():]))
+        yield match.group(), (1 + value, 1 - value) if is_change else (value,)
 
 
-def is_same(value, stated):
-    """Whether a number is the one stated, or says the same: a third more is 4/3, by a third less 2/3, to a third 3 times less."""
-    return any(math.isclose(one, other, rel_tol=5e-3) for one in (value, 1 + value, 1 - value) if one > 0
-               for other in ([stated, 1 / stated] if stated else []))
+def is_same(ratios, stated):
+    """Whether one of the ratios or its reciprocal is the number stated."""
+    return any(math.isclose(ratio, other, rel_tol=5e-3) for ratio in ratios for other in ([stated, 1 / stated] if stated else [stated]))
 
 
 def is_named(quantity, sentence):
+    """By its id or, of a counter where the sentence has no counter's id, and of other quantities, by a word."""
+    if quantity in sentence or COUNTER.match(quantity) and COUNTER.search(sentence):
+        return quantity in sentence
     return re.search(WORDS_OF.get(quantity) or quantity.split("_")[-1].rstrip("s"), sentence, re.I) is not None
 
 
-def holds(sentence, value, claims):
+def holds(sentence, ratios, claims):
     """Whether a claim states the number of a quantity that the sentence names, or an equation in the sentence has it."""
-    return any(is_same(value, number) and is_named(quantity, sentence) for quantity, number in claims) \
-        or any(is_same(value, number) for number in equations(sentence))
+    return any(is_same(ratios, number) and is_named(quantity, sentence) for quantity, number in claims) \
+        or any(is_same(ratios, number) for number in equations(sentence))
 
 
-def promises(change, value):
-    """Whether an expected change by at least a factor is one by the value."""
-    return change["direction"] != "unchanged" and any(change["factor"] <= of <= 1.25 * change["factor"]
-                                                     for of in (value, 1 / value, 1 + value, 1 / (1 - value) if value < 1 else 0))
+def promises(change, ratios):
+    """Whether an expected change by at least a factor is one by the ratio."""
+    return change["direction"] != "unchanged" and any(change["factor"] <= factor <= 1.25 * change["factor"]
+                                                      for ratio in ratios if ratio for factor in (ratio, 1 / ratio))
 
 
 def check_variant(family, variant, heading, known):
@@ -299,9 +318,9 @@ def check_variant(family, variant, heading, known):
         rest = sentence
         for part in known:
             rest = rest.replace(part, "")
-        for text, value in factors(rest):
-            if not holds(sentence, value, claims) and not any(
-                    promises(change, value) and is_named(change["counter"], sentence) for change in variant["expected_changes"]):
+        for text, ratios in factors(rest):
+            if not holds(sentence, ratios, claims) and not any(
+                    promises(change, ratios) and is_named(change["counter"], sentence) for change in variant["expected_changes"]):
                 yield f"{family}/{variant['id']}: '{text}' is neither derived nor held: {sentence[:160]}"
         for match in NUMBER.finditer(FACTOR.sub("", rest)):
             yield f"{family}/{variant['id']}: '{match.group()}' is not derived: {sentence[:160]}"
@@ -334,7 +353,7 @@ def check_comments_are_read():
         return check_family({"id": "x", "variants": [variant]}, f"constexpr int kTile = 32;\n// ---- v: {heading}\n", derived)
 
     for why in ["It takes 3 times as long.", "It is twice as much.", "Requests fall to a quarter.", "Two thirds more.", "A 32-fold cut.",
-                "An 8-way conflict.", "One in 128 is left.", "Bytes double.", "It takes 4 µs.", "It has three barriers.",
+                "An 8-way conflict.", "One in 128 is left.", "Barriers fall from nine to one.", "Bytes double.", "It takes 4 µs.", "It has three barriers.",
                 "At most 8 lanes access one bank.", "It uses 64 registers per thread.", "Half of it is left.", "1.5× less."]:
         assert len(complaints(why)) == 1, why
         assert len(complaints("", heading=why)) == 1, why
@@ -345,9 +364,12 @@ def check_comments_are_read():
     assert not complaints(*requests, changes=[("global_load_requests", "decreases", 3.5)])
     for changes in [("global_load_requests", "decreases", 2), ("global_load_requests", "unchanged", 4), ("l2_sectors", "decreases", 4)]:
         assert complaints(*requests, changes=[changes]), changes
-    for held in [("global_load_requests", 0.5), ("l2_sectors", 0.25)]:
+    for held in [("global_load_requests", 0.5), ("l2_sectors", 0.25), ("global_store_requests", 0.25)]:
         assert complaints(*requests, held=[held]), held
     assert not complaints("Instructions grow by a third.", held=[("warp_instructions", 4 / 3)])
+    assert complaints("Instructions fall to a third.", held=[("warp_instructions", 4 / 3)])
+    for held in (3, 3 / 9):
+        assert not complaints("Barriers fall from nine to three.", held=[("barriers_per_block", held)])
     assert not complaints("It loads 5 × 4 = 20 times as often.") and complaints("It loads 5 × 4 = 21 times as often.")
     assert not complaints("It is 32 times as much.", derived=[("x", "32 times", "kTile == 32")])
     assert len(complaints("It is 32 times as much.", derived=[("x", "32 times", "kTile == 31")])) == 1

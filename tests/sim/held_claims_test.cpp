@@ -1,10 +1,10 @@
 // The numbers in the comments over variants, by what executes on the CPU; those of caches and of
-// time by what an H200 counted (docs/results/h200/all.json.zst). Run one family with `-c <family>`.
+// time by what an H200 counted (docs/results/h200). Run one family with `-c <family>`.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <filesystem>
 #include <map>
-#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -92,13 +92,32 @@ double counted(const SelectedCounter& counter,
   return gpuexp::counted(counter, counts).value_or(std::nan(""));
 }
 
-/// Of the row that an H200 counted with these values; of several modes, of mode cold.
-double recorded(const Family& family, const Variant& variant, const Values& values,
-                const std::string& counter) {
+/// The family's rows in all files of docs/results/h200.
+std::vector<ResultRecord> recorded_rows(const Family& family) {
+  static const std::vector<Report> reports = [] {
+    std::vector<std::string> files;
+    const std::string folder = std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200";
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().string().ends_with(".json.zst")) files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    std::vector<Report> read;
+    for (const std::string& file : files)
+      read.push_back(read_report(file));
+    return read;
+  }();
+  std::vector<ResultRecord> rows;
+  for (const Report& report : reports)
+    for (const ResultRecord& row : report.table.rows)
+      if (row.family == family.id) rows.push_back(row);
+  return rows;
+}
+
+/// Of the row that an H200 counted with these values, in mode cold if it was; else NaN.
+double recorded(const std::vector<ResultRecord>& rows, const Family& family, const Variant& variant,
+                const Values& values, const std::string& counter) {
   double found = std::nan("");
-  for (const ResultRecord& row : recording().table.rows) {
-    if (row.family != family.id || row.variant != variant.id) continue;
-    const auto value = count_of(row, counter);
+  for (const ResultRecord& row : rows) {
+    const auto value = row.variant == variant.id ? count_of(row, counter) : std::nullopt;
     if (!value || values_of(family, row.parameters) != values) continue;
     if (row.mode == Mode::cold || std::isnan(found)) found = *value;
   }
@@ -115,15 +134,19 @@ class HeldValues {
     const auto problem = family_.make_problem(values);
     REQUIRE((variant.is_vendor || runs_on(device(), family_, variant, problem.get())));
     if (quantity.starts_with(kMetricMark)) {
+      if (!variant.metrics) return std::nan("");
       for (const auto& [name, value] : variant.metrics(problem.get(), device()))
-        if (kMetricMark + name == quantity) return value;
+        if (std::string(kMetricMark) + name == quantity) return value;
       return std::nan("");
     }
     if (const auto known = declared(variant.work(problem.get()), quantity)) return *known;
     const Counter* const counter = find_counter(quantity);
     const SelectedCounter selected =
         counter ? select_counters({quantity}).front() : SelectedCounter{};
-    if (counter && !is_simulated(selected)) return recorded(family_, variant, values, quantity);
+    if (counter && !is_simulated(selected)) {
+      if (!rows_) rows_ = recorded_rows(family_);
+      return recorded(*rows_, family_, variant, values, quantity);
+    }
     if (counter) return counted(selected, executions(variant, values));
     const std::vector<Shape> shapes = variant.shapes(problem.get(), device());
     if (quantity == "kernels") return static_cast<double>(shapes.size());
@@ -146,13 +169,17 @@ class HeldValues {
     }
     const auto [found, is_new] = executions_.try_emplace(&variant);
     if (!is_new) return found->second;
-    problem_->host.set_sampling(sampling_of(variant, problem_->host.problem(), {}, kSeed));
+    // What a later kernel reads, all blocks of an earlier one have to write.
+    const bool is_one = variant.shapes(problem_->host.problem(), device()).size() == 1;
+    problem_->host.set_sampling(is_one ? sampling_of(variant, problem_->host.problem(), {}, kSeed)
+                                       : std::nullopt);
     found->second = problem_->host.launch(variant);
     return found->second;
   }
 
   const Family& family_;
   Values values_;
+  std::optional<std::vector<ResultRecord>> rows_;
   std::unique_ptr<Problem> problem_;
   std::map<const Variant*, std::vector<sim::KernelExecution>> executions_;
 };
