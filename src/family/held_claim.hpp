@@ -16,29 +16,18 @@
 
 namespace gpuexp {
 
-/// What a claim may be about besides counters and metrics of the family (metric.<name>), with what
-/// it is. Of the kernel that starts the most threads where a launch has several.
-struct HeldQuantity {
-  std::string_view name;
-  std::string_view doc;
-};
-inline constexpr std::array kHeldQuantities{
-    HeldQuantity{"bank_conflict",
-                 "most wavefronts that an access of shared memory takes, over the "
-                 "least for as many bytes"},
-    HeldQuantity{"barriers_per_block", "barriers of the block that a warp executes, on average"},
-    HeldQuantity{"registers_per_thread", "registers that the compiler allots to a thread"},
-    HeldQuantity{"shared_bytes_per_block", "shared memory of a block in bytes"},
-    HeldQuantity{"threads_per_block", "threads of a block"},
-    HeldQuantity{"blocks_per_sm", "resident blocks of an SM"},
-    HeldQuantity{"blocks", "blocks of the grid"},
-    HeldQuantity{"kernels", "kernels of a launch"},
-    HeldQuantity{"bytes_read", "useful bytes read, as the variant declares them"},
-    HeldQuantity{"bytes_written", "useful bytes written, as the variant declares them"},
-    HeldQuantity{"bytes_to_peers",
-                 "bytes that the rank which sends most sends to other GPUs, as "
-                 "the variant declares them"},
-    HeldQuantity{"operations", "arithmetic operations, as the variant declares them"},
+/// What a claim may be about besides counters and metrics of the family (metric.<name>). What is
+/// said of a kernel is that of the one that starts the most threads where a launch has several.
+inline constexpr std::array<std::string_view, 10> kHeldQuantities{
+    "bank_conflict",       // most wavefronts of an access of shared memory, over the least for as
+                           // many bytes
+    "barriers_per_block",  // barriers of the block that a warp executes, on average
+    "registers_per_thread", "shared_bytes_per_block", "threads_per_block",
+    "blocks_per_sm",   // that are resident
+    "blocks",          // of the grid
+    "kernels",         // of a launch
+    "bytes_written",   // useful bytes, as the variant declares them
+    "bytes_to_peers",  // of the rank that sends most to other GPUs, as the variant declares them
 };
 
 enum class HeldRelation { equal, at_most, at_least };

@@ -78,8 +78,7 @@ void check(const Family& family, std::vector<std::string>& errors) {
 bool is_about(const Family& family, const HeldClaim& claim) {
   const auto is_parameter = [&](const auto& at) { return family.find_parameter(at.first); };
   const bool is_known = find_counter(claim.quantity) || has_metric(family, claim.quantity) ||
-                        std::any_of(kHeldQuantities.begin(), kHeldQuantities.end(),
-                                    [&](const auto& q) { return q.name == claim.quantity; });
+                        std::count(kHeldQuantities.begin(), kHeldQuantities.end(), claim.quantity);
   return is_known && (claim.of.empty() || family.find(claim.of)) &&
          std::all_of(claim.at.begin(), claim.at.end(), is_parameter);
 }

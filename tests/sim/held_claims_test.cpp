@@ -21,10 +21,8 @@ namespace {
 
 /// What can be known without executing the launch.
 std::optional<double> declared(const Work& work, const std::string& quantity) {
-  if (quantity == "bytes_read") return work.bytes_read;
   if (quantity == "bytes_written") return work.bytes_written;
   if (quantity == "bytes_to_peers") return work.to_peers;
-  if (quantity == "operations") return operation_count(work);
   return std::nullopt;
 }
 

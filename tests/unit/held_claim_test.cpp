@@ -73,10 +73,10 @@ TEST_CASE(
     registry.add_source(family.id, "// ---- second: title\n//\n// Why.\n// held: " + claim);
     CHECK(registry.find(family.id)->find("second")->why == "Why.");
     CHECK(registry.held_claims(family.id, "first").empty());
-    std::vector<std::string> errors = registry.errors();
-    CHECK(registry.held_claims(family.id, "second").size() + errors.size() == of_toy + 2);
-    std::erase_if(errors, [](const auto& e) { return e.find("is no claim") == std::string::npos; });
-    return errors;
+    std::vector<std::string> found = registry.errors();
+    CHECK(registry.held_claims(family.id, "second").size() + found.size() == of_toy + 2);
+    std::erase_if(found, [](const auto& e) { return e.find("is no claim") == std::string::npos; });
+    return found;
   };
   for (const char* claims :
        {"blocks = 3; kernels = 1", "blocks = 3;warp_instructions = 1 × first at n=8"})
