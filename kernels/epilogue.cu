@@ -379,8 +379,8 @@ Variant cublaslt_fused() {
 
 // ---- cublas_gelu: cuBLAS, then a kernel with bias and GELU
 //
-// g = gelu(A·B + bias) alone, as the first half of a transformer's feed-forward block has it: h is
-// stored and read again, 3 passes.
+// g = gelu(A·B + bias) alone, as a transformer's feed-forward block has it: h is stored and read
+// again, 3 passes.
 
 Variant cublas_gelu() {
   return library(variant("cublas_gelu", "", 3, Result::g, {},

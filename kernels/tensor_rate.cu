@@ -302,7 +302,7 @@ Variant mma_sync() {
 //
 // Each warp issues m16n8k16, which Hopper introduced, instead of m8n8k4. One instruction has 16 × 8
 // × 16 = 2048 instead of 8 × 8 × 4 = 256 multiply-adds: tensor_instructions decreases. A lane holds
-// 8 + 4 + 4 = 16 doubles of A, B and C for 64 multiply-adds, 16 / 64 = 1/4, and 1 + 1 + 2 = 4 for 8
+// 8 + 4 + 4 = 16 numbers of A, B and C for 64 multiply-adds, 16 / 64 = 1/4, and 1 + 1 + 2 = 4 for 8
 // with m8n8k4, 4 / 8 = 1/2. This reaches the part of the fp64 rate that m8n8k4 leaves. It needs
 // compute capability 9.0.
 

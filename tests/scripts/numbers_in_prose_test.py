@@ -98,7 +98,7 @@ SEVERAL = rf"(?:\d+/\d+|{N.replace('|one|', '|')})(?![/\w]| (?:{'|'.join(DENOMIN
 COUNTED = (r"(?:registers|barriers?|bank conflicts?|wavefronts|sectors|lanes (?:access|share|meet)|"
            r"(?:load |store |warp )?(?:requests|instructions))")
 FACTOR = re.compile(
-    rf"(?<![\w.])(?:(?:{'|'.join(FACTOR_WORDS)})(?![- ](?:buffer|precision)|s? (?:are|of A)\b)"
+    rf"(?<![\w.])(?:(?:{'|'.join(FACTOR_WORDS)})(?![- ](?:buffer|precision))"
     rf"|(?P<whole>{N})(?:(?: |-)times|-fold|-way|×(?! ?[\d`]))"
     rf"|one in (?P<whole_in>{N})|factor of (?P<factor>{N})"
     rf"|(?P<numerator>an?|{N})[- ](?P<denominator>{'|'.join(DENOMINATORS)})s?(?! (?:kernel|pass|copy|warp|stream))"
@@ -110,8 +110,8 @@ FACTOR = re.compile(
 # What names a quantity in a sentence, where its last word does not.
 WORDS_OF = {"bank_conflict": r"\bbank|conflict|wavefront", "barriers_per_block": "barrier", "registers_per_thread": "register",
             "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": "resident|blocks? per SM",
-            "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send", "dram_read_bytes": "dram|byte|read", "dram_write_bytes": "dram|byte|writ",
-            "metric.bytes_in_flight_per_thread": "in flight", "metric.bytes_in_flight_per_sm": "in flight",
+            "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send", "dram_read_bytes": "dram|byte|read",
+            "dram_write_bytes": "dram|byte|writ", "metric.bytes_in_flight_per_thread": "in flight", "metric.bytes_in_flight_per_sm": "in flight",
             "global_load_sectors_per_request": "sector", "global_store_sectors_per_request": "sector"}
 COUNTER = re.compile(r"\b(?:global|shared(?!_bytes)|local|dram|l1|l2|warp|fma|alu|lsu|xu|fp64|tensor|branch|active|stalled|issue)_\w+")
 # One side of an equation.
@@ -357,7 +357,7 @@ def check_comments_are_read():
                 "At most 8 lanes access one bank.", "It uses 64 registers per thread.", "Half of it is left.", "1.5× less."]:
         assert len(complaints(why)) == 1, why
         assert len(complaints("", heading=why)) == 1, why
-    for why in ["The third kernel is a copy.", "A double buffer in half precision.", "Doubles are fp64.", "It has 256 threads."]:
+    for why in ["The third kernel is a copy.", "A double buffer in half precision.", "It has 256 threads."]:
         assert not complaints(why), why
     requests = ["global_load_requests falls to a quarter."]
     assert not complaints(*requests, held=[("global_load_requests", 0.25)])
