@@ -73,6 +73,7 @@ ALLOWED = [
 # Of comments over variants: (family, text of the comment, a Python expression that has to be true). Names are constants of the
 # family's source.
 DERIVED = [
+    ("attention_decode", "waves of three blocks per SM", "kBlocksPerSm == 3"),
     ("cross_entropy", "50304, 393 times 128", "50257 < 50304 == 393 * 128"),
     ("divergence", "at f = 1 % that is 72 %", "round(100 * (0.01 ** 32 + 0.99 ** 32)) == 72"),
     ("divergence", "at 5 % 19 %", "round(100 * (0.05 ** 32 + 0.95 ** 32)) == 19"),
@@ -96,6 +97,7 @@ N = r"(?:\d+(?:,\d{3})*(?:\.\d+)?|" + "|".join(word for word in NUMBERS if word 
 # Not one, and no share's numerator.
 SEVERAL = rf"(?:\d+/\d+|{N.replace('|one|', '|')})(?![/\w]| (?:{'|'.join(DENOMINATORS)}))"
 COUNTED = (r"(?:registers|barriers?|bank conflicts?|wavefronts|sectors|lanes (?:access|share|meet)|"
+           r"blocks (?:per SM|are resident)|resident blocks|blocks of \d+ threads per SM|"
            r"(?:load |store |warp )?(?:requests|instructions))")
 FACTOR = re.compile(
     rf"(?<![\w.])(?:(?:{'|'.join(FACTOR_WORDS)})(?![- ](?:buffer|precision))"
@@ -109,7 +111,7 @@ FACTOR = re.compile(
     rf"|(?:decreas|increas|fall|grow|ris)e?s? by (?P<by>{SEVERAL}))(?![\w-])", re.I)
 # What names a quantity in a sentence, where its last word does not.
 WORDS_OF = {"bank_conflict": r"\bbank|conflict|wavefront", "barriers_per_block": "barrier", "registers_per_thread": "register",
-            "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": "resident|blocks? per SM",
+            "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": r"resident|blocks? (?:of \d+ threads )?per SM",
             "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send", "dram_read_bytes": "dram|byte|read",
             "dram_write_bytes": "dram|byte|writ", "metric.bytes_in_flight_per_thread": "in flight", "metric.bytes_in_flight_per_sm": "in flight",
             "global_load_sectors_per_request": "sector", "global_store_sectors_per_request": "sector"}
@@ -238,7 +240,7 @@ def evaluated(expression, names=None):
 def constants(source):
     """The integer constants of a source, by name."""
     found = {}
-    for name, value in re.findall(r"constexpr [\w:]+ (k\w+) = ([^;]+);", source):
+    for name, value in re.findall(r"constexpr [\w:]+ (k\w+) = ([^;,]+)[;,]", source):
         number = evaluated(value.replace("/", "//"), found)
         if isinstance(number, int):
             found[name] = number
