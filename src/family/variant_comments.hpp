@@ -16,8 +16,8 @@
 namespace gpuexp {
 
 struct VariantComment {
-  std::string variant;            ///< what stands between the dashes and the colon
-  std::string why;                ///< its lines, joined by single spaces
+  std::string variant;  ///< what stands between the dashes and the colon
+  std::string why;      ///< its lines, joined by single spaces
   /// What its lines say that begin with "held: " (held_claim.hpp), separated there by "; ".
   std::vector<std::string> held;
 };

@@ -26,15 +26,9 @@ std::optional<double> declared(const Work& work, const std::string& quantity) {
   return std::nullopt;
 }
 
-std::int64_t size_of(const Extent& extent) {
-  return extent.x * extent.y * extent.z;
-}
-
 /// The place of the shape that starts the most threads.
 std::size_t largest(const std::vector<Shape>& shapes) {
-  const auto threads = [](const Shape& shape) {
-    return size_of(shape.grid) * size_of(shape.block);
-  };
+  const auto threads = [](const Shape& shape) { return shape.grid.count() * shape.block.count(); };
   const auto found =
       std::max_element(shapes.begin(), shapes.end(),
                        [&](const Shape& a, const Shape& b) { return threads(a) < threads(b); });
@@ -42,8 +36,8 @@ std::size_t largest(const std::vector<Shape>& shapes) {
 }
 
 std::optional<double> of_shape(const Shape& shape, const std::string& quantity) {
-  if (quantity == "blocks") return static_cast<double>(size_of(shape.grid));
-  if (quantity == "threads_per_block") return static_cast<double>(size_of(shape.block));
+  if (quantity == "blocks") return static_cast<double>(shape.grid.count());
+  if (quantity == "threads_per_block") return static_cast<double>(shape.block.count());
   const auto found = occupancy(shape, device(), kernels());
   REQUIRE(found);
   if (quantity == "registers_per_thread") return found->registers;
@@ -60,7 +54,7 @@ double barriers_per_block(const sim::KernelExecution& execution, const Shape& sh
       executed += static_cast<double>(execution.counts[i].warps);
   }
   constexpr std::int64_t kWarp = 32;
-  const std::int64_t warps = (size_of(shape.block) + kWarp - 1) / kWarp;
+  const std::int64_t warps = (shape.block.count() + kWarp - 1) / kWarp;
   return executed / static_cast<double>(warps * execution.blocks);
 }
 
