@@ -59,6 +59,14 @@ void Progress::finished(const Row& row) {
   kept(row.cell->index);
 }
 
+void Progress::waiting(std::size_t rows) {
+  at_ = fmt::format("waiting for the predictions of {} from machine code",
+                    rows == 1 ? "the last cell" : fmt::format("the last {} cells", rows));
+  group_s_ = 0;
+  drawn_s_ = 0;
+  tick();
+}
+
 void Progress::draw() {
   drawn_s_ = steady_seconds();
   const double of_group_s = std::min(drawn_s_ - group_started_s_, group_s_);

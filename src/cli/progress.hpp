@@ -23,6 +23,8 @@ class Progress {
   void started(const std::vector<const Row*>& rows);
   /// Something went on; draws the line anew if it is older than a reader would notice.
   void tick();
+  /// Nothing runs any more, and so many rows wait for their predictions.
+  void waiting(std::size_t rows);
   void timed(const Row& row) { estimate_.timed(row); }
   void finished(const Row& row);
 

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/provenance.hpp"
+#include "family/function_text.hpp"
 #include "results/csv_write.hpp"
 #include "results/run_log.hpp"
 #include "run/record_of.hpp"
@@ -125,17 +126,23 @@ void Recorder::recovered(const std::string& why) {
   if (log_) log_->event("recovered: " + why);
 }
 
+void Recorder::keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups) {
+  times_ = times;
+  group_times_ = std::move(groups);
+}
+
+void Recorder::group_timed(const Group& group, double began_s, const RunTimes& times) {
+  const Experiment& experiment = plan_.experiment(group);
+  const std::size_t cell = group.cells.front().index;
+  GroupTimes& kept = group_times_[cell];
+  kept = {experiment.name, values_text(*experiment.family, group.values),
+          std::string(name_of(group.mode)), began_s, times};
+  if (log_) log_->group_times(cell, kept);
+}
+
 void Recorder::run_ended(const RunTimes& times) {
-  if (!log_) return;
-  log_->times({{"set_up", times.set_up},
-               {"verify", times.verify},
-               {"warm_up", times.warm_up},
-               {"sample", times.sample},
-               {"sample_gpu", times.sample_gpu},
-               {"clock", times.clock},
-               {"sustain", times.sustain},
-               {"counters", times.counters},
-               {"total", times.total}});
+  times_ += times;
+  if (log_) log_->times(times);
 }
 
 Report Recorder::finish(Provenance provenance, bool complete) {
@@ -149,6 +156,9 @@ Report Recorder::finish(Provenance provenance, bool complete) {
     std::move(result.kernels.begin(), result.kernels.end(),
               std::back_inserter(report.kernels.rows));
   }
+  report.times = times_;
+  for (const auto& [cell, group] : group_times_)
+    report.group_times.push_back(group);
   report.complete = complete;
   return report;
 }

@@ -47,6 +47,9 @@ class Recorder final : public RunObserver {
   void keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
             std::vector<std::vector<Field>> kernels);
 
+  /// What the log of the run that goes on says of where its time went.
+  void keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups);
+
   /// A rank of problems that span GPUs has its place.
   void rank_joined(const RankProvenance& rank);
 
@@ -60,6 +63,8 @@ class Recorder final : public RunObserver {
   void count_started(const Row& row) override { progress_.started({&row}); }
   void uncounted(const Row& row, const std::string& why) override;
   void recovered(const std::string& why) override;
+  void waiting_for_predictions(std::size_t rows) override { progress_.waiting(rows); }
+  void group_timed(const Group& group, double began_s, const RunTimes& times) override;
   void run_ended(const RunTimes& times) override;
 
   /// The run is over: everything planned has its row, or it was interrupted.
@@ -88,6 +93,8 @@ class Recorder final : public RunObserver {
   std::map<std::string, int> recoveries_;
   std::map<Mode, std::vector<double>> floors_us_;
   std::vector<RankProvenance> ranks_;
+  RunTimes times_;
+  std::map<std::size_t, GroupTimes> group_times_;  ///< by index of the group's first cell
   Progress progress_;
 };
 

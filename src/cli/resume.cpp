@@ -158,6 +158,7 @@ void check_resumable(const Resumable& resumable, const Plan& plan,
 void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,
                    RunOptions& options) {
   const RunLog& log = resumable.log;
+  recorder.keep_times(log.report.times, log.group_times);
   const auto kernels_of = kernels_by_key(log.report.kernels);
   std::map<std::size_t, std::size_t> row_of_cell;
   for (std::size_t row = 0; row < log.cell_of_row.size(); ++row)

@@ -259,6 +259,7 @@ class Run {
       run_options.refine_prediction = [&](const Cell& cell, Prediction& prediction) {
         predictor->refine(cell, prediction);
       };
+      run_options.is_predicted = [&](const Cell& cell) { return predictor->is_predicted(cell); };
       if (device_.info.spec.simulated) {
         run_options.add_counts = [&](const Cell& cell, LaunchCounts& counts) {
           predictor->count_caches(cell, counts);

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "render/explanation_text.hpp"
 #include "render/figure_views.hpp"
+#include "render/run_times_view.hpp"
 #include "render/view_columns.hpp"
 
 namespace gpuexp {
@@ -204,6 +205,7 @@ Page page_of(const Report& report) {
   page.experiments = views_of(report.table, device_rates(report));
   for (ExperimentView& view : figure_views(report.figures, report.table.rows))
     page.experiments.push_back(std::move(view));
+  if (auto times = run_times_view(report)) page.experiments.push_back(std::move(*times));
   page.summary = summary_of(report);
   const std::string figures = figures_summary(report.figures, report.table.rows);
   if (!figures.empty()) page.summary += "; " + figures;

@@ -46,7 +46,7 @@ struct ExperimentView {
 /// Everything that people see of results.
 struct Page {
   std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
-  std::vector<ExperimentView> experiments;  ///< then published figures
+  std::vector<ExperimentView> experiments;  ///< then published figures, and the run's time
   std::string summary;                      ///< the last line
 };
 

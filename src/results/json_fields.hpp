@@ -41,6 +41,10 @@ inline constexpr std::string_view kKernelsMember = "kernels";
 /// Member of a report whose config has published figures.
 inline constexpr std::string_view kFiguresMember = "figures";
 
+/// Members of a report whose run recorded where its time went.
+inline constexpr const char* kTimesMember = "times_s";
+inline constexpr const char* kGroupTimesMember = "group_times";
+
 template <class T, class Struct>
 concept MaybeConst = std::is_same_v<std::remove_const_t<T>, Struct>;
 
@@ -179,6 +183,20 @@ void visit_members(T& row, const Visit& visit) {
   visit("variant", row.variant, "its variant");
   visit("mode", row.mode, "its mode");
   visit("times", row.times, "how often it is added");
+}
+
+template <MaybeConst<RunTimes> T, class Visit>
+void visit_members(T& times, const Visit& visit) {
+  for (const RunTimesMember& member : kRunTimesMembers)
+    visit(member.name, times.*member.seconds, member.doc);
+}
+
+template <MaybeConst<GroupTimes> T, class Visit>
+void visit_members(T& group, const Visit& visit) {
+  visit("experiment", group.experiment, "its experiment");
+  visit("parameters", group.parameters, "its problem, such as m=64,n=64,k=64");
+  visit("mode", group.mode, "its mode");
+  visit("began_s", group.began_s, "after the run began, or after it was resumed");
 }
 
 /// These members as an object: null where they are missing, and absent if kLaterMembers has them.

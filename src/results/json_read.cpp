@@ -39,6 +39,15 @@ class Reader {
       report_.kernels.columns = columns(member(root, kKernelColumnsMember), IsOf::kernels);
       read_kernels(member(root, kKernelsMember));
     }
+    if (has_member(kTimesMember)) values_.members(member(root, kTimesMember), report_.times);
+    if (has_member(kGroupTimesMember)) {
+      values_.array(member(root, kGroupTimesMember), "an array of groups", [&](const Place& item) {
+        GroupTimes& group = report_.group_times.emplace_back();
+        values_.object(item, [&](const std::string& name, const Place& at) {
+          read_member(values_, name, at, group);
+        });
+      });
+    }
     return std::move(report_);
   }
 

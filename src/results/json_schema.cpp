@@ -130,6 +130,16 @@ Json row() {
   return out;
 }
 
+Json times() {
+  return object(schemas_of_members<RunTimes>(), {});
+}
+
+Json group() {
+  Json properties = schemas_of_members<GroupTimes>();
+  properties[kTimesMember] = described("Seconds that were spent on it, by what for.", times());
+  return object(properties, {"experiment", "parameters", "mode", "began_s", kTimesMember});
+}
+
 Json kernel() {
   Json out =
       object({{"key", described("Of the row whose launch it is part of.", text())},
@@ -146,26 +156,34 @@ Json kernel() {
 std::string report_schema() {
   Json schema = json_schema::document("gpuexp results");
   schema["description"] = kSchemaDoc;
-  schema.update(
-      object({{"schema_version", described(kVersionDoc, {{"const", kReportSchemaVersion}})},
-              {"provenance", reference("provenance")},
-              {"complete", described("Every planned row is there; false after an interruption.",
-                                     {{"type", "boolean"}})},
-              {"columns", described("One per member of every row, in order, raw samples aside.",
-                                    list_of(reference("column")))},
-              {"rows", list_of(reference("row"))},
-              {std::string(kKernelColumnsMember),
-               described("One per member of every kernel, in order; absent where no hardware "
-                         "counters were asked for.",
-                         list_of(reference("column")))},
-              {std::string(kKernelsMember),
-               described("The kernels of every row's launch, with what the GPU counted in each.",
-                         list_of(reference("kernel")))},
-              {std::string(kFiguresMember),
-               described("Published figures that the config holds rows against; absent where it "
-                         "has none.",
-                         list_of(reference("figure")))}},
-             {"schema_version", "provenance", "complete", "columns", "rows"}));
+  schema.update(object(
+      {{"schema_version", described(kVersionDoc, {{"const", kReportSchemaVersion}})},
+       {"provenance", reference("provenance")},
+       {"complete", described("Every planned row is there; false after an interruption.",
+                              {{"type", "boolean"}})},
+       {"columns", described("One per member of every row, in order, raw samples aside.",
+                             list_of(reference("column")))},
+       {"rows", list_of(reference("row"))},
+       {std::string(kKernelColumnsMember),
+        described("One per member of every kernel, in order; absent where no hardware "
+                  "counters were asked for.",
+                  list_of(reference("column")))},
+       {std::string(kKernelsMember),
+        described("The kernels of every row's launch, with what the GPU counted in each.",
+                  list_of(reference("kernel")))},
+       {kTimesMember,
+        described("Seconds that the run took, by what for. Those that ended and were resumed "
+                  "are added; absent where they were not recorded.",
+                  times())},
+       {kGroupTimesMember,
+        described("Of these, what was spent on the cells of an experiment that share a "
+                  "problem and a mode; absent where it was not recorded.",
+                  list_of(group()))},
+       {std::string(kFiguresMember),
+        described("Published figures that the config holds rows against; absent where it "
+                  "has none.",
+                  list_of(reference("figure")))}},
+      {"schema_version", "provenance", "complete", "columns", "rows"}));
   schema["$defs"] = {{"provenance", provenance()},
                      {"column", column()},
                      {"row", row()},

@@ -170,4 +170,13 @@ void read_value(JsonValues& values, const Place& place, const RecordColumn& colu
   values.fail_expecting(place, allowed_text(column.handle.fixed->member));
 }
 
+void read_member(JsonValues& values, const std::string& name, const Place& place,
+                 GroupTimes& group) {
+  if (name == kTimesMember) {
+    values.members(place, group.times);
+  } else {
+    values.member(name, place, group);
+  }
+}
+
 }  // namespace gpuexp

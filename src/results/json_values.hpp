@@ -126,4 +126,8 @@ Field read_field(JsonValues& values, const Place& place, const ColumnInfo& colum
 void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
                 ResultRecord& record);
 
+/// One member of an element of a report's "group_times".
+void read_member(JsonValues& values, const std::string& name, const Place& place,
+                 GroupTimes& group);
+
 }  // namespace gpuexp

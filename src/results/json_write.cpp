@@ -43,6 +43,16 @@ Json json_of(const Provenance& provenance) {
   return json;
 }
 
+Json json_of(const RunTimes& times) {
+  return json_of_members(times);
+}
+
+Json json_of(const GroupTimes& group) {
+  Json json = json_of_members(group);
+  json[kTimesMember] = json_of(group.times);
+  return json;
+}
+
 namespace {
 
 // ---- rows, which may be hundreds of thousands: text at once, without a tree
@@ -156,6 +166,14 @@ void append_kernels(Parts& parts, const Table& kernels) {
   });
 }
 
+void append_times(Parts& parts, const Report& report) {
+  parts.text() += fmt::format(",\n  \"{}\": {},\n  \"{}\": [", kTimesMember,
+                              json_of(report.times).dump(), kGroupTimesMember);
+  append_lines(parts, report.group_times.size(), [&](std::string& text, std::size_t i) {
+    text += json_of(report.group_times[i]).dump();
+  });
+}
+
 std::string head_of(const Report& report) {
   constexpr int kIndent = 2;
   Json head = Json::object();
@@ -185,6 +203,7 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
                has_samples ? &report.samples_us.at(i) : nullptr);
   });
   if (!report.kernels.columns.empty()) append_kernels(parts, report.kernels);
+  if (!report.group_times.empty()) append_times(parts, report);
   parts.text() += "\n}\n";
   parts.flush();
 }

@@ -38,4 +38,8 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
 /// Throws ReportError; what was at `path` before is then still there.
 void write_json(const Report& report, const std::string& path, const JsonOptions& options = {});
 
+/// Elements of a report that a log has as well.
+Json json_of(const RunTimes& times);
+Json json_of(const GroupTimes& group);
+
 }  // namespace gpuexp

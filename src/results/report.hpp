@@ -13,6 +13,7 @@
 #include "base/table.hpp"
 #include "config/published_figure.hpp"
 #include "record/record_table.hpp"
+#include "record/run_times.hpp"
 
 namespace gpuexp {
 
@@ -150,6 +151,10 @@ struct Report {
   Table kernels;
   /// That the config holds its rows against, with what the model says of each claim.
   std::vector<PublishedFigure> figures = {};
+  /// Where the time went: of all, also of what no group was charged with, and of each group in the
+  /// order in which they ran. Empty where nobody recorded it.
+  RunTimes times = {};
+  std::vector<GroupTimes> group_times = {};
   bool complete = false;  ///< every planned row is there; false after an interruption
 
   bool operator==(const Report&) const = default;

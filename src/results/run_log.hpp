@@ -13,7 +13,11 @@
 //   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
 //   {"rank": {…}}                            a rank of problems that span GPUs, as the provenance's
 //                                            "ranks" have it; a later one replaces it
-//   {"times_s": {NAME: F, …}}                where the time of the run went
+//   {"group": I, "experiment": …, "began_s": F, …}  what was spent on the group whose first cell is
+//                                            I, as a report's "group_times" has it; a later one
+//                                            replaces it
+//   {"times_s": {NAME: F, …}}                where the time of the run went; one for each time that
+//                                            it was resumed
 //   {"event": TEXT, "utc": TIME}             resumed, recovered, interrupted, complete
 // Fields stand in the order of the report's columns.
 #pragma once

@@ -174,6 +174,8 @@ class RunLogReader {
     std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;
     std::optional<RankProvenance> rank;
+    std::optional<GroupTimes> group;
+    RunTimes times;
     std::string what;
     std::string utc;
   };
@@ -194,6 +196,13 @@ class RunLogReader {
                      [&](const Place& item) { event.kernels.push_back(kernel(values, item)); });
       } else if (event.kind == "rank" && name == event.kind) {
         values.members(at, event.rank.emplace());
+      } else if (event.kind == "group" && name == event.kind) {
+        event.cells = {cell_at(values, at)};
+        event.group.emplace();
+      } else if (event.group) {
+        read_member(values, name, at, *event.group);
+      } else if (event.kind == kTimesMember && name == event.kind) {
+        values.members(at, event.times);
       } else if (event.kind == "event" && name == event.kind) {
         values.read(at, event.what);
       } else if (event.kind == "event" && name == "utc") {
@@ -216,6 +225,10 @@ class RunLogReader {
       cells_[event.cells.front()].kernels = std::move(event.kernels);
     } else if (event.kind == "rank") {
       keep_rank(log_.report.provenance.ranks, *event.rank);
+    } else if (event.group) {
+      log_.group_times[event.cells.front()] = std::move(*event.group);
+    } else if (event.kind == kTimesMember) {
+      log_.report.times += event.times;
     } else if (event.kind == "event") {
       log_.report.complete = event.what == "complete";
       log_.ended_utc = std::move(event.utc);
@@ -277,6 +290,8 @@ class RunLogReader {
       log_.report.table.rows.push_back(std::move(record));
       log_.report.samples_us.push_back(std::move(samples_us));
     }
+    for (const auto& [cell, group] : log_.group_times)
+      log_.report.group_times.push_back(group);
     return std::move(log_);
   }
 

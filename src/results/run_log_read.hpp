@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,9 @@ struct RunLog {
   /// A row for each cell whose group started, in the order of cells. One that has no row of its own
   /// is not_run, and its reason tells of the samples that it got. Complete when the run said so.
   Report report;
-  std::size_t cells = 0;                 ///< of the plan
-  std::vector<std::size_t> cell_of_row;  ///< of each row of the report
+  std::size_t cells = 0;                          ///< of the plan
+  std::vector<std::size_t> cell_of_row;           ///< of each row of the report
+  std::map<std::size_t, GroupTimes> group_times;  ///< of the report, by a group's first cell
   RunOrigin origin;
   std::string ended_utc;  ///< of its last event; "" where it has none
 };

@@ -126,11 +126,14 @@ void RunLogWriter::rank(const RankProvenance& rank) {
   append(Json{{"rank", json_of_members(rank)}}.dump());
 }
 
-void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
-  Json times = Json::object();
-  for (const auto& [name, value] : seconds)
-    times[name] = value;
-  append(Json{{"times_s", times}}.dump());
+void RunLogWriter::group_times(std::size_t cell, const GroupTimes& group) {
+  Json line = {{"group", cell}};
+  line.update(json_of(group));
+  append(line.dump());
+}
+
+void RunLogWriter::times(const RunTimes& times) {
+  append(Json{{kTimesMember, json_of(times)}}.dump());
 }
 
 }  // namespace gpuexp

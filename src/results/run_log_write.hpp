@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "results/report.hpp"
@@ -37,7 +36,8 @@ class RunLogWriter {
   void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
   void rank(const RankProvenance& rank);
   void event(const std::string& what);
-  void times(const std::vector<std::pair<std::string, double>>& seconds);
+  void group_times(std::size_t cell, const GroupTimes& group);
+  void times(const RunTimes& times);
 
  private:
   void append(std::string line);

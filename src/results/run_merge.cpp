@@ -390,6 +390,12 @@ MergedRuns merge_runs(std::vector<RunPart> parts) {
   merged.report.provenance = common_provenance(chosen);
   merged.report.figures = common_figures(chosen);
   merged.report.complete = merged.missing.empty();
+  for (const Taken& taken : chosen) {
+    const Report& part = taken.part.log.report;
+    merged.report.times += part.times;
+    merged.report.group_times.insert(merged.report.group_times.end(), part.group_times.begin(),
+                                     part.group_times.end());
+  }
   RowMerger(chosen, merged.report).run();
   return merged;
 }

@@ -125,9 +125,13 @@ void GroupRun::pass(Turn& turn) {
 void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
   const PhaseRange range(session_.tracer(), turn.row->key, "verify");
   attempt(turn, [&] {
+    Executor& executor = session_.executor();
     Verification verification;
-    session_.timed(&RunTimes::verify,
-                   [&] { verification = session_.executor().verify(variant(turn), mode); });
+    session_.timed(&RunTimes::reference, [&] { executor.poison(variant(turn), mode); });
+    session_.timed(&RunTimes::verify, [&] {
+      executor.launch(variant(turn), mode);
+      verification = executor.check(variant(turn), mode);
+    });
     if (accept(turn, verification, when) && !has_passed(turn.row->status)) pass(turn);
   });
 }
@@ -380,7 +384,7 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
     turn.clocks_mhz.push_back(sample.sm_clock_mhz);
     turn.row->samples_us.push_back(sample.time_us);
     if (sample.skew_us) turn.row->skews_us.push_back(*sample.skew_us);
-    session_.times().sample_gpu += 1e-6 * turn.row->traits->gpu_us(sample.time_us);
+    session_.add_time(&RunTimes::sample_gpu, 1e-6 * turn.row->traits->gpu_us(sample.time_us));
     taken = place + 1;
     enter(taken);
     session_.observer().sample_taken(*turn.row->cell,

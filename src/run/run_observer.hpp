@@ -5,22 +5,10 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "record/run_times.hpp"
 #include "run/row.hpp"
 
 namespace gpuexp {
-
-/// Where the time of a run went, in seconds.
-struct RunTimes {
-  double set_up = 0;  ///< buffers and inputs
-  double verify = 0;  ///< references, launches to be checked, comparisons
-  double warm_up = 0;
-  double sample = 0;      ///< between asking for rounds and having them
-  double sample_gpu = 0;  ///< of that, what the GPU worked: timed launches, flushes, priming
-  double sustain = 0;     ///< launches back to back, before samples and to see what they change
-  double counters = 0;    ///< reading hardware counters, replays included
-  double clock = 0;       ///< reading the clock, which includes waiting for long enough intervals
-  double total = 0;
-};
 
 /// What the caller is told while a run goes on. What these throw ends the run.
 class RunObserver {
@@ -34,8 +22,8 @@ class RunObserver {
   virtual void clock_read(const Group&, int /*first*/, int /*last*/, double /*mhz*/) {}
   /// Samples taken once the group's launches had run back to back; none of the row's own.
   virtual void sustained(const Cell&, const std::vector<double>& /*samples_us*/) {}
-  /// A row that is complete but for what comes after all timing: what a longer run would come to,
-  /// and hardware counters.
+  /// A row that is complete but for what may come after all timing: what a longer run would come
+  /// to, hardware counters, and its prediction from machine code.
   virtual void row_timed(const Row&) {}
   /// Every row once: in plan order, those that wait for something after those that do not.
   virtual void row_finished(const Row&) {}
@@ -45,6 +33,11 @@ class RunObserver {
   virtual void uncounted(const Row&, const std::string& /*why*/) {}
   /// The device was lost and taken anew.
   virtual void recovered(const std::string& /*why*/) {}
+  /// Nothing is left to measure, and so many rows wait for their predictions.
+  virtual void waiting_for_predictions(std::size_t /*rows*/) {}
+  /// What was spent on the group so far, which began so many seconds after the run; what comes
+  /// later replaces it.
+  virtual void group_timed(const Group&, double /*began_s*/, const RunTimes&) {}
   virtual void run_ended(const RunTimes&) {}
 };
 

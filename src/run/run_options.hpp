@@ -30,8 +30,11 @@ struct RunOptions {
   bool counters = true;  ///< read those that experiments ask for
   /// Metrics that the GPU does not have; counters made from them stay empty.
   std::set<std::string> missing_metrics;
-  /// Given a cell that has run, makes its prediction better; may take its time. May be empty.
+  /// Given a cell that has run, adds to its prediction what its machine code says; waits for that.
+  /// May be empty.
   std::function<void(const Cell&, Prediction&)> refine_prediction;
+  /// Whether refine_prediction() would not wait. May be empty where it never does.
+  std::function<bool(const Cell&)> is_predicted;
   /// Given what was counted of a cell, adds what is known of it otherwise; may take its time. May
   /// be empty.
   std::function<void(const Cell&, LaunchCounts&)> add_counts;

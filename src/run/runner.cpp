@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <span>
 #include <vector>
@@ -87,14 +88,16 @@ void count(Session& session, const Plan& plan, const std::vector<Row*>& rows) {
 
 // Reads the hardware counters of one launch of each row. Rows are counted together, as far as
 // their problems fit beside each other in memory: most of the time goes into beginning and ending
-// a pass of the profiler. Calls ended(row) for each row, counted or not. A fault changes nothing
-// else of a row.
+// a pass of the profiler. Calls ended(row, seconds) for each row, counted or not, with its share of
+// the batch's time. A fault changes nothing else of a row.
 void count_rows(Session& session, const Plan& plan, const std::vector<Row*>& rows,
-                const std::function<void(Row&)>& ended) {
+                const std::function<void(Row&, double)>& ended) {
   for (const Batch& batch : batches_of(plan, rows)) {
+    const double start_s = session.times().counters;
     if (session.end_reason().empty()) count(session, plan, batch.rows);
+    const double batch_s = session.times().counters - start_s;
     for (Row* row : batch.rows)
-      ended(*row);
+      ended(*row, batch_s / static_cast<double>(batch.rows.size()));
   }
 }
 
@@ -111,12 +114,14 @@ class Runner {
                  options.now_s ? options.now_s : steady_seconds) {}
 
   std::vector<Row> run() {
+    start_s_ = session_.now_s();
     session_.timed(&RunTimes::total, [&] {
       if (options_.kind == RunKind::measure && executor_.timer()) measure_floors();
       for (std::size_t i = 0; i < plan_.groups.size(); ++i)
         run_group(i);
       check_bursts();
       count_rows();
+      await_predictions();
     });
     observer_.run_ended(session_.times());
     return std::move(rows_);
@@ -128,6 +133,20 @@ class Runner {
     std::size_t group;
     std::size_t first;  ///< of rows_
     std::size_t count;
+  };
+
+  /// What a row waits for after its group has run.
+  struct Pending {
+    bool burst_check = false;
+    bool counters = false;
+    bool prediction = false;
+    bool any() const { return burst_check || counters || prediction; }
+  };
+
+  /// What was spent on a group.
+  struct Spent {
+    double began_s = 0;  ///< after the run
+    RunTimes times;
   };
 
   // The floor of a mode that no cell is measured in would cost its time for nothing.
@@ -145,6 +164,18 @@ class Runner {
 
   static bool runs(const Cell& cell) { return cell.skip_reason.empty(); }
 
+  /// Does a step for a group, and tells what the group has taken so far.
+  template <class Step>
+  void timed_for(std::size_t index, const Step& step) {
+    const double start_s = session_.now_s();
+    Spent& spent = spent_.try_emplace(index, Spent{start_s - start_s_, {}}).first->second;
+    session_.time_for(&spent.times);
+    step();
+    session_.time_for(nullptr);
+    spent.times.total += session_.now_s() - start_s;
+    observer_.group_timed(plan_.groups[index], spent.began_s, spent.times);
+  }
+
   void run_group(std::size_t index) {
     const Group& group = plan_.groups[index];
     std::vector<Row> rows;
@@ -153,11 +184,9 @@ class Runner {
     }
     if (rows.empty()) return;
     observer_.group_started(group, pointers_to(rows));
-    GroupRun(session_, plan_, index, rows).run();
+    timed_for(index, [&] { GroupRun(session_, plan_, index, rows).run(); });
     const std::size_t first = rows_.size();
     for (Row& row : rows) {
-      if (row.prediction && options_.refine_prediction)
-        options_.refine_prediction(*row.cell, *row.prediction);
       refer_to_baseline(plan_.experiment(group), rows, row);
       add_flags(row);
     }
@@ -165,24 +194,63 @@ class Runner {
         wants_burst_check(plan_.experiment(group).measure, rows, plan_.device.sm_clock_max_mhz);
     if (is_checked) checks_.push_back({index, first, rows.size()});
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
+    pending_.resize(rows_.size());
     for (std::size_t i = first; i < rows_.size(); ++i) {
-      if (is_counted(rows_[i]) || (is_checked && rows_[i].time_us)) {
-        observer_.row_timed(rows_[i]);
-      } else {
-        observer_.row_finished(rows_[i]);
-      }
+      Row& row = rows_[i];
+      pending_[i] = {is_checked && row.time_us, is_counted(row), wants_code_prediction(row)};
+      if (wants_code_prediction(row))
+        row.prediction->why_no_time = "the run ended before it was predicted";
+      if (pending_[i].any()) observer_.row_timed(row);
     }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (i >= first && !pending_[i].any()) observer_.row_finished(rows_[i]);
+      if (pending_[i].prediction && is_predicted(rows_[i])) refine(i);
+    }
+  }
+
+  bool wants_code_prediction(const Row& row) const {
+    return row.prediction && options_.refine_prediction;
+  }
+
+  bool is_predicted(const Row& row) const {
+    return !options_.is_predicted || options_.is_predicted(*row.cell);
+  }
+
+  /// Waits for the prediction where it is not there yet.
+  void refine(std::size_t i) {
+    options_.refine_prediction(*rows_[i].cell, *rows_[i].prediction);
+    settle(i, &Pending::prediction);
+  }
+
+  /// The row waits for this no more.
+  void settle(std::size_t i, bool Pending::*what) {
+    pending_[i].*what = false;
+    if (!pending_[i].any()) observer_.row_finished(rows_[i]);
+  }
+
+  void await_predictions() {
+    const auto waiting = [](const Pending& row) { return row.prediction; };
+    session_.timed(&RunTimes::prediction, [&] {
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (!pending_[i].prediction) continue;
+        if (!is_predicted(rows_[i])) {
+          observer_.waiting_for_predictions(
+              static_cast<std::size_t>(std::ranges::count_if(pending_, waiting)));
+        }
+        refine(i);
+      }
+    });
   }
 
   // After all timing: what follows half a second of full power would start at a lower clock.
   void check_bursts() {
     for (const BurstCheck& check : checks_) {
       const std::span rows(rows_.data() + check.first, check.count);
-      check_burst(session_, plan_, check.group, rows);
-      for (Row& row : rows) {
-        if (!row.time_us) continue;
-        if (is_burst(row)) row.flags.emplace_back(kBurst.id);
-        if (!is_counted(row)) observer_.row_finished(row);
+      timed_for(check.group, [&] { check_burst(session_, plan_, check.group, rows); });
+      for (std::size_t i = check.first; i < check.first + check.count; ++i) {
+        if (!pending_[i].burst_check) continue;
+        if (is_burst(rows_[i])) rows_[i].flags.emplace_back(kBurst.id);
+        settle(i, &Pending::burst_check);
       }
     }
   }
@@ -196,13 +264,21 @@ class Runner {
   // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
   void count_rows() {
     std::vector<Row*> rows;
-    for (Row& row : rows_) {
-      if (is_counted(row)) rows.push_back(&row);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (pending_[i].counters) rows.push_back(&rows_[i]);
     }
-    gpuexp::count_rows(session_, plan_, rows, [&](Row& row) {
+    gpuexp::count_rows(session_, plan_, rows, [&](Row& row, double seconds) {
       if (!row.counts) row.flags.emplace_back(kUncounted.id);
-      observer_.row_finished(row);
+      Spent& spent = spent_.at(static_cast<std::size_t>(row.group - plan_.groups.data()));
+      spent.times.counters += seconds;
+      spent.times.total += seconds;
+      settle(static_cast<std::size_t>(&row - rows_.data()), &Pending::counters);
     });
+    if (rows.empty()) return;
+    for (const auto& [index, spent] : spent_) {
+      if (spent.times.counters > 0)
+        observer_.group_timed(plan_.groups[index], spent.began_s, spent.times);
+    }
   }
 
   /// What is known of the cell before it has run.
@@ -278,7 +354,10 @@ class Runner {
   RunObserver& observer_;
   const RunOptions& options_;
   Session session_;
+  double start_s_ = 0;  ///< of the run
   std::vector<Row> rows_;
+  std::vector<Pending> pending_;        ///< of each row
+  std::map<std::size_t, Spent> spent_;  ///< by index of the group
   std::vector<BurstCheck> checks_;
 };
 

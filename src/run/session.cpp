@@ -91,7 +91,9 @@ void Session::run_back_to_back(const std::vector<const Variant*>& variants, Mode
 bool Session::restart() {
   set_up_ = false;
   ++epoch_;
-  return executor_.restart();
+  bool has_restarted = false;
+  timed(&RunTimes::restart, [&] { has_restarted = executor_.restart(); });
+  return has_restarted;
 }
 
 void Session::failed(const DeviceError& error) {

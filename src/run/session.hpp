@@ -67,11 +67,14 @@ class Session {
   const RunOptions& options() const { return options_; }
   double now_s() const { return now_s_(); }
 
+  /// From here on, times are added to those of a group, too; null: to the run's only.
+  void time_for(RunTimes* group) { group_times_ = group; }
+
   /// Adds what the step takes to one of the run's times, also when it throws.
   template <class Step>
   void timed(double RunTimes::*time, const Step& step) {
     const double start_s = now_s();
-    const auto add = [&] { times_.*time += now_s() - start_s; };
+    const auto add = [&] { add_time(time, now_s() - start_s); };
     try {
       step();
     } catch (...) {
@@ -80,7 +83,11 @@ class Session {
     }
     add();
   }
-  RunTimes& times() { return times_; }
+  void add_time(double RunTimes::*time, double seconds) {
+    times_.*time += seconds;
+    if (group_times_) group_times_->*time += seconds;
+  }
+  const RunTimes& times() const { return times_; }
 
  private:
   void need_device();
@@ -100,6 +107,7 @@ class Session {
   std::string lost_reason_;
   int epoch_ = 0;
   RunTimes times_;
+  RunTimes* group_times_ = nullptr;  ///< of the group that runs
 };
 
 }  // namespace gpuexp

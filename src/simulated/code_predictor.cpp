@@ -68,6 +68,11 @@ class CodePredictor::Impl {
       thread.join();
   }
 
+  bool is_predicted(const Cell& cell) {
+    const std::lock_guard lock(mutex_);
+    return predictions_[cell.index].has_value();
+  }
+
   CodePrediction wait_for(const Cell& cell) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return predictions_[cell.index].has_value(); });
@@ -301,6 +306,10 @@ CodePredictor::CodePredictor(const Plan& plan, const KernelResources& kernels,
     : impl_(std::make_unique<Impl>(plan, kernels, options)) {}
 
 CodePredictor::~CodePredictor() = default;
+
+bool CodePredictor::is_predicted(const Cell& cell) const {
+  return !cell.skip_reason.empty() || impl_->is_predicted(cell);
+}
 
 void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   if (!cell.skip_reason.empty()) return;

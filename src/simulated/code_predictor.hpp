@@ -36,6 +36,9 @@ class CodePredictor {
   /// Ends what is under way.
   ~CodePredictor();
 
+  /// Whether the cell's prediction is there, or why there is none.
+  bool is_predicted(const Cell& cell) const;
+
   /// `prediction` is the cell's. It gets the time, or why there is none; where that is not there
   /// yet, waits for it.
   void refine(const Cell& cell, Prediction& prediction);
