@@ -84,7 +84,7 @@ TEST_CASE("each group is charged with what was done for it, and the run with all
 
 TEST_CASE("reading counters is charged to the groups whose rows are counted") {
   TimedToyRun b({"first"});
-  b.experiment().counters = {"dram_bytes"};
+  b.experiment().counters = {"dram_read_bytes"};
   b.run();
   // Both rows are counted in one call.
   for (const Group& group : b.plan.groups)
