@@ -18,8 +18,8 @@ class Verifier {
   /// compared as that allows, drawn by the seed.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double most_operations);
 
-  /// Has the references of what the variant writes at hand, computed from the copy's inputs, unless
-  /// they refer to results. Equal variants draw equal elements, whenever they are asked for.
+  /// Computes the references of what the variant writes from the copy's inputs, unless they are
+  /// there or refer to results. Equal variants draw equal elements, whenever they are asked for.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
   /// Adds to `result` what the copy shows of the variant's last launch.

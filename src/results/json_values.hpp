@@ -12,6 +12,7 @@
 #include "base/json_scanner.hpp"
 #include "base/table.hpp"
 #include "record/record_table.hpp"
+#include "record/run_times.hpp"
 
 namespace gpuexp {
 

@@ -14,15 +14,15 @@ namespace gpuexp {
 /// Indices of the buffers that the variant fills.
 std::vector<std::size_t> written_by(const Family& family, const Variant& variant);
 
-/// What a reference on a GPU may take, if it were to do its operations at the datasheet's rate of
-/// fp64. In fact it takes several times as long, because it converts each factor to fp64 and sums
-/// each product, its magnitude and its square; and a call of a worker process ends with the
-/// launch's timeout.
-inline constexpr double kMostReferenceSeconds = 1;
+/// What a reference on a GPU may take at reference_rate(). The largest products of the configs,
+/// 10^12 multiply-adds, are still compared whole on an H200; of attention over 131072 tokens, one
+/// element in a hundred is.
+inline constexpr double kMostReferenceSeconds = 0.5;
 
-/// Operations that the device's fp64 units do in so many seconds, at the datasheet's rate. Where
-/// that is not known, at the lowest that a GPU has.
-double fp64_operations(const DeviceSpec& device, double seconds);
+/// Operations per second of a reference on the device: what a plain fp64 kernel, which waits for
+/// its loads, was measured to reach, or the datasheet's rate where that is lower. Where the
+/// datasheet has none, the lowest that a GPU has.
+double reference_rate(const DeviceSpec& device);
 
 /// Of the reference of what the variant writes: those that the family declares, or as many as the
 /// variant's own.

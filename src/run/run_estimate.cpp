@@ -18,22 +18,14 @@ constexpr double kProcessSeconds = 0.3;
 // The rest of a cell: buffers, inputs, comparing outputs, the clock.
 constexpr double kPerCellSeconds = 0.01;
 
-/// The operations of the reference, of as many elements as are compared, once for the value and
-/// once for the magnitude of each of a family's references, at the rate of a plain fp64 kernel; 0
-/// where the device has no such rate.
+/// Of as many elements as are compared: once for the value and once for the magnitude, of each of
+/// a family's references.
 double reference_seconds(const Family& family, const DeviceSpec& device, const void* problem,
                          const Variant& variant) {
-  // A plain kernel waits for its loads: the matrix product's at 8192³ reached 5.9 TFLOP/s on the
-  // 132 SMs of an H200 at 1.98 GHz. Where fp64 units are few, they are slower than that.
-  constexpr double kOperationsPerSmCycle = 22.5;
   constexpr double kValueAndMagnitude = 2.0;
-  const std::optional<double> peak = device.peak(Pipe::fp64);
-  if (!peak) return 0.0;
-  const double cycles_per_s = 1e6 * device.sm_clock_max_mhz;
-  const double rate = std::min(*peak, kOperationsPerSmCycle * device.sm_count * cycles_per_s);
+  const double rate = reference_rate(device);
   const double references = family.accuracy_reference ? 2.0 : 1.0;
-  const double share =
-      affordable_share(family, problem, variant, fp64_operations(device, kMostReferenceSeconds));
+  const double share = affordable_share(family, problem, variant, kMostReferenceSeconds * rate);
   return references * kValueAndMagnitude * share * reference_operations(family, problem, variant) /
          rate;
 }

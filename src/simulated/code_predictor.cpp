@@ -56,7 +56,7 @@ class CodePredictor::Impl {
         options_(options),
         store_(options.build_id.empty() ? "" : options.kept_in),
         common_key_(common_key(plan, options.build_id)),
-        problems_(problems_of(plan, options.threads)),
+        problems_(problems_of(plan, kernels, options.threads)),
         predictions_(plan.cell_count()) {
     for (unsigned i = 0; i < options_.threads; ++i)
       threads_.emplace_back([this] { work(); });
@@ -84,11 +84,14 @@ class CodePredictor::Impl {
   struct Problem {
     const Group* group = nullptr;  ///< one of its groups
     std::vector<const Cell*> cells;
+    double limit_us = 0;  ///< of all its launches on the GPU
   };
 
   // Few threads make a problem's buffers once. Of many, several take variants of one problem: who
-  // waits for it need not wait for one thread.
-  static std::vector<Problem> problems_of(const Plan& plan, unsigned threads) {
+  // waits for it need not wait for one thread. What takes long on the GPU usually takes long to
+  // execute here, too, and begins first: what begins last would be waited for.
+  static std::vector<Problem> problems_of(const Plan& plan, const KernelResources& kernels,
+                                          unsigned threads) {
     const std::size_t parts = std::max(1u, threads / 2);
     std::vector<Problem> problems;
     std::map<std::tuple<const Family*, Values, std::size_t>, std::size_t> places;
@@ -100,9 +103,13 @@ class CodePredictor::Impl {
         const auto [place, is_new] =
             places.try_emplace({family, group.values, variant % parts}, problems.size());
         if (is_new) problems.push_back({&group, {}});
-        problems[place->second].cells.push_back(&cell);
+        Problem& problem = problems[place->second];
+        problem.cells.push_back(&cell);
+        if (const auto prediction = predict_cell(plan, group, cell, kernels))
+          problem.limit_us += prediction->limit.time_us.value_or(0);
       }
     }
+    std::ranges::stable_sort(problems, std::ranges::greater(), &Problem::limit_us);
     return problems;
   }
 

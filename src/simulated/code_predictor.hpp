@@ -30,7 +30,7 @@ struct CodePredictorOptions {
 
 class CodePredictor {
  public:
-  /// Begins with the plan's cells, in their order. The plan and the kernels outlive it.
+  /// Begins with the plan's cells, the longest launches first. The plan and the kernels outlive it.
   CodePredictor(const Plan& plan, const KernelResources& kernels,
                 const CodePredictorOptions& options);
   /// Ends what is under way.

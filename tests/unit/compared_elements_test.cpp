@@ -104,16 +104,17 @@ TEST_CASE("what nobody has written is NaN in outputs of floating point that are 
     CHECK(!is_nan(BufferRole::output, type));
 }
 
-TEST_CASE("what fp64 units do in a second is the datasheet's, or the least that a GPU has") {
+TEST_CASE(
+    "a reference runs at the rate of a plain kernel, at the datasheet's, or the least of a GPU") {
   const auto spec_of = [](const char* id) {
     const std::string directory = GPUEXP_SOURCE_DIR "/configs/devices/";
     return read_device_spec(directory + id + ".json").spec;
   };
-  CHECK(fp64_operations(spec_of("h200"), 1) == 34e12);
-  CHECK(fp64_operations(spec_of("h200"), 0.5) == 17e12);
+  CHECK(reference_rate(spec_of("h200")) == Approx(22.5 * 132 * 1.98e9));
+  CHECK(reference_rate(spec_of("l4")) == *spec_of("l4").peak(Pipe::fp64));
   DeviceSpec unlisted = spec_of("l4");
   unlisted.peak_ops_per_s = {};
-  CHECK(fp64_operations(unlisted, 1) == Approx(*spec_of("l4").peak(Pipe::fp64)).epsilon(0.01));
+  CHECK(reference_rate(unlisted) == Approx(*spec_of("l4").peak(Pipe::fp64)).epsilon(0.01));
 }
 
 /// Ones with a reference of ones in what is drawn; elsewhere it is NaN.

@@ -44,6 +44,7 @@ struct TimedToyRun : ToyRun {
     sweep({Value{std::int64_t{1024}}, Value{std::int64_t{2048}}});
     experiment().measure.target_relative_ci = 0;
     experiment().measure.max_samples = 10;
+    experiment().measure.max_seconds = 1e9;
     executor.fault = [this](const std::string& call) {
       const std::map<std::string, double> seconds = {
           {"set_up", 1},    {"poison", 10},  {"launch", 100}, {"check", 1000},
