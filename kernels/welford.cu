@@ -419,7 +419,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill(d.x, p.n, Elements{stream_seed(seed, 0), static_cast<float>(p.offset)});
 }
 
-// ---- the plain reference: Welford's update and merges, in fp64
+// ---- the plain reference: deviations of batches from their means, and merges, in fp64
 
 enum Output { kMean, kM2, kCancelled };
 
@@ -439,10 +439,27 @@ struct ExactMoments {
   Output output;
   std::int64_t columns = 1;  // outputs
   __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
+    constexpr int kBatch = 16;  // loads in flight, and numbers for one of Welford's divisions
     Common found{};
-    for (std::int64_t i = first; i < x.n; i += step) {
-      const double value = to_double(x.at[i]);
-      found = Common::combined(found, {1, value, 0, fabs(value), value * value});
+    for (std::int64_t i = first; i < x.n; i += kBatch * step) {
+      double values[kBatch];
+      Common batch{};
+      for (int j = 0; j < kBatch; ++j) {
+        const bool is_there = i + j * step < x.n;
+        values[j] = is_there ? to_double(x.at[i + j * step]) : 0;
+        batch.count += is_there ? 1 : 0;
+      }
+      for (const double value : values) {
+        batch.mean += value;
+        batch.absolute += fabs(value);
+        batch.squares += value * value;
+      }
+      batch.mean /= batch.count;
+      for (int j = 0; j < kBatch; ++j) {
+        const double apart = values[j] - batch.mean;
+        if (i + j * step < x.n) batch.m2 += apart * apart;
+      }
+      found = Common::combined(found, batch);
     }
     return found;
   }

@@ -115,15 +115,17 @@ struct GradientRows {
     const std::int64_t row = forward.heads.first_query(head) + query;
     const int dim = forward.dim;
     double product = 0, squares = 0, delta = 0, absolute = 0;
-    for (int i = 0; i < dim; ++i) {
-      const double d = to_double(d_o[row * dim + i]);
-      const double term = d * forward.value(head, key, i);
+    const In* const v = forward.x.v + (forward.heads.first_key(head) + key) * dim;
+    for_pairs(d_o + row * dim, v, dim, [&](In of_d_o, In of_v) {
+      const double term = to_double(of_d_o) * to_double(of_v);
       product += term;
       squares += term * term;
-      const double of_o = d * to_double(o[row * dim + i]);
-      delta += of_o;
-      absolute += fabs(of_o);
-    }
+    });
+    for_pairs(d_o + row * dim, o + row * dim, dim, [&](In of_d_o, In of_o) {
+      const double term = to_double(of_d_o) * to_double(of_o);
+      delta += term;
+      absolute += fabs(term);
+    });
     const double weight = exp(forward.score(head, query, key) - static_cast<double>(log_sum[row]));
     const double gain = forward.is_kept(head, query, key) ? forward.gain() : 0.0;
     const double change = gain * product - delta;

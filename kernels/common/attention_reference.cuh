@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "kernels/common/attention_problem.cuh"
 #include "kernels/common/gemm.cuh"
+#include "kernels/common/pairs.cuh"
 #include "kernels/common/philox.cuh"
 #include "kernels/common/reference.cuh"
 
@@ -132,8 +133,7 @@ struct ReferenceRows {
     const In* const q = x.q + (heads.first_query(head) + query) * dim;
     const In* const k = x.k + (heads.first_key(head) + key) * dim;
     double sum = 0;
-    for (int i = 0; i < dim; ++i)
-      sum += to_double(q[i]) * to_double(k[i]);
+    for_pairs(q, k, dim, [&](In of_q, In of_k) { sum += to_double(of_q) * to_double(of_k); });
     return sum / sqrt(static_cast<double>(dim));
   }
   __host__ __device__ double value(std::int64_t head, int key, int column) const {

@@ -42,9 +42,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
   __host__ __device__ ProductSums times_transposed(const void* array, std::int64_t row,
                                                    std::int64_t depth, std::int64_t first,
                                                    std::int64_t column) const {
-    return sum_of_products(
-        depth, [&](std::int64_t k) { return number(array, row * depth + k); },
-        [&](std::int64_t k) { return weight(first + column * depth + k); });
+    return Step::row_products(array, row * depth, first + column * depth, depth);
   }
 
   // Each operation stands in the code once: a kernel that has them several times over is larger
@@ -117,7 +115,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         const double grown = sums.value + bias(at.b2 + column);
         return stored(number(d.y, i) + grown, by_hidden(sums) + rounded(grown));
       }
-      default: return Step::loss(d.z, p.rows() * p.width);
+      default: return unwritten();  // the loss, which is one row
     }
   }
   __host__ __device__ ReferenceElement of_norm(const void* x, int statistics, std::int64_t gamma,
@@ -325,7 +323,10 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
     for (std::size_t o = 0; o < out.size(); ++o) {
       const auto output = static_cast<Output>(o);
       if (!out[o] || elements_of(p, output) == 0) continue;
-      if (!is_of_attention(p, output)) {
+      if (output == kLoss && p.has(Phase::forward)) {
+        steps += evaluate_rows(
+            out[o], 1, ExactLoss<T>{static_cast<const T*>(d.z), d.target, p.rows() * p.width});
+      } else if (!is_of_attention(p, output)) {
         steps += evaluate_reference(out[o], elements_of(p, output),
                                     exact_block<T>(p, d, output, static_cast<bool>(out[kHAgain])));
       } else if (output != kO && output != kLogSum) {

@@ -37,7 +37,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
       case kAAgain: return of_again(i);
       case kDx: return of_dx(i);
       case kDh: return of_dh(i);
-      case kLoss: return of_loss();
+      case kLoss: return {kUnwrittenValue<float>, 0.0};  // without a forward phase
       case kGradients: return of_gradients(i);
       default: return Step::updated(output, i);
     }
@@ -89,10 +89,9 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
     if (!p.has(Phase::backward) || place >= p.batch * p.width) return unwritten();
     const std::int64_t row = place / p.width, column = place % p.width;
     const std::int64_t above = layer + 1;  // whose input's gradient it is
-    const ProductSums sums = sum_of_products(
-        p.hidden,
-        [&](std::int64_t k) { return number(d.dh, above * of_inner + row * p.hidden + k); },
-        [&](std::int64_t k) { return weight(above * at.each + at.w1 + column * p.hidden + k); });
+    const ProductSums sums =
+        Step::row_products(d.dh, above * of_inner + row * p.hidden,
+                           above * at.each + at.w1 + column * p.hidden, p.hidden);
     return stored(number(d.dx, above * of_outer + place) + sums.value,
                   by_hidden(sums) + rounded(sums.value));
   }
@@ -106,15 +105,10 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
     const std::int64_t layer = i / of_inner, place = i % of_inner;
     if (!p.has(Phase::backward) || place >= p.batch * p.hidden) return unwritten();
     const std::int64_t row = place / p.hidden, column = place % p.hidden;
-    const ProductSums sums = sum_of_products(
-        p.width, [&](std::int64_t k) { return number(d.dx, layer * of_outer + row * p.width + k); },
-        [&](std::int64_t k) { return weight(layer * at.each + at.w2 + column * p.width + k); });
+    const ProductSums sums =
+        Step::row_products(d.dx, layer * of_outer + row * p.width,
+                           layer * at.each + at.w2 + column * p.width, p.width);
     return Step::times_slope(sums, by_width(sums), number(again ? d.h_again : d.h, i));
-  }
-
-  __host__ __device__ ReferenceElement of_loss() const {
-    if (!p.has(Phase::forward)) return {kUnwrittenValue<float>, 0.0};
-    return Step::loss(last_stream(), p.batch * p.width);
   }
 
   __host__ __device__ ReferenceElement of_gradients(std::int64_t i) const {
@@ -191,10 +185,13 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
     Steps steps;
     for (std::size_t o = 0; o < out.size(); ++o) {
       const auto output = static_cast<Output>(o);
-      if (elements_of(p, output) > 0)
-        steps +=
-            evaluate_reference(out[o], elements_of(p, output),
-                               exact_network<T>(p, d, output, static_cast<bool>(out[kHAgain])));
+      const auto exact = exact_network<T>(p, d, output, static_cast<bool>(out[kHAgain]));
+      if (output == kLoss && p.has(Phase::forward)) {
+        steps += evaluate_rows(out[o], 1,
+                               ExactLoss<T>{exact.last_stream(), d.target, p.batch * p.width});
+      } else if (elements_of(p, output) > 0) {
+        steps += evaluate_reference(out[o], elements_of(p, output), exact);
+      }
     }
     return steps;
   });

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kernels/common/family.cuh"
+#include "kernels/common/pairs.cuh"
+#include "kernels/common/row_reference.cuh"
 #include "kernels/common/training_reference.cuh"
 #include "kernels/common/training_update.cuh"
 
@@ -224,6 +226,15 @@ struct ExactStep {
     return to_double(from_float<T>(d.weights_before[i]));
   }
   __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
+  /// Σ a(i)·w(i) over i < k, of elements of `array` and weights that follow each other from these
+  /// on.
+  __host__ __device__ ProductSums row_products(const void* array, std::int64_t first,
+                                               std::int64_t first_weight, std::int64_t k) const {
+    ProductSums sums;
+    for_pairs(static_cast<const T*>(array) + first, d.weights_before + first_weight, k,
+              [&](T a, float w) { sums.add(to_double(a) * to_double(from_float<T>(w))); });
+    return sums;
+  }
   __host__ __device__ double rounded(double value) const {
     return kSlack * (of_stored + kRoundoff) * fabs(value);
   }
@@ -245,18 +256,6 @@ struct ExactStep {
                                                 fabs(sums.value) * slope.magnitude);
   }
 
-  /// Of squares, none of which cancels another: a thread adds up to 2^31 / (256·1024) of them, and
-  /// trees the rest.
-  __host__ __device__ ReferenceElement loss(const void* y, std::int64_t n) const {
-    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
-    double sum = 0.0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double off = number(y, i) - static_cast<double>(d.target[i]);
-      sum += off * off;
-    }
-    const double value = sum / static_cast<double>(n);
-    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
-  }
   /// By element i of y, of n.
   __host__ __device__ double loss_gradient(const void* y, std::int64_t i, std::int64_t n) const {
     const auto two_over_n = static_cast<float>(2.0 / static_cast<double>(n));
@@ -280,6 +279,36 @@ struct ExactStep {
     }
   }
 };
+/// Rows of evaluate_rows: the loss, a mean of squares, none of which cancels another. A kernel's
+/// thread adds up to 2^31 / (256·1024) of them, and trees the rest.
+template <class T>
+struct ExactLoss {
+  struct Common {
+    double sum;
+    __host__ __device__ static Common combined(const Common& a, const Common& b) {
+      return {a.sum + b.sum};
+    }
+  };
+  const T* y;
+  const float* target;
+  std::int64_t n;
+  std::int64_t columns = 1;
+  __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
+    Common found{0.0};
+    for (std::int64_t i = first; i < n; i += step) {
+      const double off = to_double(y[i]) - static_cast<double>(target[i]);
+      found.sum += off * off;
+    }
+    return found;
+  }
+  __host__ __device__ ReferenceElement element(std::int64_t, std::int64_t,
+                                               const Common& found) const {
+    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
+    const double value = found.sum / static_cast<double>(n);
+    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
+  }
+};
+
 template <class T, class Problem, class Data>
 ExactStep<T, Problem, Data> exact_step(const Problem& p, const Data& d, const State& before) {
   const bool overflows = p.overflow && p.phase != Phase::forward;

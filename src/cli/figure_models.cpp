@@ -154,9 +154,26 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
   }
 }
 
-std::filesystem::path kept_predictions() {
+namespace {
+
+std::filesystem::path cache_folder(const char* name) {
   const auto cache = own_folder("GPUEXP_CACHE_DIR", "XDG_CACHE_HOME", ".cache");
-  return cache ? *cache / "predictions" : std::filesystem::path();
+  return cache ? *cache / name : std::filesystem::path();
+}
+
+}  // namespace
+
+std::filesystem::path kept_predictions() {
+  return cache_folder("predictions");
+}
+
+CellTimes kept_cell_times(const DeviceSpec& device) {
+  const std::filesystem::path folder = cache_folder("cell_times");
+  if (folder.empty()) return {};
+  const auto listed = spec_of_name(device.name);
+  std::string name = listed ? listed->spec.name : device.name;
+  std::ranges::replace(name, '/', '_');
+  return CellTimes(folder / (name + ".txt"));
 }
 
 CodePredictorOptions code_predictor_options(unsigned threads) {

@@ -7,6 +7,7 @@
 #include "cli/app.hpp"
 #include "model/prediction.hpp"
 #include "plan/plan.hpp"
+#include "run/cell_times.hpp"
 #include "simulated/code_predictor.hpp"
 
 namespace gpuexp::cli {
@@ -20,6 +21,9 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
 /// <cache>/predictions, where <cache> is $GPUEXP_CACHE_DIR, else $XDG_CACHE_HOME/gpuexp, else
 /// ~/.cache/gpuexp. Empty where the environment names none of the three.
 std::filesystem::path kept_predictions();
+
+/// In <cache>/cell_times, a file for each kind of GPU.
+CellTimes kept_cell_times(const DeviceSpec& device);
 
 /// With so many threads of the host, kept from run to run, ended by an interrupt.
 CodePredictorOptions code_predictor_options(unsigned threads);

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/text_table.hpp"
 #include "cli/app.hpp"
+#include "cli/figure_models.hpp"
 #include "plan/shard.hpp"
 #include "run/run_estimate.hpp"
 
@@ -31,7 +32,7 @@ struct PlannedCell {
 };
 
 std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& resources) {
-  const RunEstimate estimate(plan, resources);
+  const RunEstimate estimate(plan, resources, RunKind::measure, kept_cell_times(plan.device));
   std::vector<PlannedCell> cells;
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {

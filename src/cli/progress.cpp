@@ -26,8 +26,9 @@ bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) == 1;
 }
 
-Progress::Progress(const Plan& plan, const KernelResources& resources, RunKind kind, bool enabled)
-    : cells_(plan.cell_count()), estimate_(plan, resources, kind), enabled_(enabled) {}
+Progress::Progress(const Plan& plan, const KernelResources& resources, RunKind kind,
+                   const CellTimes& times, bool enabled)
+    : cells_(plan.cell_count()), estimate_(plan, resources, kind, times), enabled_(enabled) {}
 
 Progress::~Progress() {
   if (enabled_) fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);

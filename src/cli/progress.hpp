@@ -12,7 +12,8 @@ namespace gpuexp::cli {
 /// One line that is overwritten: cell, count and time left. Silent unless enabled.
 class Progress {
  public:
-  Progress(const Plan& plan, const KernelResources& resources, RunKind kind, bool enabled);
+  Progress(const Plan& plan, const KernelResources& resources, RunKind kind, const CellTimes& times,
+           bool enabled);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

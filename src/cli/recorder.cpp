@@ -10,6 +10,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
+#include "cli/figure_models.hpp"
 #include "cli/provenance.hpp"
 #include "family/function_text.hpp"
 #include "results/csv_write.hpp"
@@ -20,8 +21,10 @@ namespace gpuexp::cli {
 
 Recorder::Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet)
     : plan_(plan),
+      kind_(kind),
+      cell_times_(plan.device.simulated ? CellTimes() : kept_cell_times(plan.device)),
       table_(empty_table(plan)),
-      progress_(plan, resources, kind, !quiet && stderr_is_terminal()) {}
+      progress_(plan, resources, kind, cell_times_, !quiet && stderr_is_terminal()) {}
 
 Report Recorder::blank_report(const Provenance& provenance) const {
   Report report;
@@ -41,6 +44,7 @@ void Recorder::add_csv(std::unique_ptr<Output> output) {
 void Recorder::keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
                     std::vector<std::vector<Field>> kernels) {
   progress_.kept(cell);
+  earlier_.insert(cell);
   add_result(cell, {std::move(record), std::move(samples_us), std::move(kernels)});
 }
 
@@ -138,11 +142,20 @@ void Recorder::group_timed(const Group& group, double began_s, const RunTimes& t
   kept = {experiment.name, values_text(*experiment.family, group.values),
           std::string(name_of(group.mode)), began_s, times};
   if (log_) log_->group_times(cell, kept);
+  if (interrupted()) return;
+  const auto runs = [&](const Cell& of_group) {
+    return of_group.skip_reason.empty() && !earlier_.count(of_group.index);
+  };
+  const double cell_s = times.total / static_cast<double>(std::ranges::count_if(group.cells, runs));
+  for (const Cell& of_group : group.cells) {
+    if (runs(of_group)) cell_times_.keep(plan_, group, of_group, kind_, cell_s);
+  }
 }
 
 void Recorder::run_ended(const RunTimes& times) {
   times_ += times;
   if (log_) log_->times(times);
+  cell_times_.save();
 }
 
 Report Recorder::finish(Provenance provenance, bool complete) {

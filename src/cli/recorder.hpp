@@ -82,8 +82,11 @@ class Recorder final : public RunObserver {
   void write_mismatches(const Row& row);
 
   const Plan& plan_;
-  RecordTable table_;  ///< the plan's columns; rows are in results_ until the run is over
+  RunKind kind_;
+  CellTimes cell_times_;  ///< of a GPU
+  RecordTable table_;     ///< the plan's columns; rows are in results_ until the run is over
   std::map<std::size_t, Result> results_;  ///< by Cell::index
+  std::set<std::size_t> earlier_;          ///< cells whose rows are of an earlier run
   std::unique_ptr<RunLogWriter> log_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<CsvWriter> writers_;

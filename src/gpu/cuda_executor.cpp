@@ -96,7 +96,8 @@ class CudaExecutor final : public Executor,
   Verification check(const Variant& variant, Mode mode) override {
     Verification result;
     for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
-      verifier_->check(variant, problem_->copy(i), stream_, result);
+      verifier_->check(variant, problem_->prepare(variant).launches[i], problem_->copy(i), stream_,
+                       result);
     return result;
   }
 

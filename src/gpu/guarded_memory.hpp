@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "family/family.hpp"
+#include "gpu/launcher.hpp"
 #include "gpu/peer_group.hpp"
 #include "gpu/resources.hpp"
 
@@ -32,6 +33,12 @@ class GuardedMemory {
   /// Where launches of this rank find that of another, which lies in its memory as this does here.
   unsigned char* data_of(int rank) const;
   std::int64_t bytes() const { return bytes_; }
+  /// Whether it is in memory of the device's own, where looking at it costs no transfer.
+  bool is_on_device() const { return residence_ == Residence::device; }
+  /// Whether the steps have an address in the buffer or in its guards.
+  bool is_reached_by(const PreparedSteps& steps) const {
+    return steps.reach(memory_, bytes_ + 2 * kGuard);
+  }
 
   /// Image and guards to where launches find them.
   void push(const CudaStream& stream) const;

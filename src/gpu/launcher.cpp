@@ -1,6 +1,7 @@
 #include "gpu/launcher.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <unistd.h>
 
@@ -281,6 +282,48 @@ std::vector<StepTime> PreparedSteps::timeline() const {
         {kind_of(step), step.stream, elapsed_us(start, begun[i]), elapsed_us(start, ended[i])});
   }
   return times;
+}
+
+bool PreparedSteps::reach(const void* memory, std::int64_t bytes) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const auto is_inside = [&](std::uintptr_t address) {
+    return address >= begin && address < begin + static_cast<std::uintptr_t>(bytes);
+  };
+  const auto points_inside = [&](const void* pointer) {
+    return is_inside(reinterpret_cast<std::uintptr_t>(pointer));
+  };
+  // Arguments are packed as a kernel's parameters lie in memory, and pointers are aligned there.
+  const auto has_pointer = [&](const PackedArguments& arguments) {
+    const std::vector<std::byte>& packed = arguments.bytes();
+    for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= packed.size();
+         at += alignof(std::uintptr_t)) {
+      std::uintptr_t word = 0;
+      std::memcpy(&word, &packed[at], sizeof word);
+      if (is_inside(word)) return true;
+    }
+    return false;
+  };
+  const auto reaches = [&](const Step& step) {
+    if (const auto* const kernel = std::get_if<KernelStep>(&step.action)) {
+      const PackedArguments& arguments = kernel->arguments;
+      bool has_maps = false;
+      for (std::size_t i = 0; i < arguments.count(); ++i)
+        has_maps = has_maps || arguments.tensor_map(i);
+      return has_maps || arguments.has_textures() || has_pointer(arguments);
+    }
+    if (const auto* const set = std::get_if<MemsetStep>(&step.action))
+      return points_inside(set->to);
+    if (const auto* const copy = std::get_if<CopyStep>(&step.action))
+      return points_inside(copy->to) || points_inside(copy->from);
+    if (const auto* const moved = std::get_if<PrefetchStep>(&step.action))
+      return points_inside(moved->memory);
+    if (const auto* const advised = std::get_if<AdviseStep>(&step.action))
+      return points_inside(advised->memory);
+    if (const auto* const read = std::get_if<HostReadStep>(&step.action))
+      return points_inside(read->memory);
+    return true;
+  };
+  return std::ranges::any_of(steps_.all(), reaches);
 }
 
 bool PreparedSteps::has_window() const {

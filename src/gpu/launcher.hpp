@@ -36,6 +36,10 @@ class PreparedSteps {
   /// Enqueues them one by one and waits: when each began and ended.
   std::vector<StepTime> timeline() const;
 
+  /// Whether a step has an address in this memory, or may have one: what a library, a texture or a
+  /// tensor map reaches is not looked up.
+  bool reach(const void* memory, std::int64_t bytes) const;
+
   /// Whether lines that a launch touches persist in L2.
   bool has_window() const;
   /// What its windows want of L2 at most.

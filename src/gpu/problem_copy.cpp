@@ -20,7 +20,12 @@ std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
 
 ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
                          const CudaStream& stream, PeerGroup* peers)
-    : family_(family), problem_(problem), seed_(seed), scratch_(sizeof(unsigned long long)) {
+    : family_(family),
+      problem_(problem),
+      seed_(seed),
+      scratch_(sizeof(unsigned long long)),
+      has_peers_(peers != nullptr),
+      is_pulled_(family.buffers.size(), true) {
   for (const Buffer& buffer : family.buffers) {
     const GuardedMemory& memory =
         buffers_.emplace_back(bytes_of(buffer, problem), buffer.residence, peers);
@@ -70,7 +75,16 @@ void ProblemCopy::reset(const CudaStream& stream) const {
   }
 }
 
-void ProblemCopy::pull(const CudaStream& stream) const {
+void ProblemCopy::pull(const PreparedSteps& steps, const CudaStream& stream) {
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const GuardedMemory& buffer = buffers_[i];
+    is_pulled_[i] = buffer.is_on_device() || has_peers_ || buffer.is_reached_by(steps);
+    if (is_pulled_[i]) buffer.pull(stream);
+  }
+}
+
+void ProblemCopy::pull(const CudaStream& stream) {
+  is_pulled_.assign(buffers_.size(), true);
   for (const GuardedMemory& buffer : buffers_)
     buffer.pull(stream);
 }
@@ -78,6 +92,7 @@ void ProblemCopy::pull(const CudaStream& stream) const {
 std::string ProblemCopy::overrun(const CudaStream& stream) {
   std::string first;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (!is_pulled_[i]) continue;
     const unsigned long long changed = counted(
         stream, [&](unsigned long long* d_changed) { buffers_[i].queue_check(d_changed, stream); });
     if (changed == 0) continue;
@@ -107,9 +122,10 @@ void ProblemCopy::make_inputs(const CudaStream& stream) {
 
 /// One number per buffer that tells the contents of an input; 0 for outputs.
 std::vector<unsigned long long> ProblemCopy::fingerprints(const CudaStream& stream) {
-  std::vector<unsigned long long> of_buffers(buffers_.size(), 0);
+  std::vector<unsigned long long> of_buffers = fingerprints_;
+  of_buffers.resize(buffers_.size(), 0);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (family_.buffers[i].role != BufferRole::input) continue;
+    if (family_.buffers[i].role != BufferRole::input || !is_pulled_[i]) continue;
     of_buffers[i] = counted(stream, [&](unsigned long long* d_sum) {
       queue_fingerprint(buffers_[i].image(), buffers_[i].bytes(), d_sum, stream.get());
     });

@@ -31,8 +31,12 @@ class ProblemCopy {
   /// Restores what launches change and then find, where the family has such.
   void reset(const CudaStream& stream) const;
 
-  /// Has images show what launches left; to be called before all that look at results.
-  void pull(const CudaStream& stream) const;
+  /// Has images show what launches of the steps left; to be called before all that look at results.
+  /// Buffers outside of device memory that the steps do not reach are left out, here and below: no
+  /// launch has changed them, and to look at each costs a transfer of all of it.
+  void pull(const PreparedSteps& steps, const CudaStream& stream);
+  /// The same of all buffers.
+  void pull(const CudaStream& stream);
 
   /// Name of a buffer whose guards were written, which are then whole again; empty when none was.
   std::string overrun(const CudaStream& stream);
@@ -53,6 +57,8 @@ class ProblemCopy {
   std::shared_ptr<const void> data_;
   std::shared_ptr<const void> image_;
   DeviceMemory scratch_;
+  bool has_peers_;                                ///< whose launches write to these buffers, too
+  std::vector<bool> is_pulled_;                   ///< of each buffer
   std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
 };
 

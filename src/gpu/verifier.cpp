@@ -41,29 +41,59 @@ Verifier::Verifier(const Family& family, const void* problem, std::uint64_t seed
 
 void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
   if (family_.refers_to_results) return;
-  Draws draws = draws_of(variant);
-  const bool are_there = std::ranges::all_of(draws, [&](const auto& wanted) {
-    const auto found = referenced_.find(wanted.first);
-    return found != referenced_.end() && found->second == wanted.second;
-  });
-  if (!are_there) make(std::move(draws), copy, stream);
+  const Draws wanted = draws_of(variant);
+  const auto is_there = [&](const auto& output) {
+    const auto found = referenced_.find(output.first);
+    return found != referenced_.end() && found->second == output.second;
+  };
+  if (std::ranges::all_of(wanted, is_there)) return;
+  Draws missing = wanted;
+  std::erase_if(missing, is_there);
+  if (!has_room_for(missing)) {
+    forget();
+    missing = wanted;
+  }
+  make(missing, copy, stream);
 }
 
-void Verifier::make(Draws draws, const ProblemCopy& copy, const CudaStream& stream) {
+void Verifier::forget() {
   referenced_.clear();
   references_.clear();
   accuracy_references_.clear();
-  references_ = evaluate(draws, family_.reference, copy, stream);
-  if (family_.accuracy_reference)
-    accuracy_references_ = evaluate(draws, family_.accuracy_reference, copy, stream);
-  stream.synchronize();
-  referenced_ = std::move(draws);
 }
 
-void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
-                     Verification& result) {
-  copy.pull(stream);
-  if (family_.refers_to_results) make(draws_of(variant), copy, stream);
+// Variants that are verified later need memory of their own.
+bool Verifier::has_room_for(const Draws& draws) const {
+  std::size_t bytes = 0;
+  for (const auto& [output, draw] : draws)
+    bytes += 2 * sizeof(double) * static_cast<std::size_t>(family_.buffers[output].count(problem_));
+  if (family_.accuracy_reference) bytes *= 2;
+  std::size_t free_bytes = 0;
+  std::size_t all_bytes = 0;
+  GPUEXP_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
+  return free_bytes > bytes + all_bytes / 2;
+}
+
+void Verifier::make(const Draws& draws, const ProblemCopy& copy, const CudaStream& stream) {
+  for (const auto& [output, draw] : draws) {
+    referenced_.erase(output);
+    references_.erase(output);
+    accuracy_references_.erase(output);
+  }
+  references_.merge(evaluate(draws, family_.reference, copy, stream));
+  if (family_.accuracy_reference)
+    accuracy_references_.merge(evaluate(draws, family_.accuracy_reference, copy, stream));
+  stream.synchronize();
+  referenced_.insert(draws.begin(), draws.end());
+}
+
+void Verifier::check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
+                     const CudaStream& stream, Verification& result) {
+  copy.pull(steps, stream);
+  if (family_.refers_to_results) {
+    forget();
+    make(draws_of(variant), copy, stream);
+  }
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count == 0) continue;

@@ -10,8 +10,9 @@
 
 namespace gpuexp {
 
-/// The references of one problem. One set of outputs at a time: the references of a family whose
-/// variants differ in what they store would otherwise take several times the memory of its buffers.
+/// The references of one problem. Those of outputs that earlier variants wrote are kept as long as
+/// half of the device's memory stays free: the references of a family whose variants differ in what
+/// they store may take several times the memory of its buffers.
 class Verifier {
  public:
   /// References may take so many operations; of outputs that need more, as many elements are
@@ -22,9 +23,9 @@ class Verifier {
   /// there or refer to results. Equal variants draw equal elements, whenever they are asked for.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
-  /// Adds to `result` what the copy shows of the variant's last launch.
-  void check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
-             Verification& result);
+  /// Adds to `result` what the copy shows of the variant's last launch, which these steps were.
+  void check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
+             const CudaStream& stream, Verification& result);
 
  private:
   /// The fp64 reference of one output.
@@ -40,7 +41,9 @@ class Verifier {
   using Draws = std::map<std::size_t, ElementDraw>;
 
   Draws draws_of(const Variant& variant) const;
-  void make(Draws draws, const ProblemCopy& copy, const CudaStream& stream);
+  void forget();
+  bool has_room_for(const Draws& draws) const;
+  void make(const Draws& draws, const ProblemCopy& copy, const CudaStream& stream);
   template <class Function>
   References evaluate(const Draws& draws, const Function& reference, const ProblemCopy& copy,
                       const CudaStream& stream) const;
@@ -52,7 +55,7 @@ class Verifier {
   const void* problem_;
   std::uint64_t seed_;
   double most_operations_;
-  Draws referenced_;  ///< what was asked for when the references below were made
+  Draws referenced_;  ///< what was asked for when each of the references below was made
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
   DeviceMemory comparison_space_;

@@ -13,10 +13,19 @@ namespace {
 constexpr double kLimitShare = 3.0;
 // What a launch and its flush cost at least, beside the kernel.
 constexpr double kPerLaunchSeconds = 1e-4;
-// A worker, and a context on the GPU: 0.26 s on an H200, as the GPU tests print it.
-constexpr double kProcessSeconds = 0.3;
-// The rest of a cell: buffers, inputs, comparing outputs, the clock.
+// A worker, and a context on the GPU: 0.41 s for each first launch of launch_overhead on an H200.
+constexpr double kProcessSeconds = 0.4;
+// The rest of a cell: buffers, inputs, comparing outputs, the clock. The median of the configs'
+// cells on an H200.
 constexpr double kPerCellSeconds = 0.01;
+// Of memory that is not the device's: how often a cell moves it, between allocation, inputs,
+// launches and looking at it, and how fast. 1 GiB takes 0.5 s to allocate and fill.
+constexpr double kPassesOverHostMemory = 4;
+constexpr double kHostBytesPerSecond = 8e9;
+// Samples go on beyond the fewest until the median is known well enough, on an H200 three times as
+// long where that is little, and 0.1 s longer where it is more; of a group, fine_seconds at most.
+constexpr double kLongerThanFewest = 3.0;
+constexpr double kLongerAtMostSeconds = 0.1;
 
 /// Of as many elements as are compared: once for the value and once for the magnitude, of each of
 /// a family's references.
@@ -30,6 +39,17 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const v
          rate;
 }
 
+/// Of buffers that do not live in device memory.
+double host_bytes(const Family& family, const void* problem) {
+  double bytes = 0;
+  for (const Buffer& buffer : family.buffers) {
+    if (buffer.residence != Residence::device)
+      bytes += static_cast<double>(buffer.count(problem)) *
+               static_cast<double>(size_of(buffer.type(problem)));
+  }
+  return bytes;
+}
+
 /// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
 /// many times its limit, which says nothing of the same kernel on a larger one. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
@@ -39,7 +59,8 @@ double limit_seconds(const Prediction& cell) {
 
 }  // namespace
 
-RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind)
+RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind,
+                         const CellTimes& times)
     : kind_(kind), highest_mhz_(plan.device.sm_clock_max_mhz) {
   const void* referenced = nullptr;
   for (const Group& group : plan.groups) {
@@ -54,12 +75,16 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       if (prediction) {
         e.stage = Stage::ahead;
         e.opens_group = &cell == &group.cells.front();
+        e.group_cells = static_cast<double>(group.cells.size());
         e.limit_s = limit_seconds(*prediction);
+        e.known_s = times.find(plan, group, cell, kind);
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
-          e.reference_s = reference_seconds(*experiment.family, plan.device, group.problem.get(),
-                                            *cell.variant);
+          e.outside_s += reference_seconds(*experiment.family, plan.device, group.problem.get(),
+                                           *cell.variant);
         referenced = group.problem.get();
+        e.outside_s += kPassesOverHostMemory * host_bytes(*experiment.family, group.problem.get()) /
+                       (kHostBytesPerSecond * e.group_cells);
       }
       cells_.push_back(e);
     }
@@ -69,10 +94,11 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
 double RunEstimate::cell_s(std::size_t cell) const {
   const CellEstimate& e = cells_[cell];
   if (e.stage == Stage::done) return 0.0;
+  if (e.stage == Stage::ahead && e.known_s) return *e.known_s;
   const auto seen = limit_shares_.find(e.variant);
   const double share = seen != limit_shares_.end() ? seen->second : kLimitShare;
   const double launch_s = share * e.limit_s + kPerLaunchSeconds;
-  const double outside_s = kPerCellSeconds + e.reference_s;
+  const double outside_s = kPerCellSeconds + e.outside_s;
   if (kind_ == RunKind::verify || e.mode == Mode::profile) return outside_s + launch_s;
   const MeasureSettings& m = *e.measure;
   // A warm sample has a priming launch before it; a replay is as long as many short launches.
@@ -83,8 +109,10 @@ double RunEstimate::cell_s(std::size_t cell) const {
                                                     : launch_s;
   const bool has_own_process = e.variant->timing == Timing::fresh_process;
   const double sample_s = steady_s + (has_own_process ? kProcessSeconds : 0.0);
-  const double sampling_s =
-      std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
+  const double fewest_s = std::max(sample_s * m.min_samples, m.min_seconds);
+  const double longer_s =
+      std::min(kLongerThanFewest * fewest_s, kLongerAtMostSeconds / e.group_cells);
+  const double sampling_s = std::min(fewest_s + longer_s, m.max_seconds);
   constexpr int kVerifications = 2;
   const double timing_s = outside_s + (e.opens_group ? m.sustain_seconds : 0.0) + sampling_s +
                           launch_s * (m.warmup_launches + kVerifications);

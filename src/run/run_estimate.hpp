@@ -2,20 +2,24 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "run/cell_times.hpp"
 #include "run/row.hpp"
 #include "run/run_options.hpp"
 
 namespace gpuexp {
 
-/// Seconds for each cell of a plan, and what is left of the run. A kernel that has not been seen is
-/// taken to need a multiple of its limit, and one that has, the multiple that it needed last.
+/// Seconds for each cell of a plan, and what is left of the run: what the cell took in an earlier
+/// run on this machine. Without one, a kernel that has not been seen is taken to need a multiple of
+/// its limit, and one that has, the multiple that it needed last.
 class RunEstimate {
  public:
-  RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind = RunKind::measure);
+  RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind = RunKind::measure,
+              const CellTimes& times = {});
 
   /// Verification, warm-up and samples; in the first cell of a problem, its references as well. 0
   /// for cells that are skipped.
@@ -37,8 +41,10 @@ class RunEstimate {
     Mode mode = Mode::cold;
     bool is_counted = false;  ///< hardware counters are read
     double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
-    double reference_s = 0;
-    bool opens_group = false;  ///< what is done once per group is counted with this cell
+    double outside_s = 0;     ///< of samples: references, and host memory
+    double group_cells = 1;   ///< cells of its group
+    std::optional<double> known_s = {};  ///< what it took before
+    bool opens_group = false;            ///< what is done once per group is counted with this cell
     Stage stage = Stage::done;
   };
 

@@ -92,7 +92,7 @@ class CodePredictor::Impl {
   // execute here, too, and begins first: what begins last would be waited for.
   static std::vector<Problem> problems_of(const Plan& plan, const KernelResources& kernels,
                                           unsigned threads) {
-    const std::size_t parts = std::max(1u, threads / 2);
+    const std::size_t parts = threads > 2 ? threads : 1;
     std::vector<Problem> problems;
     std::map<std::tuple<const Family*, Values, std::size_t>, std::size_t> places;
     for (const Group& group : plan.groups) {

@@ -1,0 +1,40 @@
+// Two rows of elements side by side, for references.
+#pragma once
+
+#include <cstdint>
+
+namespace gpuexp {
+
+namespace detail {
+/// What a thread loads at once of neighbouring elements.
+template <class T, int kCount>
+struct alignas(16) Neighbours {
+  T x[kCount];
+};
+}  // namespace detail
+
+/// f(a[i], b[i]) for i < count, in order. Threads that read rows of their own would load a sector
+/// for each element; on the device they load eight elements at once where the rows are aligned.
+template <class A, class B, class Function>
+__host__ __device__ void for_pairs(const A* a, const B* b, std::int64_t count, const Function& f) {
+  std::int64_t i = 0;
+#ifdef __CUDA_ARCH__
+  constexpr int kAtOnce = 8;
+  using OfA = detail::Neighbours<A, kAtOnce>;
+  using OfB = detail::Neighbours<B, kAtOnce>;
+  const auto addresses = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b);
+  if (addresses % alignof(OfA) == 0) {
+    for (; i + kAtOnce <= count; i += kAtOnce) {
+      const OfA of_a = *reinterpret_cast<const OfA*>(a + i);
+      const OfB of_b = *reinterpret_cast<const OfB*>(b + i);
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j)
+        f(of_a.x[j], of_b.x[j]);
+    }
+  }
+#endif
+  for (; i < count; ++i)
+    f(a[i], b[i]);
+}
+
+}  // namespace gpuexp

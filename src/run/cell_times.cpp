@@ -1,0 +1,84 @@
+#include "run/cell_times.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/output.hpp"
+#include "base/report_error.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "family/function_text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// All that decides how long the cell takes on one GPU, whatever its experiment is called.
+std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind) {
+  const Experiment& e = plan.experiment(group);
+  const MeasureSettings& m = e.measure;
+  const std::string text = fmt::format(
+      "{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {}; {}",
+      kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
+      values_text(*e.family, group.values), name_of(cell.mode), m.min_samples, m.max_samples,
+      m.min_seconds, m.max_seconds, m.target_relative_ci, m.fine_relative_ci, m.fine_seconds,
+      m.warmup_launches, m.sustain_seconds, m.burst_check_seconds, fmt::join(e.counters, ","));
+  constexpr std::size_t kDigits = 16;  // two of 10^6 cells share 64 bits once in 10^7 files
+  return sha256(text).substr(0, kDigits);
+}
+
+std::map<std::string, double> read_times(const std::filesystem::path& file) {
+  std::map<std::string, double> times;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return times;
+  try {
+    for (const std::string& line : split(read_file(file), '\n')) {
+      const std::size_t space = line.find(' ');
+      if (space == std::string::npos) continue;
+      const std::optional<double> seconds =
+          parsed<double>(std::string_view(line).substr(space + 1));
+      if (seconds && *seconds >= 0) times[line.substr(0, space)] = *seconds;
+    }
+  } catch (const ReportError&) {
+    return {};
+  }
+  return times;
+}
+
+}  // namespace
+
+CellTimes::CellTimes(std::filesystem::path file)
+    : file_(std::move(file)), read_(read_times(file_)) {}
+
+std::optional<double> CellTimes::find(const Plan& plan, const Group& group, const Cell& cell,
+                                      RunKind kind) const {
+  if (read_.empty()) return std::nullopt;
+  const auto found = read_.find(key_of(plan, group, cell, kind));
+  return found == read_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void CellTimes::keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
+                     double seconds) {
+  if (!file_.empty()) kept_[key_of(plan, group, cell, kind)] = seconds;
+}
+
+void CellTimes::save() const {
+  if (kept_.empty()) return;
+  std::map<std::string, double> all = kept_;
+  all.merge(read_times(file_));
+  std::string text;
+  for (const auto& [key, seconds] : all)
+    text += fmt::format("{} {:.4g}\n", key, seconds);
+  std::error_code error;
+  std::filesystem::create_directories(file_.parent_path(), error);
+  try {
+    write_file_atomically(file_, text);
+  } catch (const ReportError&) {
+    // It is an estimate less.
+  }
+}
+
+}  // namespace gpuexp

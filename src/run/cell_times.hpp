@@ -1,0 +1,36 @@
+// What cells took in earlier runs on this machine.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "plan/plan.hpp"
+#include "run/run_options.hpp"
+
+namespace gpuexp {
+
+/// Seconds of cells, kept in a file for each kind of GPU. How often a cell is sampled until its
+/// median is known depends on how its times scatter, which no plan can tell.
+class CellTimes {
+ public:
+  /// Keeps nothing.
+  CellTimes() = default;
+  /// Those of the file; lines that cannot be read are left out.
+  explicit CellTimes(std::filesystem::path file);
+
+  std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell,
+                             RunKind kind) const;
+  void keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind, double seconds);
+  /// Writes what was kept to the file, together with what other runs have written there meanwhile.
+  /// Where that fails, later estimates are worse, and nothing else.
+  void save() const;
+
+ private:
+  std::filesystem::path file_;
+  std::map<std::string, double> read_;  ///< by key, as are the next
+  std::map<std::string, double> kept_;
+};
+
+}  // namespace gpuexp
