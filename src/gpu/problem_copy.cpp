@@ -36,7 +36,7 @@ ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_
   }
   bind(peers);
   make_inputs(stream);
-  fingerprints_ = fingerprints(stream);
+  fingerprints_ = input_fingerprints(stream);
 }
 
 void ProblemCopy::bind(const PeerGroup* peers) {
@@ -106,7 +106,7 @@ std::string ProblemCopy::overrun(const CudaStream& stream) {
 // A reference is computed from the inputs: one that a variant wrote into would make a wrong result
 // look right.
 std::string ProblemCopy::changed_input(const CudaStream& stream) {
-  const std::vector<unsigned long long> now = fingerprints(stream);
+  const std::vector<unsigned long long> now = input_fingerprints(stream);
   const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
   if (was == fingerprints_.end()) return {};
   make_inputs(stream);
@@ -121,16 +121,28 @@ void ProblemCopy::make_inputs(const CudaStream& stream) {
 }
 
 /// One number per buffer that tells the contents of an input; 0 for outputs.
-std::vector<unsigned long long> ProblemCopy::fingerprints(const CudaStream& stream) {
+std::vector<unsigned long long> ProblemCopy::input_fingerprints(const CudaStream& stream) {
   std::vector<unsigned long long> of_buffers = fingerprints_;
   of_buffers.resize(buffers_.size(), 0);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (family_.buffers[i].role != BufferRole::input || !is_pulled_[i]) continue;
-    of_buffers[i] = counted(stream, [&](unsigned long long* d_sum) {
-      queue_fingerprint(buffers_[i].image(), buffers_[i].bytes(), d_sum, stream.get());
-    });
+    if (family_.buffers[i].role == BufferRole::input && is_pulled_[i])
+      of_buffers[i] = fingerprint(i, stream);
   }
   return of_buffers;
+}
+
+std::vector<unsigned long long> ProblemCopy::output_fingerprints(const CudaStream& stream) {
+  std::vector<unsigned long long> of_buffers(buffers_.size(), 0);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (family_.buffers[i].role != BufferRole::input) of_buffers[i] = fingerprint(i, stream);
+  }
+  return of_buffers;
+}
+
+unsigned long long ProblemCopy::fingerprint(std::size_t buffer, const CudaStream& stream) {
+  return counted(stream, [&](unsigned long long* d_sum) {
+    queue_fingerprint(buffers_[buffer].image(), buffers_[buffer].bytes(), d_sum, stream.get());
+  });
 }
 
 /// What device operations that count or sum leave in scratch_.

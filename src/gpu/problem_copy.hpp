@@ -40,13 +40,16 @@ class ProblemCopy {
 
   /// Name of a buffer whose guards were written, which are then whole again; empty when none was.
   std::string overrun(const CudaStream& stream);
+  /// One number per buffer that tells the contents of what launches write; 0 for inputs.
+  std::vector<unsigned long long> output_fingerprints(const CudaStream& stream);
   /// Name of an input that was written to, all of which are then made anew; empty when none was.
   std::string changed_input(const CudaStream& stream);
 
  private:
   void bind(const PeerGroup* peers);
   void make_inputs(const CudaStream& stream);
-  std::vector<unsigned long long> fingerprints(const CudaStream& stream);
+  std::vector<unsigned long long> input_fingerprints(const CudaStream& stream);
+  unsigned long long fingerprint(std::size_t buffer, const CudaStream& stream);
   template <class Queue>
   unsigned long long counted(const CudaStream& stream, const Queue& queue);
 

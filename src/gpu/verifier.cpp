@@ -91,9 +91,34 @@ void Verifier::check(const Variant& variant, const PreparedSteps& steps, Problem
                      const CudaStream& stream, Verification& result) {
   copy.pull(steps, stream);
   if (family_.refers_to_results) {
-    forget();
-    make(draws_of(variant), copy, stream);
+    check_by_results(variant, copy, stream, result);
+  } else {
+    compare_outputs(variant, copy, stream, result);
   }
+  if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
+  if (const std::string input = copy.changed_input(stream); !input.empty())
+    result.changed_input = input;
+}
+
+// A reference that is made from results is as large as the launch. The same bits are the same
+// results: what passed before timing is usually what there is behind it.
+void Verifier::check_by_results(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+                                Verification& result) {
+  const bool is_first_copy = result.elements == 0;
+  std::vector<unsigned long long> outputs = copy.output_fingerprints(stream);
+  const auto passed = passed_.find(&variant);
+  if (is_first_copy && passed != passed_.end() && passed->second.outputs == outputs) {
+    result = passed->second.verification;
+    return;
+  }
+  forget();
+  make(draws_of(variant), copy, stream);
+  compare_outputs(variant, copy, stream, result);
+  if (is_first_copy && result.passed()) passed_[&variant] = {std::move(outputs), result};
+}
+
+void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+                               Verification& result) {
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count == 0) continue;
@@ -102,9 +127,6 @@ void Verifier::check(const Variant& variant, const PreparedSteps& steps, Problem
         name, comparison, compare(comparison, stream),
         [&](std::int64_t first) { return mismatches(name, comparison, first, copied); }, result);
   }
-  if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
-  if (const std::string input = copy.changed_input(stream); !input.empty())
-    result.changed_input = input;
 }
 
 // What nobody has written has to fail wherever it lies.

@@ -40,6 +40,16 @@ class Verifier {
   using References = std::map<std::size_t, Reference>;
   using Draws = std::map<std::size_t, ElementDraw>;
 
+  /// What a launch left that passed.
+  struct Passed {
+    std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints
+    Verification verification;
+  };
+
+  void check_by_results(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+                        Verification& result);
+  void compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+                       Verification& result);
   Draws draws_of(const Variant& variant) const;
   void forget();
   bool has_room_for(const Draws& draws) const;
@@ -58,6 +68,7 @@ class Verifier {
   Draws referenced_;  ///< what was asked for when each of the references below was made
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
+  std::map<const Variant*, Passed> passed_;  ///< where references refer to results
   DeviceMemory comparison_space_;
 };
 
