@@ -133,7 +133,7 @@ def measured_run(binary, config, out, *options):
     wall, used = called([binary, "run", config, "--out", out, "--quiet", *options])
     with open(out / "log.jsonl", encoding="utf-8") as log:
         lines = [line for line in map(json.loads, log) if isinstance(line, dict)]
-    spent = next(line["times_s"] for line in lines if "times_s" in line)
+    spent = next(line["times_s"] for line in lines if next(iter(line)) == "times_s")
     return wall, used, spent, sum("row" in line for line in lines)
 
 
@@ -157,17 +157,11 @@ def harness(options):
         times = [first_row_seconds(folder) for _ in range(5)]
         print(f"start to first row, one cell: {statistics.median(times):.3f} s, {min(times):.3f} to {max(times):.3f}, 5 runs")
         wall, _, spent, rows = measured_run(GPUEXP, options.config, Path(options.out or folder / "run"))
-    parts = {
-        "verification": spent["verify"],
-        "set-up (buffers, inputs)": spent["set_up"],
-        "warm-up launches": spent["warm_up"],
-        # The GPU's work is summed from its own times, which now and then exceed the wall time a little.
-        "timed launches, flushes, priming": min(spent["sample"], spent["sample_gpu"]),
-    }
+    parts = {name: seconds for name, seconds in spent.items() if name not in ("total", "sample_gpu")}
     parts["everything else"] = wall - sum(parts.values())
-    print(f"{options.config}: {rows} rows in {wall:.2f} s")
+    print(f"{options.config}: {rows} rows in {wall:.2f} s, of which the GPU worked {spent['sample_gpu']:.2f} s for samples")
     for name, seconds in parts.items():
-        print(f"  {name:<34} {seconds:7.2f} s {100 * seconds / wall:5.1f} %")
+        print(f"  {name:<16} {seconds:7.2f} s {100 * seconds / wall:5.1f} %, {1e3 * seconds / max(rows, 1):6.1f} ms per row")
 
 
 def counters_of(out):

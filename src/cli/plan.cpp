@@ -50,7 +50,7 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells,
   table.add_column("memory", Align::right);
   table.add_column("est. time", Align::right);
   table.add_column("skipped because", Align::left);
-  double seconds = 0;
+  double seconds = RunEstimate::kStartAndEndSeconds;
   double peak_bytes = 0;
   std::size_t skipped = 0;
   for (const PlannedCell& c : cells) {
