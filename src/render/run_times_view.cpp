@@ -55,7 +55,7 @@ double rest_of(const RunTimes& times) {
 }  // namespace
 
 std::optional<ExperimentView> run_times_view(const Report& report) {
-  if (report.group_times.empty()) return std::nullopt;
+  if (report.group_times.empty() || report.provenance.device.is_simulated()) return std::nullopt;
   std::vector<Line> lines = lines_of(report.group_times);
   join_last(lines);
   lines.push_back({"the run", report.group_times.size(), report.times});

@@ -13,13 +13,13 @@ from pathlib import Path
 
 # Columns of the table, and the parts of a run's time that each adds up.
 COLUMNS = {
-    "samples_s": ["sample"],
-    "verification_s": ["reference", "verify"],
-    "set_up_s": ["set_up"],
-    "warm_up_s": ["warm_up"],
-    "sustain_s": ["sustain"],
-    "restart_s": ["restart"],
-    "waiting_s": ["prediction"],
+    "samples (s)": ["sample"],
+    "verification (s)": ["reference", "verify"],
+    "set-up (s)": ["set_up"],
+    "warm-up (s)": ["warm_up"],
+    "sustained (s)": ["sustain"],
+    "restarts (s)": ["restart"],
+    "waiting (s)": ["prediction"],
 }
 
 
@@ -40,7 +40,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8", newline="") as file:
         planned = {row["config"]: row for row in csv.DictReader(file)}
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["config", "cells", "planned_s", "took_s", "planned_again_s", *COLUMNS, "outside_samples_ms_per_cell"])
+    out.writerow(["config", "cells", "planned (s)", "took (s)", "planned again (s)", *COLUMNS, "outside of samples per cell (ms)"])
     all_cells, all_took, all_sample = 0, 0.0, 0.0
     for folder in map(Path, sys.argv[2:]):
         times, cells = run_of(folder)
