@@ -1,6 +1,7 @@
 // Hands the families' own files, kernels/<id>.cu and those of a folder kernels/<id>, to the
-// registry, which takes from them why each variant exists. Before main, like the families
-// themselves; the order does not matter. Also tells it which families the build has left out.
+// registry, which takes from them why each variant exists, and functions that lessons quote. Before
+// main, like the families themselves; the order does not matter. Also tells it which families the
+// build has left out.
 #include <string_view>
 
 #include "family/registry.hpp"
@@ -10,16 +11,15 @@ namespace gpuexp {
 
 namespace {
 
-// The family of kernels/<id>.cu and kernels/<id>/<part>.cu; "" of other files.
+// The family of kernels/<id>.cu, kernels/<id>/<part>.cu and kernels/<id>/<part>.cuh; "" of other
+// files.
 std::string_view family_of(std::string_view file) {
-  constexpr std::string_view kFolder = "kernels/";
-  constexpr std::string_view kExtension = ".cu";
-  if (file.substr(0, kFolder.size()) != kFolder) return {};
-  std::string_view name = file.substr(kFolder.size());
-  if (name.size() < kExtension.size()) return {};
-  const std::string_view stem = name.substr(0, name.size() - kExtension.size());
-  if (name.substr(stem.size()) != kExtension) return {};
-  return stem.substr(0, stem.find('/'));
+  constexpr std::string_view kFolder = "kernels/", kCommon = "common";
+  if (!file.starts_with(kFolder)) return {};
+  const std::string_view name = file.substr(kFolder.size());
+  if (!name.ends_with(".cu") && !name.ends_with(".cuh")) return {};
+  const std::string_view id = name.substr(0, name.find_first_of("/."));
+  return id == kCommon ? std::string_view() : id;
 }
 
 bool add_sources() {

@@ -1,0 +1,127 @@
+// attention_backward/two_pass, which is compiled apart: it has about half of the family's kernels.
+#include "kernels/attention_backward/keys.cuh"
+
+namespace gpuexp::attention_backward {
+
+// ---- two_pass: each gradient by those who have its rows
+//
+// A first kernel keeps dK and dV as before, and leaves dQ alone. A second one has 128 queries per
+// block and goes through the keys that they see, as the forward pass does, with dQ in registers:
+// nothing is added up in memory, and each sum has one order. It costs S and dP once more, seven
+// products in place of five: tensor_instructions grow by two fifths. It relieves L2 of atomic
+// operations.
+
+constexpr int kGradientKeys = 32;
+
+template <int kDim>
+constexpr int kQueryBlockBytes = (2 * kQueries + 4 * kGradientKeys) * RowTile<kDim>::kPitch;
+
+template <class In, int kDim, bool kDrops>
+__global__ void __launch_bounds__(kBlock, 2)
+    queries_kernel(Heads heads, GradientOperands<In> x, In* to) {
+  using Tile = RowTile<kDim>;
+  constexpr int kRowTiles = kQueries / (16 * kWarps);
+  using Warp = WarpAttention<In, kDim, kRowTiles, kGradientKeys>;
+  constexpr int kTileBytes = kGradientKeys * Tile::kPitch;
+  extern __shared__ __align__(16) char shared[];
+  char* const d_o_tile = shared + kQueries * Tile::kPitch;
+  char* const key_tiles = d_o_tile + kQueries * Tile::kPitch;
+  const AllowedKeys& allowed = heads.allowed;
+  const int warp_row = threadIdx.x / 32 * Warp::kRows;
+  char* const q_own = shared + warp_row * Tile::kPitch;
+  char* const d_o_own = d_o_tile + warp_row * Tile::kPitch;
+  const std::int64_t head = blockIdx.y;
+  // The last queries see the most keys: their blocks start first.
+  const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
+  const std::int64_t row = heads.first_query(head) + query;
+  const TileRange<kGradientKeys> range(allowed, query, true);
+  const auto begin = [&](int tile) {
+    const std::int64_t at = (heads.first_key(head) + tile * kGradientKeys) * kDim;
+    const int left = allowed.keys - tile * kGradientKeys;
+    char* const to_tile = key_tiles + tile % 2 * 2 * kTileBytes;
+    begin_rows<kDim, kGradientKeys>(to_tile, x.x.k + at, left);
+    begin_rows<kDim, kGradientKeys>(to_tile + kTileBytes, x.x.v + at, left);
+    cp_async_commit();
+  };
+  begin_rows<kDim, kQueries>(shared, x.x.q + row * kDim, allowed.queries - query);
+  begin_rows<kDim, kQueries>(d_o_tile, x.d_o + row * kDim, allowed.queries - query);
+  cp_async_commit();
+  if (range.first < range.end) begin(range.end - 1);
+  float log_sum2[kRowTiles][2], delta[kRowTiles][2];
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int at = query + warp_row + row_of_sums(i, half);
+      const bool is_there = at < allowed.queries;
+      const std::int64_t from = head * padded_rows(allowed.queries) + (is_there ? at : 0);
+      log_sum2[i][half] = is_there ? x.log_sum2[from] : INFINITY;
+      delta[i][half] = x.delta[from];
+    }
+  }
+  MmaSums<float> dq[kRowTiles][kDim / 8] = {};
+#pragma unroll 1
+  for (int tile = range.end - 1; tile >= range.first; --tile) {
+    cp_async_wait<0>();
+    __syncthreads();  // the tiles are there, and all warps are done with those before
+    if (tile > range.first) begin(tile - 1);
+    const char* const k_tile = key_tiles + tile % 2 * 2 * kTileBytes;
+    const int key = tile * kGradientKeys;
+    constexpr int kColumnTiles = kGradientKeys / 8;
+    const unsigned kept = kept_bits<kDrops, kRowTiles * kColumnTiles>([&](int of_lane) {
+      return kept_elements(heads, row + warp_row + of_lane / kColumnTiles * 16,
+                           key + of_lane % kColumnTiles * 8);
+    });
+    typename Warp::Scores p, ds;
+    Warp::multiply(p, q_own, k_tile);
+    Warp::multiply(ds, d_o_own, k_tile + kTileBytes);
+    if (!range.is_whole(tile))
+      Warp::hide(p, allowed, key, [&](int i) { return query + warp_row + i; });
+    exponentiate(p, heads.scale * kLog2E,
+                 [&](int i, int half, int, int) { return log_sum2[i][half]; });
+    differentiate<kDrops>(
+        p, ds, heads, [&](int i, int half, int, int) { return delta[i][half]; }, kept);
+    add_product<In, kDim, kRowTiles, kGradientKeys>(dq, ds, k_tile);
+  }
+  cp_async_wait<0>();
+  __syncthreads();
+  store_sums<kDim, kRowTiles>(dq, q_own, to + (row + warp_row) * kDim,
+                              allowed.queries - query - warp_row,
+                              [&](int, int) { return heads.scale; });
+}
+
+template <class In, int kDim, bool kDrops>
+Steps launch_two_passes(const Problem& p, const Data& d, void* workspace) {
+  const RowWorkspace at = row_workspace(p, workspace);
+  return launch_rows<In>(p, d, at) + launch_keys<In, kDim, 2, false, kDrops>(p, d, at) +
+         launch(queries_kernel<In, kDim, kDrops>,
+                shape_of(p, kBlock, {ceil_div(p.queries, kQueries), p.batch * p.heads, 1},
+                         kQueryBlockBytes<kDim>),
+                heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
+}
+
+// As a step of training asks for it (kernels/common/attention_steps.cuh).
+Steps gradients_in_two_passes(const Problem& p, const Data& d, void* workspace) {
+  return with_type_and_dim(p, [&](auto in, auto dim) {
+    return launch_two_passes<decltype(in), dim(), false>(p, d, workspace);
+  });
+}
+
+Variant two_pass() {
+  Variant v = variant("two_pass", "tiles_ahead",
+                      {{"global_reduction_requests", Direction::decreases, 10, is_large},
+                       {"tensor_instructions", Direction::increases, 1.2, is_large}});
+  v.deterministic = true;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
+    return lacks_room(p, device, 2);
+  };
+  works_in(v, no_bytes, no_bytes);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
+    return with_dropout(p, [&](auto in, auto dim, auto drops) {
+      return launch_two_passes<decltype(in), dim(), drops()>(p, d, context.workspace);
+    });
+  };
+  return v;
+}
+
+}  // namespace gpuexp::attention_backward
