@@ -1,4 +1,4 @@
-// Two rows of elements side by side, for references.
+// Loops over pairs of elements of two rows, for references.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,16 @@
 namespace gpuexp {
 
 namespace detail {
-/// What a thread loads at once of neighbouring elements.
+/// Contiguous elements that a thread loads at once.
 template <class T, int kCount>
 struct alignas(16) Neighbours {
   T x[kCount];
 };
 }  // namespace detail
 
-/// f(a[i], b[i]) for i < count, in order. Threads that read rows of their own would load a sector
-/// for each element; on the device they load eight elements at once where the rows are aligned.
+/// f(a[i], b[i]) for i < count, in order. If each thread reads a row of its own, loads of single
+/// elements fetch a sector each: on the device, rows that are aligned are loaded eight elements at a
+/// time.
 template <class A, class B, class Function>
 __host__ __device__ void for_pairs(const A* a, const B* b, std::int64_t count, const Function& f) {
   std::int64_t i = 0;

@@ -132,7 +132,8 @@ void Recorder::recovered(const std::string& why) {
 
 void Recorder::keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups) {
   times_ = times;
-  group_times_ = std::move(groups);
+  group_times_ = groups;
+  earlier_times_ = std::move(groups);
 }
 
 void Recorder::group_timed(const Group& group, double began_s, const RunTimes& times) {
@@ -141,21 +142,37 @@ void Recorder::group_timed(const Group& group, double began_s, const RunTimes& t
   GroupTimes& kept = group_times_[cell];
   kept = {experiment.name, values_text(*experiment.family, group.values),
           std::string(name_of(group.mode)), began_s, times};
+  const auto earlier = earlier_times_.find(cell);
+  if (earlier != earlier_times_.end()) kept.times += earlier->second.times;
   if (log_) log_->group_times(cell, kept);
-  if (interrupted()) return;
-  const auto runs = [&](const Cell& of_group) {
-    return of_group.skip_reason.empty() && !earlier_.count(of_group.index);
-  };
-  const double cell_s = times.total / static_cast<double>(std::ranges::count_if(group.cells, runs));
-  for (const Cell& of_group : group.cells) {
-    if (runs(of_group)) cell_times_.keep(plan_, group, of_group, kind_, cell_s);
-  }
 }
 
 void Recorder::run_ended(const RunTimes& times) {
   times_ += times;
   if (log_) log_->times(times);
+  for (const Group& group : plan_.groups)
+    keep_cell_times(group);
   cell_times_.save();
+}
+
+// Of a group whose cells all passed, in this run: a launch that times out takes its neighbours'
+// time, too.
+void Recorder::keep_cell_times(const Group& group) {
+  std::vector<const Cell*> ran;
+  for (const Cell& cell : group.cells) {
+    if (!cell.skip_reason.empty()) continue;
+    const auto result = results_.find(cell.index);
+    if (earlier_.count(cell.index) || result == results_.end() || !result->second.record.passed())
+      return;
+    ran.push_back(&cell);
+  }
+  const std::size_t first = group.cells.front().index;
+  const auto spent = group_times_.find(first);
+  if (spent == group_times_.end() || earlier_times_.count(first)) return;
+  for (const Cell* cell : ran) {
+    cell_times_.keep(plan_, group, *cell, kind_,
+                     spent->second.times.total / static_cast<double>(ran.size()));
+  }
 }
 
 Report Recorder::finish(Provenance provenance, bool complete) {

@@ -80,6 +80,7 @@ class Recorder final : public RunObserver {
   std::vector<Field> fields_of(const Row& row) const;
   void add_result(std::size_t cell, Result result);
   void write_mismatches(const Row& row);
+  void keep_cell_times(const Group& group);
 
   const Plan& plan_;
   RunKind kind_;
@@ -97,7 +98,8 @@ class Recorder final : public RunObserver {
   std::map<Mode, std::vector<double>> floors_us_;
   std::vector<RankProvenance> ranks_;
   RunTimes times_;
-  std::map<std::size_t, GroupTimes> group_times_;  ///< by index of the group's first cell
+  std::map<std::size_t, GroupTimes> group_times_;    ///< by index of the group's first cell
+  std::map<std::size_t, GroupTimes> earlier_times_;  ///< likewise, before the run was resumed
   Progress progress_;
 };
 

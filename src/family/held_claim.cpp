@@ -18,6 +18,7 @@ std::string_view next_part(std::string_view& text, std::string_view separator) {
 
 // "1/4", "2.5".
 std::optional<double> number_in(std::string_view text) {
+  if (text.ends_with('/')) return std::nullopt;
   const auto numerator = parsed<double>(next_part(text, "/"));
   if (!numerator || text.empty()) return numerator;
   const auto denominator = parsed<double>(text);

@@ -1,5 +1,5 @@
 // A number that the comment over a variant states, in a form that a test evaluates in the
-// simulator:
+// simulator or, for counters that depend on caches or time, in recorded results:
 //
 //   // held: global_load_requests = 1/4 × shuffles within 2 % at dtype=fp32, n=4194304
 //

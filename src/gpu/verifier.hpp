@@ -10,12 +10,12 @@
 
 namespace gpuexp {
 
-/// The references of one problem. Those of outputs that earlier variants wrote are kept as long as
-/// half of the device's memory stays free: the references of a family whose variants differ in what
-/// they store may take several times the memory of its buffers.
+/// The references of one problem. Those of outputs that earlier variants wrote are kept while at
+/// least half of the device's memory is free: the references of a family whose variants differ in
+/// what they store may take several times the memory of its buffers.
 class Verifier {
  public:
-  /// References may take so many operations; of outputs that need more, as many elements are
+  /// A reference does `most_operations` at most. Of outputs that need more, as many elements are
   /// compared as that allows, drawn by the seed.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double most_operations);
 
@@ -23,7 +23,7 @@ class Verifier {
   /// there or refer to results. Equal variants draw equal elements, whenever they are asked for.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
-  /// Adds to `result` what the copy shows of the variant's last launch, which these steps were.
+  /// Adds to `result` the comparison of the variant's last launch, of these steps, on the copy.
   void check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
              const CudaStream& stream, Verification& result);
 
@@ -40,7 +40,7 @@ class Verifier {
   using References = std::map<std::size_t, Reference>;
   using Draws = std::map<std::size_t, ElementDraw>;
 
-  /// What a launch left that passed.
+  /// Output fingerprints of a launch that passed, and what was found of it.
   struct Passed {
     std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints
     Verification verification;

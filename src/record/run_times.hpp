@@ -35,11 +35,11 @@ struct RunTimesMember {
 inline constexpr std::array<RunTimesMember, 10> kRunTimesParts{{
     {"set_up", &RunTimes::set_up, "allocating buffers and filling inputs"},
     {"reference", &RunTimes::reference,
-     "computing fp64 references, unless they were there, and filling outputs with a pattern"},
+     "computing fp64 references, unless already computed, and filling outputs with a pattern"},
     {"verify", &RunTimes::verify, "launches whose results are checked, and their comparison"},
     {"warm_up", &RunTimes::warm_up, "launches before the samples, and capturing graphs"},
     {"sustain", &RunTimes::sustain,
-     "launches back to back, before samples and to see what a longer run would come to"},
+     "launches back to back, before samples and to measure what a longer run settles at"},
     {"sample", &RunTimes::sample, "taking samples, with the flushes and launches before each"},
     {"clock", &RunTimes::clock, "reading the SM clock"},
     {"restart", &RunTimes::restart, "starting processes for samples of first launches"},
@@ -56,7 +56,7 @@ inline constexpr auto kRunTimesMembers = [] {
     members[count++] = part;
   members[count++] = {"total", &RunTimes::total, "from beginning to end"};
   members[count++] = {"sample_gpu", &RunTimes::sample_gpu,
-                      "of sample: what the GPU worked, which is timed launches, flushes, priming"};
+                      "of sample: the GPU's own time, in timed launches, flushes and priming"};
   return members;
 }();
 
@@ -66,12 +66,12 @@ inline RunTimes& operator+=(RunTimes& sum, const RunTimes& times) {
   return sum;
 }
 
-/// Of the cells of an experiment that share a problem and a mode.
+/// Times of the cells of one experiment that share a problem and a mode.
 struct GroupTimes {
   std::string experiment;
   std::string parameters;  ///< "m=64,n=64,k=64"
   std::string mode;
-  double began_s = 0;  ///< after the run began, or after it was resumed
+  double began_s = 0;  ///< seconds after the run began, or after it was resumed
   RunTimes times;
 
   bool operator==(const GroupTimes&) const = default;

@@ -172,9 +172,10 @@ std::string report_schema() {
         described("The kernels of every row's launch, with what the GPU counted in each.",
                   list_of(reference("kernel")))},
        {kTimesMember,
-        described("Seconds that the run took, by what for. Those that ended and were resumed "
-                  "are added; absent where they were not recorded.",
-                  times())},
+        described(
+            "Seconds that the run took, by what for, with those before it was resumed. Of a "
+            "run that was killed, the sum of its groups. Absent where they were not recorded.",
+            times())},
        {kGroupTimesMember,
         described("Of these, what was spent on the cells of an experiment that share a "
                   "problem and a mode; absent where it was not recorded.",

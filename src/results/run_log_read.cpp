@@ -290,8 +290,13 @@ class RunLogReader {
       log_.report.table.rows.push_back(std::move(record));
       log_.report.samples_us.push_back(std::move(samples_us));
     }
-    for (const auto& [cell, group] : log_.group_times)
+    RunTimes of_groups;
+    for (const auto& [cell, group] : log_.group_times) {
       log_.report.group_times.push_back(group);
+      of_groups += group.times;
+    }
+    // A run that was killed has not said what it took in all.
+    if (of_groups.total > log_.report.times.total) log_.report.times = of_groups;
     return std::move(log_);
   }
 

@@ -16,10 +16,14 @@ namespace gpuexp {
 
 namespace {
 
-// All that decides how long the cell takes on one GPU, whatever its experiment is called.
+// Of the variant, the problem, the mode and the settings, whatever the experiment is called. Empty
+// where the problem is read from a file.
 std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind) {
   const Experiment& e = plan.experiment(group);
   const MeasureSettings& m = e.measure;
+  for (std::size_t i = 0; i < group.values.size(); ++i) {
+    if (e.family->parameters[i].names_file(group.values[i])) return "";
+  }
   const std::string text = fmt::format(
       "{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {}; {}",
       kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
@@ -40,7 +44,8 @@ std::map<std::string, double> read_times(const std::filesystem::path& file) {
       if (space == std::string::npos) continue;
       const std::optional<double> seconds =
           parsed<double>(std::string_view(line).substr(space + 1));
-      if (seconds && *seconds >= 0) times[line.substr(0, space)] = *seconds;
+      constexpr double kMost = 1e6;  // eleven days, which no cell takes
+      if (seconds && *seconds >= 0 && *seconds <= kMost) times[line.substr(0, space)] = *seconds;
     }
   } catch (const ReportError&) {
     return {};
@@ -62,7 +67,8 @@ std::optional<double> CellTimes::find(const Plan& plan, const Group& group, cons
 
 void CellTimes::keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                      double seconds) {
-  if (!file_.empty()) kept_[key_of(plan, group, cell, kind)] = seconds;
+  const std::string key = key_of(plan, group, cell, kind);
+  if (!file_.empty() && !key.empty()) kept_[key] = seconds;
 }
 
 void CellTimes::save() const {
@@ -77,7 +83,7 @@ void CellTimes::save() const {
   try {
     write_file_atomically(file_, text);
   } catch (const ReportError&) {
-    // It is an estimate less.
+    // Only the estimate is lost.
   }
 }
 

@@ -12,12 +12,13 @@
 namespace gpuexp {
 
 /// Seconds of cells, kept in a file for each kind of GPU. How often a cell is sampled until its
-/// median is known depends on how its times scatter, which no plan can tell.
+/// median is known depends on how its times scatter, which no plan can tell. Cells whose problem is
+/// read from a file are left out: another file may have its name.
 class CellTimes {
  public:
   /// Keeps nothing.
   CellTimes() = default;
-  /// Those of the file; lines that cannot be read are left out.
+  /// Reads the file, if there is one. Lines other than "KEY SECONDS" are left out.
   explicit CellTimes(std::filesystem::path file);
 
   std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell,

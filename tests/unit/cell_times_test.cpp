@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "base/output.hpp"
 #include "run/run_estimate.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -63,6 +64,12 @@ TEST_CASE("a file of cells' times that cannot be read costs the estimate only") 
   CHECK(found() == 5.0);
   std::ofstream(file, std::ios::app) << "no number\n\x01 -3\nlonely\n";
   CHECK(found() == 5.0);
+  const std::string text = read_text(file);
+  const std::string key = text.substr(0, text.find(' '));
+  for (const char* seconds : {"inf", "1e300", "nan", "-1"}) {
+    std::ofstream(file) << key << " " << seconds << "\n";
+    CHECK(!found());
+  }
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
   CHECK(!found());

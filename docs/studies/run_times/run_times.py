@@ -3,7 +3,7 @@
 
     docs/studies/run_times/run_times.py PLANNED FOLDER... > run_times.csv
 
-PLANNED is a CSV with the columns config, planned_s (by `gpuexp plan` before the first run) and planned_again_s (behind it). Each FOLDER is
+PLANNED is a CSV with the columns config, planned_s (by `gpuexp plan` before the first run) and planned_again_s (after it). Each FOLDER is
 that of a run of such a config, and has its name.
 """
 import csv
@@ -20,6 +20,7 @@ COLUMNS = {
     "sustained (s)": ["sustain"],
     "restarts (s)": ["restart"],
     "waiting (s)": ["prediction"],
+    "counters and clock (s)": ["counters", "clock"],
 }
 
 
@@ -40,12 +41,13 @@ def main():
     with open(sys.argv[1], encoding="utf-8", newline="") as file:
         planned = {row["config"]: row for row in csv.DictReader(file)}
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["config", "cells", "planned (s)", "took (s)", "planned again (s)", *COLUMNS, "outside of samples per cell (ms)"])
+    out.writerow(["config", "cells", "planned (s)", "took (s)", "planned again (s)", *COLUMNS, "other (s)", "outside of samples per cell (ms)"])
     all_cells, all_took, all_sample = 0, 0.0, 0.0
     for folder in map(Path, sys.argv[2:]):
         times, cells = run_of(folder)
         plan = planned[folder.name]
-        columns = [f"{sum(times[part] for part in parts):.1f}" for parts in COLUMNS.values()]
+        sums = [sum(times[part] for part in parts) for parts in COLUMNS.values()]
+        columns = [f"{seconds:.1f}" for seconds in [*sums, times["total"] - sum(sums)]]
         outside_ms = 1e3 * (times["total"] - times["sample"]) / cells
         out.writerow([folder.name, cells, plan["planned_s"], f"{times['total']:.1f}", plan["planned_again_s"], *columns, f"{outside_ms:.0f}"])
         all_cells, all_took, all_sample = all_cells + cells, all_took + times["total"], all_sample + times["sample"]
