@@ -14,10 +14,11 @@
 
 #include "kernels/common/attention_scalar_gradient.cuh"
 #include "kernels/common/column_sums.cuh"
-#include "kernels/common/training_block_reference.cuh"
+#include "kernels/common/row_norm_gradient.cuh"
 #include "kernels/common/training_family.cuh"
 #include "kernels/common/training_heads.cuh"
 #include "kernels/common/training_layer.cuh"
+#include "kernels/training_block/block_reference.cuh"
 
 namespace gpuexp::training_block {
 
@@ -101,19 +102,21 @@ struct Network : StepNetwork<T, Problem, Data> {
 
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
-                 const Tail& tail) const {
+                 const Tail& tail, bool in_vectors = true) const {
     const Extents x = Step::extents(m, n, k);
     if (way.by_library) return this->template by_library<a_lies, b_lies>(x, a, b, tail, scratch());
-    return vector_product<a_lies, b_lies>(x, a, b, tail);
+    if constexpr (std::is_same<Tail, HeadsTail<T>>::value) {
+      return vector_product<a_lies, b_lies>(x, a, b, tail);
+    } else {
+      return Step::template layer_product<a_lies, b_lies>(x, a, b, tail, in_vectors);
+    }
   }
   // Of matrices whose rows may be `hidden` elements.
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply_hidden(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                         const Tail& tail) const {
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
-    if (way.by_library || p.hidden % kPerVector == 0)
-      return multiply<a_lies, b_lies>(m, n, k, a, b, tail);
-    return element_product<a_lies, b_lies>(Step::extents(m, n, k), a, b, tail);
+    return multiply<a_lies, b_lies>(m, n, k, a, b, tail, p.hidden % kPerVector == 0);
   }
   // Whose result is of heads: `columns` of rows.
   template <Lies b_lies>
@@ -417,13 +420,8 @@ Family declare() {
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
   const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   const auto by_qkv = [](const Problem& p) { return product_tolerance(p, 3 * p.width); };
-  const auto of_heads = [](const Problem& p) {
-    return attention::output_tolerance(attention_of(p), false);
-  };
-  const auto within = [](attention::Gradient of) {
-    return [of](const Problem& p) {
-      return attention::gradient_tolerance(attention_of(p), of, false);
-    };
+  const auto within = [](Output o) {
+    return [o](const Problem& p) { return attention_gradient_tolerance(p, o); };
   };
   f.state("n1", &Data::n1, type, outer, norm_tolerance_of)
       .state("n2", &Data::n2, type, outer, norm_tolerance_of)
@@ -435,9 +433,8 @@ Family declare() {
       .state("a_again", &Data::a_again, type, inner, gelu_tolerance)
       .state("statistics", &Data::statistics, all(kStatistics), statistics_tolerance)
       .state("qkv", &Data::qkv, type, all(kQkv), by_width)
-      .state("o", &Data::o, type, outer, of_heads)
-      .state("log_sum", &Data::log_sum, head_rows,
-             [](const Problem& p) { return attention::log_sum_tolerance(attention_of(p)); })
+      .state("o", &Data::o, type, outer, attention_tolerance)
+      .state("log_sum", &Data::log_sum, head_rows, log_sum_tolerance)
       .state("merged", &Data::merged, type, outer, exact_tolerance)
       .state("y", &Data::y, type, outer, by_width)
       .state("z", &Data::z, type, outer, by_hidden)
@@ -446,9 +443,9 @@ Family declare() {
       .state("dn2", &Data::dn2, type, outer, by_hidden)
       .state("dy", &Data::dy, type, outer, norm_tolerance_of)
       .state("d_o", &Data::d_o, type, outer, by_width)
-      .state("dq", &Data::dq, type, outer, within(attention::Gradient::of_q))
-      .state("dk", &Data::dk, type, outer, within(attention::Gradient::of_k))
-      .state("dv", &Data::dv, type, outer, within(attention::Gradient::of_v))
+      .state("dq", &Data::dq, type, outer, within(kDq))
+      .state("dk", &Data::dk, type, outer, within(kDk))
+      .state("dv", &Data::dv, type, outer, within(kDv))
       .state("dqkv", &Data::dqkv, type, all(kDqkv), exact_tolerance)
       .state("dn1", &Data::dn1, type, outer, by_qkv);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.rows(); });

@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/ordered_sum.cuh"
 #include "kernels/common/training_family.cuh"
 #include "kernels/common/training_layer.cuh"
 #include "kernels/common/training_mlp_reference.cuh"
@@ -120,6 +121,50 @@ template struct Passes<float>;
 template struct Passes<__half>;
 template struct Passes<__nv_bfloat16>;
 
+template <class T>
+__global__ void __launch_bounds__(kLossBlock)
+    loss_kernel(const T* y, const float* target, T* dy, std::int64_t n, float two_over_n,
+                const State* state, float* sums) {
+  const float factor = ldexpf(two_over_n, state->scale_log2);
+  float sum = 0.0f;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kLossBlock;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kLossBlock + threadIdx.x; i < n;
+       i += stride) {
+    const float off = static_cast<float>(y[i]) - target[i];
+    sum = fmaf(off, off, sum);
+    dy[i] = from_float<T>(off * factor);
+  }
+  sum = ordered_block_sum<kLossBlock>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(kLossBlock)
+    loss_sum_kernel(const float* sums, int count, float one_over_n, float* loss, State* state) {
+  float sum = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kLossBlock)
+    sum += sums[i];
+  sum = ordered_block_sum<kLossBlock>(sum);
+  if (threadIdx.x != 0) return;
+  *loss = sum * one_over_n;
+  state->overflow = 0;
+}
+
+template <class T>
+Steps squared_error(const T* y, const float* target, T* dy, std::int64_t n, float* sums,
+                    float* loss, State* state, std::int64_t covered) {
+  const auto blocks = std::min<std::int64_t>(ceil_div(n, kLossBlock), kLossBlocks);
+  return launch(loss_kernel<T>, shape_of_shares({blocks}, {n}, kLossBlock), y, target, dy, n,
+                static_cast<float>(2.0 / static_cast<double>(n)), state, sums) +
+         launch(loss_sum_kernel, shape_of_shares({1}, {covered}, kLossBlock), sums, blocks,
+                static_cast<float>(1.0 / static_cast<double>(n)), loss, state);
+}
+template Steps squared_error(const float*, const float*, float*, std::int64_t, float*, float*,
+                             State*, std::int64_t);
+template Steps squared_error(const __half*, const float*, __half*, std::int64_t, float*, float*,
+                             State*, std::int64_t);
+template Steps squared_error(const __nv_bfloat16*, const float*, __nv_bfloat16*, std::int64_t,
+                             float*, float*, State*, std::int64_t);
+
 }  // namespace gpuexp::training
 
 namespace gpuexp::training_step {
@@ -167,7 +212,8 @@ struct Network : StepNetwork<T, Problem, Data> {
       return this->template by_library<a_lies, b_lies>(
           x, a, b, tail, Step::loss_sums() + own_floats(p, context.device));
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
-    return product<a_lies, b_lies>(x, a, b, tail, (p.width | p.hidden) % kPerVector == 0);
+    return Step::template layer_product<a_lies, b_lies>(x, a, b, tail,
+                                                        (p.width | p.hidden) % kPerVector == 0);
   }
   Steps column_sums(const T* from, std::int64_t columns, float* to) const {
     return stored_tile_sums(

@@ -67,6 +67,18 @@ struct StepNetwork {
       return product + finish_sums(x, sums, tail);
     }
   }
+  template <Lies a_lies, Lies b_lies, class Tail>
+  static Steps layer_product(const Extents& x, const T* a, const T* b, const Tail& tail,
+                             bool in_vectors) {
+    static_assert(a_lies == Lies::as_it_is || b_lies == Lies::as_it_is, "no layer has this one");
+    if constexpr (a_lies == Lies::transposed) {
+      return LayerProducts<T>::of_weights(x, a, b, tail, in_vectors);
+    } else if constexpr (b_lies == Lies::transposed) {
+      return LayerProducts<T>::of_inputs(x, a, b, tail, in_vectors);
+    } else {
+      return LayerProducts<T>::forward(x, a, b, tail, in_vectors);
+    }
+  }
   Steps check_all_gradients() const {
     Steps steps;
     for (const Tensor& t : tensors(p))

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernels/common/gelu_slope.cuh"
-#include "kernels/common/ordered_sum.cuh"
+#include "kernels/common/training_product.cuh"
 #include "kernels/common/training_update.cuh"
 
 namespace gpuexp::training {
@@ -99,6 +99,21 @@ struct GradientTail {
   }
 };
 
+/// A layer's three products (training_product.cuh), which kernels/training_step/layer_products.cu
+/// has. `in_vectors`: rows of all matrices are whole numbers of 16 bytes.
+template <class T>
+struct LayerProducts {
+  /// a·b
+  static Steps forward(const Extents& x, const T* a, const T* b, const LayerTail<T>& tail,
+                       bool in_vectors);
+  /// a·bᵀ: gradients of a layer's inputs
+  static Steps of_inputs(const Extents& x, const T* a, const T* b, const LayerTail<T>& tail,
+                         bool in_vectors);
+  /// aᵀ·b: gradients of its weights
+  static Steps of_weights(const Extents& x, const T* a, const T* b, const GradientTail& tail,
+                          bool in_vectors);
+};
+
 /// Of fp32 in several accesses where 16 bytes do not hold them.
 template <int kCount, class T>
 __device__ void load_parts(const T* from, float (&v)[kCount]) {
@@ -141,47 +156,14 @@ struct Passes {
 // ---- the loss
 
 /// The mean of squares of y - target, and its gradient by y times the scale. Sums of blocks are
-//// added up by a block of another kernel, which also clears the step's overflow.
+/// added up by a block of another kernel, which also clears the step's overflow.
 inline constexpr int kLossBlock = 256;
 inline constexpr int kLossBlocks = 1024;
 
-template <class T>
-__global__ void __launch_bounds__(kLossBlock)
-    loss_kernel(const T* y, const float* target, T* dy, std::int64_t n, float two_over_n,
-                const State* state, float* sums) {
-  const float factor = ldexpf(two_over_n, state->scale_log2);
-  float sum = 0.0f;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kLossBlock;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kLossBlock + threadIdx.x; i < n;
-       i += stride) {
-    const float off = static_cast<float>(y[i]) - target[i];
-    sum = fmaf(off, off, sum);
-    dy[i] = from_float<T>(off * factor);
-  }
-  sum = ordered_block_sum<kLossBlock>(sum);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-}
-
-inline __global__ void __launch_bounds__(kLossBlock)
-    loss_sum_kernel(const float* sums, int count, float one_over_n, float* loss, State* state) {
-  float sum = 0.0f;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kLossBlock)
-    sum += sums[i];
-  sum = ordered_block_sum<kLossBlock>(sum);
-  if (threadIdx.x != 0) return;
-  *loss = sum * one_over_n;
-  state->overflow = 0;
-}
-
-/// Of n elements, by way of kLossBlocks sums; the last kernel stands for `covered` elements.
+/// Of n elements, by way of kLossBlocks sums; the last kernel stands for `covered` elements. In
+/// kernels/training_step.cu, too.
 template <class T>
 Steps squared_error(const T* y, const float* target, T* dy, std::int64_t n, float* sums,
-                    float* loss, State* state, std::int64_t covered) {
-  const auto blocks = std::min<std::int64_t>(ceil_div(n, kLossBlock), kLossBlocks);
-  return launch(loss_kernel<T>, shape_of_shares({blocks}, {n}, kLossBlock), y, target, dy, n,
-                static_cast<float>(2.0 / static_cast<double>(n)), state, sums) +
-         launch(loss_sum_kernel, shape_of_shares({1}, {covered}, kLossBlock), sums, blocks,
-                static_cast<float>(1.0 / static_cast<double>(n)), loss, state);
-}
+                    float* loss, State* state, std::int64_t covered);
 
 }  // namespace gpuexp::training

@@ -1,12 +1,11 @@
 // The plain fp64 reference of a transformer block in training: each array by what its operation
-// makes of what the device found.
-#pragma once
-
+// makes of what the device found. It is compiled apart: it takes nvcc as long as the block's
+// kernels do.
 #include "kernels/common/attention_gradient_reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/row_norm_gradient.cuh"
-#include "kernels/common/training_block_data.cuh"
 #include "kernels/common/training_family.cuh"
+#include "kernels/training_block/block_reference.cuh"
 
 namespace gpuexp::training_block {
 
@@ -304,17 +303,17 @@ attention::GradientRows<T> attention_gradient_rows(const Problem& p, const Data&
   return {attention_rows<T>(p, d), static_cast<const T*>(d.o), static_cast<const T*>(d.d_o),
           d.log_sum, attention::gradient_bound(heads, attention::gradient_terms(heads, of), false)};
 }
-inline bool is_of_attention(const Problem& p, Output o) {
+bool is_of_attention(const Problem& p, Output o) {
   if (o == kO || o == kLogSum) return p.has(Phase::forward);
   return (o == kDq || o == kDk || o == kDv) && p.has(Phase::backward);
 }
-inline attention::Gradient gradient_of(Output o) {
+attention::Gradient gradient_of(Output o) {
   return o == kDq   ? attention::Gradient::of_q
          : o == kDk ? attention::Gradient::of_k
                     : attention::Gradient::of_v;
 }
 
-inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_type(p, [&](auto zero) {
     using T = decltype(zero);
     Steps steps;
@@ -340,18 +339,27 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
 
 // ---- tolerances
 
-/// Of LayerNorm of given means and deviations, or of its gradient, rounded twice where dz is added.
-inline Tolerance norm_tolerance_of(const Problem& p) {
+Tolerance norm_tolerance_of(const Problem& p) {
   const double rms =
       std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), 4 * unit_roundoff(DataType::fp32));
   return stored_tolerance(p, rms, 2.0);
 }
-inline Tolerance statistics_tolerance(const Problem& p) {
+Tolerance statistics_tolerance(const Problem& p) {
   return fp32_tolerance(rounding_rms(DataType::fp32) *
                         std::sqrt(static_cast<double>(row_additions(p.width))));
 }
 
-inline std::string block_derivation() {
+Tolerance attention_tolerance(const Problem& p) {
+  return attention::output_tolerance(attention_of(p), false);
+}
+Tolerance log_sum_tolerance(const Problem& p) {
+  return attention::log_sum_tolerance(attention_of(p));
+}
+Tolerance attention_gradient_tolerance(const Problem& p, Output o) {
+  return attention::gradient_tolerance(attention_of(p), gradient_of(o), false);
+}
+
+std::string block_derivation() {
   std::string text = step_derivation();
   text +=
       " LayerNorm of a row's mean and deviation has three roundings of what γ multiplies; a sum "
