@@ -131,8 +131,11 @@ GuardedMemory::GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup*
     device_ = DeviceMemory(size);
   if (is_shared) {
     share(size, *peers);
+  } else if (residence == Residence::device) {
+    allocated_ = device_.get();
   } else {
-    allocated_ = allocate(static_cast<std::size_t>(size));
+    host_ = KeptHostMemory(static_cast<std::size_t>(size), residence);
+    allocated_ = host_.get();
   }
   memory_ = guard_before_aligned(allocated_, alignment);
   image_ = is_its_own_image(residence) ? memory_ : guard_before_aligned(device_.get(), alignment);
@@ -152,59 +155,10 @@ void GuardedMemory::share(std::int64_t size, PeerGroup& peers) {
   allocated_ = of_ranks_[static_cast<std::size_t>(peers.rank())];
 }
 
-GuardedMemory::~GuardedMemory() {
-  release();
-}
-
-GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
-    : bytes_(other.bytes_),
-      residence_(other.residence_),
-      memory_(std::exchange(other.memory_, nullptr)),
-      image_(std::exchange(other.image_, nullptr)),
-      allocated_(std::exchange(other.allocated_, nullptr)),
-      device_(std::move(other.device_)),
-      of_ranks_(std::move(other.of_ranks_)),
-      shared_(std::move(other.shared_)) {}
-
 unsigned char* GuardedMemory::data_of(int rank) const {
   if (!shared_) return data();
   return of_ranks_[static_cast<std::size_t>(rank)] +
          (data() - static_cast<unsigned char*>(allocated_));
-}
-
-void* GuardedMemory::allocate(std::size_t size) const {
-  void* memory = nullptr;
-  switch (residence_) {
-    case Residence::device: return device_.get();
-    case Residence::managed: GPUEXP_CUDA(cudaMallocManaged(&memory, size)); break;
-    case Residence::pinned: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocDefault)); break;
-    case Residence::write_combined:
-      GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocWriteCombined));
-      break;
-    case Residence::mapped: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocMapped)); break;
-    case Residence::pageable:
-      memory = std::malloc(size);
-      if (!memory) {
-        throw DeviceError(fmt::format("the host has no {} bytes of memory for a buffer", size),
-                          DeviceFault::refused);
-      }
-  }
-  return memory;
-}
-
-void GuardedMemory::release() {
-  if (!allocated_ || shared_) return;
-  switch (residence_) {
-    case Residence::device: break;  // its own
-    case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(allocated_)); break;
-    case Residence::pinned:
-    case Residence::write_combined:
-    case Residence::mapped: GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(allocated_)); break;
-    case Residence::pageable:
-      // A copy may still read it.
-      GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
-      std::free(allocated_);
-  }
 }
 
 void GuardedMemory::push(const CudaStream& stream) const {

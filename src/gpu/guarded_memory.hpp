@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "family/family.hpp"
+#include "gpu/kept_host_memory.hpp"
 #include "gpu/launcher.hpp"
 #include "gpu/peer_group.hpp"
 #include "gpu/resources.hpp"
@@ -21,10 +22,7 @@ class GuardedMemory {
   /// With `peers`, device memory or page-locked host memory that all of them reach, and that each
   /// of them asks for.
   GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup* peers = nullptr);
-  ~GuardedMemory();
-  GuardedMemory(const GuardedMemory&) = delete;
-  GuardedMemory& operator=(const GuardedMemory&) = delete;
-  GuardedMemory(GuardedMemory&& other) noexcept;
+  GuardedMemory(GuardedMemory&&) noexcept = default;
   GuardedMemory& operator=(GuardedMemory&&) = delete;
 
   /// Where launches find it.
@@ -35,6 +33,10 @@ class GuardedMemory {
   std::int64_t bytes() const { return bytes_; }
   /// Whether it is in memory of the device's own, where looking at it costs no transfer.
   bool is_on_device() const { return residence_ == Residence::device; }
+  bool is_managed() const { return residence_ == Residence::managed; }
+  bool has(const void* address) const {
+    return address >= memory_ && address < memory_ + bytes_ + 2 * kGuard;
+  }
   /// Whether the steps have an address in the buffer or in its guards.
   bool is_reached_by(const PreparedSteps& steps) const {
     return steps.reach(memory_, bytes_ + 2 * kGuard);
@@ -54,14 +56,13 @@ class GuardedMemory {
   static const std::int64_t kGuard;
 
   void share(std::int64_t size, PeerGroup& peers);
-  void* allocate(std::size_t size) const;
-  void release();
 
   std::int64_t bytes_;
   Residence residence_;
   unsigned char* memory_ = nullptr;  ///< the guard before the buffer
   unsigned char* image_ = nullptr;   ///< likewise
   void* allocated_ = nullptr;
+  KeptHostMemory host_;                   ///< memory that lives there and is not shared
   DeviceMemory device_;                   ///< memory that lives there, or the image of other memory
   std::vector<unsigned char*> of_ranks_;  ///< with peers, what is allocated of each
   std::shared_ptr<void> shared_;          ///< whose it then is

@@ -16,6 +16,14 @@ std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
   return buffer.count(problem) * static_cast<std::int64_t>(size_of(buffer.type(problem)));
 }
 
+/// Whether the step only says where managed memory of the buffer is to be.
+bool moves(const Step& step, const GuardedMemory& buffer) {
+  if (const auto* const prefetch = std::get_if<PrefetchStep>(&step.action))
+    return buffer.has(prefetch->memory);
+  const auto* const advice = std::get_if<AdviseStep>(&step.action);
+  return advice && buffer.has(advice->memory);
+}
+
 }  // namespace
 
 ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
@@ -67,9 +75,20 @@ void ProblemCopy::poison(const std::vector<std::size_t>& outputs, const CudaStre
   }
 }
 
-void ProblemCopy::reset(const CudaStream& stream) const {
+bool ProblemCopy::resets_managed_memory() const {
+  return family_.reset && std::ranges::any_of(buffers_, &GuardedMemory::is_managed);
+}
+
+void ProblemCopy::reset(const PreparedSteps* launch, const CudaStream& stream) const {
   if (!family_.reset) return;
-  enqueue(family_.reset(problem_, image_.get()), stream);
+  Steps steps = family_.reset(problem_, image_.get());
+  if (launch) {
+    for (const GuardedMemory& buffer : buffers_) {
+      if (buffer.is_managed() && !buffer.is_reached_by(*launch))
+        std::erase_if(steps.all(), [&](const Step& step) { return moves(step, buffer); });
+    }
+  }
+  enqueue(steps, stream);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (family_.buffers[i].role == BufferRole::in_out) buffers_[i].push(stream);
   }

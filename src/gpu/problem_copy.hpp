@@ -28,8 +28,12 @@ class ProblemCopy {
   std::int64_t bytes() const;
 
   void poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const;
-  /// Restores what launches change and then find, where the family has such.
-  void reset(const CudaStream& stream) const;
+  /// Restores what launches change and then find, where the family has such. With `launch`, managed
+  /// memory that this launch does not reach stays where it is: to move it costs a transfer of all
+  /// of it.
+  void reset(const PreparedSteps* launch, const CudaStream& stream) const;
+  /// Whether reset() moves buffers between the host and the device.
+  bool resets_managed_memory() const;
 
   /// Has images show what launches of the steps left; to be called before all that look at results.
   /// Buffers outside of device memory that the steps do not reach are left out, here and below: no

@@ -62,7 +62,13 @@ std::size_t ProblemLaunches::copies_of(const Variant& variant, Mode mode) {
 
 void ProblemLaunches::reset(const Variant& variant, Mode mode) {
   for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
-    copies_[i].reset(stream_);
+    copies_[i].reset(launch_to_reset(variant, i), stream_);
+}
+
+// A variant's first launch in its process is prepared when it is timed.
+const PreparedSteps* ProblemLaunches::launch_to_reset(const Variant& variant, std::size_t copy) {
+  if (!copies_[copy].resets_managed_memory()) return nullptr;
+  return &prepare(variant).launches[copy];
 }
 
 void ProblemLaunches::enqueue(const Variant& variant, Mode mode) {

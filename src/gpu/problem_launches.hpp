@@ -67,6 +67,7 @@ class ProblemLaunches {
   void capture_back_to_back(const Variant& variant, int replays);
 
  private:
+  const PreparedSteps* launch_to_reset(const Variant& variant, std::size_t copy);
   void prepare_launches(const Variant& variant, PreparedVariant& prepared, std::size_t copies);
 
   const Family& family_;

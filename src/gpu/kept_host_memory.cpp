@@ -1,0 +1,102 @@
+#include "gpu/kept_host_memory.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "gpu/cuda_check.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+using Kept = std::multimap<std::pair<Residence, std::size_t>, void*>;
+
+Kept& kept() {
+  static Kept all;
+  return all;
+}
+
+/// Null where pageable memory is refused; throws CudaError where other memory is.
+void* allocate(std::size_t bytes, Residence residence) {
+  void* memory = nullptr;
+  switch (residence) {
+    case Residence::device: break;  // not the host's
+    case Residence::managed: GPUEXP_CUDA(cudaMallocManaged(&memory, bytes)); break;
+    case Residence::pinned: GPUEXP_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault)); break;
+    case Residence::write_combined:
+      GPUEXP_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocWriteCombined));
+      break;
+    case Residence::mapped: GPUEXP_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped)); break;
+    case Residence::pageable: memory = std::malloc(bytes);
+  }
+  return memory;
+}
+
+void give_back(void* memory, Residence residence) noexcept {
+  switch (residence) {
+    case Residence::device: break;
+    case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(memory)); break;
+    case Residence::pinned:
+    case Residence::write_combined:
+    case Residence::mapped: GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(memory)); break;
+    case Residence::pageable: std::free(memory);
+  }
+}
+
+}  // namespace
+
+KeptHostMemory::KeptHostMemory(std::size_t bytes, Residence residence)
+    : bytes_(bytes), residence_(residence) {
+  if (const auto found = kept().find({residence, bytes}); found != kept().end()) {
+    memory_ = found->second;
+    kept().erase(found);
+    return;
+  }
+  try {
+    memory_ = allocate(bytes, residence);
+  } catch (const CudaError&) {
+    if (kept().empty()) throw;
+  }
+  if (!memory_ && !kept().empty()) {
+    return_all();
+    memory_ = allocate(bytes, residence);
+  }
+  if (!memory_) {
+    throw DeviceError(fmt::format("the host has no {} bytes of memory for a buffer", bytes),
+                      DeviceFault::refused);
+  }
+}
+
+// A copy may still read it.
+KeptHostMemory::~KeptHostMemory() {
+  if (!memory_) return;
+  GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
+  // Managed memory would keep the advice that the driver was given on it.
+  if (residence_ == Residence::managed) {
+    give_back(memory_, residence_);
+  } else {
+    kept().emplace(std::pair(residence_, bytes_), memory_);
+  }
+}
+
+KeptHostMemory::KeptHostMemory(KeptHostMemory&& other) noexcept {
+  *this = std::move(other);
+}
+
+KeptHostMemory& KeptHostMemory::operator=(KeptHostMemory&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(residence_, other.residence_);
+  return *this;
+}
+
+void KeptHostMemory::return_all() noexcept {
+  for (const auto& [kind, memory] : kept())
+    give_back(memory, kind.first);
+  kept().clear();
+}
+
+}  // namespace gpuexp
