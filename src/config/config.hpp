@@ -1,6 +1,7 @@
 // An experiment config as typed values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,10 +47,16 @@ struct MeasureSettings {
   double fine_relative_ci = 0.0025;
   double fine_seconds = 0.2;
   int warmup_launches = 3;
-  double sustain_seconds = 0;  ///< of the group's launches back to back, before its samples
+  double warmup_seconds = 0.05;  ///< after which no further one begins
+  double sustain_seconds = 0;    ///< of the group's launches back to back, before its samples
   /// The same after the samples of a group that nears the power cap, to see what a longer run would
   /// come to; 0: not.
   double burst_check_seconds = 0.1;
+
+  /// What launches to warm up take about, of so many seconds each.
+  double warm_up_s(double launch_s) const {
+    return std::min(launch_s * warmup_launches, launch_s + warmup_seconds);
+  }
 };
 
 struct Experiment {

@@ -63,6 +63,8 @@ class CudaExecutor final : public Executor,
       if (peers) peers->make_room(buffer_bytes(family, family.make_problem(values).get()));
       problem_.emplace(family, values, seed, device_, stream_, peers);
       verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
+      if (std::ranges::all_of(problem_->copy().buffers(), &GuardedMemory::is_on_device))
+        KeptHostMemory::return_all();
     });
   }
 
@@ -74,7 +76,7 @@ class CudaExecutor final : public Executor,
   }
 
   void poison(const Variant& variant, Mode mode) override {
-    problem_->copy().reset(stream_);  // the reference reads what launches find
+    problem_->reset(variant, Mode::warm);  // the reference reads what launches find
     verifier_->prepare(variant, problem_->copy(), stream_);
     for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
       problem_->copy(i).poison(written_by(problem_->family(), variant), stream_);
@@ -101,8 +103,9 @@ class CudaExecutor final : public Executor,
     return result;
   }
 
-  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
-    for (int i = 0; i < launches; ++i)
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override {
+    const double start_s = steady_seconds();
+    for (std::size_t i = 0; i < most.launches && has_time(i, start_s, most.seconds); ++i)
       launch(variant, is_captured(mode) ? Mode::warm : mode);
     const PreparedVariant& prepared = problem_->prepare(variant);
     SampleTraits traits;
@@ -214,13 +217,8 @@ class CudaExecutor final : public Executor,
     // One round is queued behind the one that runs, so that the GPU waits for nobody.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
-    // Every rank makes as many rounds as the first has time for.
-    const auto goes_on = [&] {
-      const bool has_time = steady_seconds() - start_s < seconds;
-      return spans(*problem_) ? peers_->exchange().from_first(has_time ? 1 : 0) != 0 : has_time;
-    };
     explained([&] {
-      for (std::size_t round = 0; round == 0 || goes_on(); ++round) {
+      for (std::size_t round = 0; has_time(round, start_s, seconds); ++round) {
         for (const Variant* variant : sequence) {
           const L2SetAside set_aside(problem_->set_aside_bytes(*variant));
           wait_for_peers(*problem_);
@@ -342,6 +340,13 @@ class CudaExecutor final : public Executor,
   }
   bool spans(const ProblemLaunches& problem) const {
     return static_cast<bool>(problem.family().gpus);
+  }
+
+  /// The first round always has; every rank makes as many rounds as the first has time for.
+  bool has_time(std::size_t round, double start_s, double seconds) {
+    if (round == 0) return true;
+    const bool goes_on = steady_seconds() - start_s < seconds;
+    return spans(*problem_) ? peers_->exchange().from_first(goes_on ? 1 : 0) != 0 : goes_on;
   }
 
   /// Of a problem that spans GPUs: what is queued from here on begins when all have come this far.

@@ -101,20 +101,23 @@ void Verifier::check(const Variant& variant, const PreparedSteps& steps, Problem
 }
 
 // A reference that is made from results is as large as the launch. The same bits are the same
-// results: what passed before timing is usually what there is behind it.
+// results: what passed before timing is usually what there is behind it, and variants that launch
+// the same kernels in another way leave the same.
 void Verifier::check_by_results(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
                                 Verification& result) {
   const bool is_first_copy = result.elements == 0;
   std::vector<unsigned long long> outputs = copy.output_fingerprints(stream);
-  const auto passed = passed_.find(&variant);
-  if (is_first_copy && passed != passed_.end() && passed->second.outputs == outputs) {
-    result = passed->second.verification;
+  const Draws draws = draws_of(variant);
+  const auto passed = std::ranges::find_if(
+      passed_, [&](const Passed& p) { return p.draws == draws && p.outputs == outputs; });
+  if (is_first_copy && passed != passed_.end()) {
+    result = passed->verification;
     return;
   }
   forget();
-  make(draws_of(variant), copy, stream);
+  make(draws, copy, stream);
   compare_outputs(variant, copy, stream, result);
-  if (is_first_copy && result.passed()) passed_[&variant] = {std::move(outputs), result};
+  if (is_first_copy && result.passed()) passed_.push_back({draws, std::move(outputs), result});
 }
 
 void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,

@@ -42,6 +42,7 @@ class Verifier {
 
   /// Output fingerprints of a launch that passed, and what was found of it.
   struct Passed {
+    Draws draws;                              ///< of the outputs that it wrote
     std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints
     Verification verification;
   };
@@ -68,7 +69,7 @@ class Verifier {
   Draws referenced_;  ///< what was asked for when each of the references below was made
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
-  std::map<const Variant*, Passed> passed_;  ///< where references refer to results
+  std::vector<Passed> passed_;      ///< where references refer to results
   DeviceMemory comparison_space_;
 };
 

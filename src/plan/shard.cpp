@@ -33,7 +33,7 @@ std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, co
   const MeasureSettings& m = experiment.measure;
   const double sampling_s =
       std::clamp(launch_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
-  const double cell_s = kPerCellSeconds + launch_s * m.warmup_launches + sampling_s;
+  const double cell_s = kPerCellSeconds + m.warm_up_s(launch_s) + sampling_s;
   // An experiment may ask for any number of seconds.
   constexpr double kMostMs = 1e12;
   const double ms = 1e3 * cell_s;

@@ -54,7 +54,7 @@ class Check {
   SampleTraits warm_up(const Variant& variant) {
     SampleTraits traits;
     session_.timed(&RunTimes::warm_up, [&] {
-      traits = session_.timer().warm_up(variant, group_.mode, experiment_.measure.warmup_launches);
+      traits = session_.timer().warm_up(variant, group_.mode, warm_up_of(experiment_.measure));
     });
     return traits;
   }

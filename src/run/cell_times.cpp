@@ -24,12 +24,13 @@ std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKi
   for (std::size_t i = 0; i < group.values.size(); ++i) {
     if (e.family->parameters[i].names_file(group.values[i])) return "";
   }
-  const std::string text = fmt::format(
-      "{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {}; {}",
-      kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
-      values_text(*e.family, group.values), name_of(cell.mode), m.min_samples, m.max_samples,
-      m.min_seconds, m.max_seconds, m.target_relative_ci, m.fine_relative_ci, m.fine_seconds,
-      m.warmup_launches, m.sustain_seconds, m.burst_check_seconds, fmt::join(e.counters, ","));
+  const std::string text =
+      fmt::format("{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {} {}; {}",
+                  kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
+                  values_text(*e.family, group.values), name_of(cell.mode), m.min_samples,
+                  m.max_samples, m.min_seconds, m.max_seconds, m.target_relative_ci,
+                  m.fine_relative_ci, m.fine_seconds, m.warmup_launches, m.warmup_seconds,
+                  m.sustain_seconds, m.burst_check_seconds, fmt::join(e.counters, ","));
   constexpr std::size_t kDigits = 16;  // two of 10^6 cells share 64 bits once in 10^7 files
   return sha256(text).substr(0, kDigits);
 }
@@ -55,8 +56,10 @@ std::map<std::string, double> read_times(const std::filesystem::path& file) {
 
 }  // namespace
 
-CellTimes::CellTimes(std::filesystem::path file)
-    : file_(std::move(file)), read_(read_times(file_)) {}
+CellTimes::CellTimes(std::filesystem::path file, const std::filesystem::path& recorded)
+    : file_(std::move(file)), read_(read_times(file_)) {
+  read_.merge(read_times(recorded));
+}
 
 std::optional<double> CellTimes::find(const Plan& plan, const Group& group, const Cell& cell,
                                       RunKind kind) const {

@@ -11,15 +11,17 @@
 
 namespace gpuexp {
 
-/// Seconds of cells, kept in a file for each kind of GPU. How often a cell is sampled until its
-/// median is known depends on how its times scatter, which no plan can tell. Cells whose problem is
-/// read from a file are left out: another file may have its name.
+/// Seconds of cells, kept in a file for each kind of GPU. What this machine has not run yet,
+/// another of the kind may have: the configs' cells are recorded in configs/cell_times. How often a
+/// cell is sampled until its median is known depends on how its times scatter, which no plan can
+/// tell. Cells whose problem is read from a file are left out: another file may have its name.
 class CellTimes {
  public:
   /// Keeps nothing.
   CellTimes() = default;
-  /// Reads the file, if there is one. Lines other than "KEY SECONDS" are left out.
-  explicit CellTimes(std::filesystem::path file);
+  /// Reads the file, if there is one, and of cells that it does not have, `recorded`. Lines other
+  /// than "KEY SECONDS" are left out.
+  explicit CellTimes(std::filesystem::path file, const std::filesystem::path& recorded = {});
 
   std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell,
                              RunKind kind) const;

@@ -22,13 +22,19 @@ namespace gpuexp {
 /// Called after each sample with its place in the sequence asked for.
 using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
+/// Untimed launches: at most so many, and none after they have taken so long.
+struct WarmUp {
+  std::size_t launches = 1;
+  double seconds = 0;  ///< the first one begins anyhow
+};
+
 /// The ability to time launches of the problem that its executor has set up.
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
 
   /// Untimed launches that leave nothing lazy to the first sample.
-  virtual SampleTraits warm_up(const Variant& variant, Mode mode, int launches) = 0;
+  virtual SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) = 0;
 
   /// One timed sample of each variant in the sequence; all of them are warmed up.
   virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,

@@ -233,7 +233,7 @@ bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
     attempt(*turn, [&] {
       session_.timed(&RunTimes::warm_up, [&] {
         turn->row->traits =
-            session_.timer().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+            session_.timer().warm_up(variant(*turn), group_.mode, warm_up_of(settings()));
       });
       turn->warm_epoch = session_.epoch();
     });

@@ -115,7 +115,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double sampling_s = std::min(fewest_s + longer_s, m.max_seconds);
   constexpr int kVerifications = 2;
   const double timing_s = outside_s + (e.opens_group ? m.sustain_seconds : 0.0) + sampling_s +
-                          launch_s * (m.warmup_launches + kVerifications);
+                          m.warm_up_s(launch_s) + kVerifications * launch_s;
   // Replays for what a GPU cannot count at once, and the profiler's own time.
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;

@@ -7,12 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "config/config.hpp"
 #include "run/executor.hpp"
 #include "run/run_observer.hpp"
 #include "run/run_options.hpp"
 #include "run/tracer.hpp"
 
 namespace gpuexp {
+
+/// As the settings ask for it.
+inline WarmUp warm_up_of(const MeasureSettings& settings) {
+  return {static_cast<std::size_t>(settings.warmup_launches), settings.warmup_seconds};
+}
 
 /// There is no device any more: nobody's fault but that of what lost it.
 class DeviceGone : public DeviceError {

@@ -248,10 +248,10 @@ Verification MachineExecutor::check(const Variant& variant, Mode mode) {
   return merged(of_ranks);
 }
 
-SampleTraits MachineExecutor::warm_up(const Variant& variant, Mode mode, int launches) {
+SampleTraits MachineExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& most) {
   std::vector<SampleTraits> of_ranks(static_cast<std::size_t>(spanned_));
   on_ranks(spanned_, [&](RemoteExecutor& member, int rank) {
-    of_ranks[static_cast<std::size_t>(rank)] = member.warm_up(variant, mode, launches);
+    of_ranks[static_cast<std::size_t>(rank)] = member.warm_up(variant, mode, most);
   });
   if (spanned_ == 1) return of_ranks.front();
   SampleTraits traits = of_ranks.front();

@@ -52,7 +52,7 @@ class MachineExecutor final : public Executor,
   void poison(const Variant& variant, Mode mode) override;
   void launch(const Variant& variant, Mode mode) override;
   Verification check(const Variant& variant, Mode mode) override;
-  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override;
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override;
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override;
   SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,

@@ -197,13 +197,14 @@ Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
       Call(*this, "check").of(variant).in(mode).result(kReferenceLaunches));
 }
 
-SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, int launches) {
+SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& most) {
   const int to_capture = is_back_to_back(mode) ? 1 + kBackToBackLaunches : 3;
   return from_listed<SampleTraits>(Call(*this, "warm_up")
                                        .of(variant)
                                        .in(mode)
-                                       .with("launches", launches)
-                                       .result(launches + to_capture));
+                                       .with("launches", most.launches)
+                                       .with("seconds", most.seconds)
+                                       .result(static_cast<int>(most.launches) + to_capture));
 }
 
 void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,

@@ -55,7 +55,9 @@ class Server {
       return listed_json(
           timer_.sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
     if (call == "warm_up")
-      return listed_json(timer_.warm_up(variant, mode, request.at("launches").get<int>()));
+      return listed_json(timer_.warm_up(
+          variant, mode,
+          {request.at("launches").get<std::size_t>(), request.at("seconds").get<double>()}));
     throw std::invalid_argument("no call is named " + call);
   }
 

@@ -79,7 +79,7 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   // Timing afterwards finds no profiler in force.
   const Variant& contiguous = *family->find("read_contiguous");
   memory.executor->set_up(*family, choice_combinations(*family).front(), 1);
-  memory.executor->timer()->warm_up(contiguous, Mode::warm, 1);
+  memory.executor->timer()->warm_up(contiguous, Mode::warm, {1, 1});
   memory.executor->timer()->sample(
       {&contiguous}, Mode::warm,
       [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });

@@ -367,7 +367,7 @@ TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
   const Variant& right = *family.find("right");
   const auto executor = make_cuda_executor(0, device);
   executor->set_up(family, values_with(family), 1);
-  executor->timer()->warm_up(right, Mode::cold, 1);
+  executor->timer()->warm_up(right, Mode::cold, {1, 1});
   executor->timer()->start_clock();
   CHECK(!executor->timer()->sm_clock().has_value());  // shorter than 1 ms
   std::this_thread::sleep_for(std::chrono::milliseconds(5));

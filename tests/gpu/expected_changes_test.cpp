@@ -105,7 +105,7 @@ class Counted {
   double median_us(const Variant& variant) {
     constexpr int kSamples = 15;
     executor_.set_up(family_, values_, 7);
-    executor_.timer()->warm_up(variant, Mode::warm, 3);
+    executor_.timer()->warm_up(variant, Mode::warm, {3, 1});
     std::vector<double> samples_us;
     executor_.timer()->sample(
         std::vector<const Variant*>(kSamples, &variant), Mode::warm,

@@ -77,8 +77,8 @@ TEST_CASE("each sample of a variant with a window finds L2 set aside, and no oth
   const Variant& other = watched.variant("side_by_side");
   CHECK(executor->verify(window, Mode::warm).passed());
   CHECK(L2SetAside::now() == 0);
-  executor->timer()->warm_up(window, Mode::warm, 1);
-  executor->timer()->warm_up(other, Mode::warm, 1);
+  executor->timer()->warm_up(window, Mode::warm, {1, 1});
+  executor->timer()->warm_up(other, Mode::warm, {1, 1});
   CHECK(L2SetAside::now() == 0);
 
   watched.seen.clear();

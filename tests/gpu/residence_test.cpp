@@ -2,6 +2,7 @@
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/guarded_memory.hpp"
+#include "gpu/problem_launches.hpp"
 #include "gpu/residence_family.hpp"
 #include "plan/plan.hpp"
 #include "support/catch.hpp"
@@ -26,7 +27,7 @@ TEST_CASE("buffers live where they say, and are verified there", "[engine][resid
     // In place: without a reset in between, the second would find what the first has left.
     CHECK(verify("adds").passed());
     CHECK(verify("adds").passed());
-    executor->timer()->warm_up(*family.find("adds"), Mode::cold, 2);
+    executor->timer()->warm_up(*family.find("adds"), Mode::cold, {2, 1});
     CHECK(verify("adds").passed());
   }
   CHECK(verify("copies_less").wrong == 1);
@@ -46,6 +47,45 @@ TEST_CASE("buffers begin at multiples of their alignment", "[engine][residence]"
       for (const unsigned char* begin : {m->data(), m->image()})
         CHECK(reinterpret_cast<std::uintptr_t>(begin) % buffer_alignment(bytes) == 0);
   }
+}
+
+TEST_CASE("the next buffer of a size takes the host's memory of the last", "[engine][residence]") {
+  const auto residence = GENERATE(Residence::pinned, Residence::write_combined, Residence::mapped,
+                                  Residence::pageable);
+  CAPTURE(static_cast<int>(residence));
+  constexpr std::size_t kBytes = 12345;
+  const void* first = KeptHostMemory(kBytes, residence).get();
+  const KeptHostMemory larger(kBytes + 1, residence);
+  CHECK(larger.get() != first);
+  const KeptHostMemory second(kBytes, residence);
+  CHECK(second.get() == first);
+  CHECK(KeptHostMemory(kBytes, residence).get() != first);  // which is in use
+  KeptHostMemory::return_all();
+  static_cast<unsigned char*>(second.get())[kBytes - 1] = 1;  // still there
+}
+
+TEST_CASE("managed memory that a launch does not reach stays where it is", "[engine][residence]") {
+  Family family = residence_family(Residence::device, Residence::managed);
+  constexpr std::int64_t kCount = 1001;
+  const void* y = nullptr;
+  family.reset = [&](const void*, const void* data) {
+    y = static_cast<const void* const*>(data)[1];  // of x, y and z
+    return Steps(PrefetchStep{y, kCount * std::int64_t{sizeof(float)}, true});
+  };
+  const DeviceSpec device = query_device(0, {}).spec;
+  const CudaStream stream;
+  ProblemLaunches launches(family, {kCount}, 1, device, stream);
+  const auto prefetched_to = [&](const char* variant) {
+    launches.reset(*family.find(variant), Mode::warm);
+    stream.synchronize();
+    int location = 0;
+    GPUEXP_CUDA(cudaMemRangeGetAttribute(&location, sizeof location,
+                                         cudaMemRangeAttributeLastPrefetchLocation, y,
+                                         kCount * sizeof(float)));
+    return location;
+  };
+  CHECK(prefetched_to("adds") == cudaInvalidDeviceId);
+  CHECK(prefetched_to("copies") == cudaCpuDeviceId);
 }
 
 }  // namespace

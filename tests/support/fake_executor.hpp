@@ -57,8 +57,9 @@ class FakeExecutor : public Executor,
     record("check " + v.id);
     return verification(v.id, checked_[v.id]++);
   }
-  SampleTraits warm_up(const Variant& v, Mode mode, int launches) override {
-    record("warm_up " + v.id + " " + std::string(name_of(mode)) + " " + std::to_string(launches));
+  SampleTraits warm_up(const Variant& v, Mode mode, const WarmUp& most) override {
+    record("warm_up " + v.id + " " + std::string(name_of(mode)) + " " +
+           std::to_string(most.launches));
     return {1, mode == Mode::cold ? 1 << 20 : 0, 0, true, 0.0};
   }
   void sample(const std::vector<const Variant*>& sequence, Mode,

@@ -356,7 +356,8 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("measure": {"min_sample": 2})",
            ".measure.min_sample: unknown key; did you mean 'min_samples'? allowed: "
            "burst_check_seconds, fine_relative_ci, fine_seconds, max_samples, max_seconds, "
-           "min_samples, min_seconds, sustain_seconds, target_relative_ci, warmup_launches"},
+           "min_samples, min_seconds, sustain_seconds, target_relative_ci, warmup_launches, "
+           "warmup_seconds"},
           {R"("measure": {"min_samples": 0})",
            ".measure.min_samples: 0 is out of range; allowed: 1 to 1000000 (samples to take before "
            "stopping early)"},
@@ -423,7 +424,7 @@ TEST_CASE("--set is checked", "[config][error]") {
       "allowed: m, n, k, stride, alpha, type, modes, counters, measure.min_samples, "
       "measure.max_samples, measure.min_seconds, measure.max_seconds, measure.target_relative_ci, "
       "measure.fine_relative_ci, measure.fine_seconds, measure.sustain_seconds, "
-      "measure.burst_check_seconds, measure.warmup_launches";
+      "measure.burst_check_seconds, measure.warmup_launches, measure.warmup_seconds";
   check_sets({
       {"n", "--set n: expected key=value[,value...]"},
       {"=1", "--set =1: expected key=value[,value...]"},

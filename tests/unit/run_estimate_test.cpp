@@ -29,6 +29,7 @@ struct Bench {
     e.measure.min_seconds = 0;
     e.measure.max_seconds = 100;
     e.measure.warmup_launches = 3;
+    e.measure.warmup_seconds = 1000;
     config.experiments.push_back(std::move(e));
     plan = make_plan(config, device, KernelResources(), std::int64_t{1} << 40);
   }
@@ -66,6 +67,18 @@ TEST_CASE("a cell is its launches at a multiple of the limit, and what surrounds
   const Bench warm(Mode::warm);
   const double warm_s = 3 * warm.limit_s(0) + 1e-4;
   CHECK(warm.estimate().cell_s(1) == Approx(0.01 + 5 * warm_s + sampling_s(20 * warm_s)));
+}
+
+TEST_CASE("warming up ends after warmup_seconds") {
+  Bench b;
+  const double launch_s = 3 * b.limit_s(0) + 1e-4;
+  const double all_s = b.estimate().cell_s(1);
+  b.measure().warmup_seconds = 0;
+  CHECK(b.estimate().cell_s(1) == Approx(all_s - 2 * launch_s));
+  b.measure().warmup_seconds = 1.5 * launch_s;
+  CHECK(b.estimate().cell_s(1) == Approx(all_s - 0.5 * launch_s));
+  b.measure().warmup_launches = 0;
+  CHECK(b.estimate().cell_s(1) == Approx(all_s - 3 * launch_s));
 }
 
 TEST_CASE("sampling takes min_seconds and no more than max_seconds") {

@@ -88,8 +88,8 @@ class FakeRank final : public FakeExecutor, public RankMember {
   }
 
   // Steps of each rank alone.
-  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
-    SampleTraits traits = FakeExecutor::warm_up(variant, mode, launches);
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override {
+    SampleTraits traits = FakeExecutor::warm_up(variant, mode, most);
     const int rank = spans_ ? others_->place().rank : 0;
     traits.timeline = {{"kernel", 0, 0.0, 10.0 + rank}, {"copy", 1, 1.0, 2.0}};
     return traits;
