@@ -168,12 +168,13 @@ std::filesystem::path kept_predictions() {
 }
 
 CellTimes kept_cell_times(const DeviceSpec& device) {
-  const std::filesystem::path folder = cache_folder("cell_times");
-  if (folder.empty()) return {};
   const auto listed = spec_of_name(device.name);
+  std::filesystem::path recorded;
+  if (listed) recorded = config_dir() / "cell_times" / (listed->spec.id + ".txt");
   std::string name = listed ? listed->spec.name : device.name;
   std::ranges::replace(name, '/', '_');
-  return CellTimes(folder / (name + ".txt"));
+  const std::filesystem::path folder = cache_folder("cell_times");
+  return CellTimes(folder.empty() ? folder : folder / (name + ".txt"), recorded);
 }
 
 CodePredictorOptions code_predictor_options(unsigned threads) {

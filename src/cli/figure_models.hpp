@@ -22,7 +22,7 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
 /// ~/.cache/gpuexp. Empty where the environment names none of the three.
 std::filesystem::path kept_predictions();
 
-/// In <cache>/cell_times, a file for each kind of GPU.
+/// In <cache>/cell_times, a file for each kind of GPU; else as configs/cell_times has them.
 CellTimes kept_cell_times(const DeviceSpec& device);
 
 /// With so many threads of the host, kept from run to run, ended by an interrupt.

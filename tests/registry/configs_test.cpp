@@ -17,6 +17,7 @@
 #include "plan/shard.hpp"
 #include "registry/registry.hpp"
 #include "results/claim_outcomes.hpp"
+#include "run/cell_times.hpp"
 #include "run/record_of.hpp"
 #include "sass/instruction_class.hpp"
 #include "support/catch.hpp"
@@ -52,6 +53,30 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
     ++configs;
   }
   CHECK(configs > 0);
+}
+
+// Estimates of `plan` are as good as what is recorded: a change of the settings or of the configs
+// asks for a new record (a run of `all` on an H200, and its file in <cache>/cell_times).
+TEST_CASE("what the cells of the configs take is recorded for an H200") {
+  const CellTimes recorded({}, kSource / "configs/cell_times/h200.txt");
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  for (const char* name : {"all", "quickstart", "repeat", "unseen", "unmeasured", "ceilings"}) {
+    INFO(name);
+    const Config config =
+        read_config(kSource / "configs" / (name + std::string(".json")), Registry::global());
+    const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
+    std::size_t cells = 0;
+    std::size_t known = 0;
+    for (const Group& group : plan.groups) {
+      for (const Cell& cell : group.cells) {
+        if (!cell.skip_reason.empty()) continue;
+        ++cells;
+        known += recorded.find(plan, group, cell, RunKind::measure).has_value();
+      }
+    }
+    CAPTURE(cells, known);
+    CHECK(10 * known >= 9 * cells);
+  }
 }
 
 TEST_CASE("machines with different GPUs divide a config into the same shards", "[shard]") {

@@ -11,6 +11,27 @@
 namespace gpuexp::test {
 namespace {
 
+TEST_CASE("what a cell took here is known better than what was recorded") {
+  const ScratchFolder folder;
+  const std::filesystem::path recorded = folder.path() / "recorded.txt";
+  const std::filesystem::path file = folder.path() / "own.txt";
+  ToyRun b({"first", "second"});
+  b.plan = make_plan(b.config, b.device, b.resources, b.device.memory_bytes);
+  const Group& group = b.plan.groups[0];
+  CellTimes others(recorded);
+  others.keep(b.plan, group, group.cells[0], RunKind::measure, 7);
+  others.keep(b.plan, group, group.cells[1], RunKind::measure, 8);
+  others.save();
+  CellTimes own(file, recorded);
+  own.keep(b.plan, group, group.cells[1], RunKind::measure, 9);
+  own.save();
+  const CellTimes times(file, recorded);
+  CHECK(times.find(b.plan, group, group.cells[0], RunKind::measure) == 7.0);
+  CHECK(times.find(b.plan, group, group.cells[1], RunKind::measure) == 9.0);
+  // What was recorded is not written anew.
+  CHECK(!CellTimes(file).find(b.plan, group, group.cells[0], RunKind::measure));
+}
+
 TEST_CASE("what a cell took is what it is estimated to take, in the same measurement only") {
   const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "new" / "gpu.txt";

@@ -1,58 +1,48 @@
 #!/usr/bin/env python3
-"""Prints, as CSV, where the time of runs went, in seconds, and how long a plan had said that each would take.
+"""Prints, as CSV, where the time of a run of configs/all.json went: for each config that its experiments come from, and in all.
 
-    docs/studies/run_times/run_times.py PLANNED FOLDER... > run_times.csv
-
-PLANNED is a CSV with the columns config, planned_s (by `gpuexp plan` before the first run) and planned_again_s (after it). Each FOLDER is
-that of a run of such a config, and has its name.
+    docs/studies/run_times/run_times.py results.json > run_times.csv
 """
+import collections
 import csv
 import json
 import sys
-from pathlib import Path
 
 # Columns of the table, and the parts of a run's time that each adds up.
 COLUMNS = {
     "samples (s)": ["sample"],
-    "verification (s)": ["reference", "verify"],
-    "set-up (s)": ["set_up"],
-    "warm-up (s)": ["warm_up"],
     "sustained (s)": ["sustain"],
+    "references (s)": ["reference"],
+    "verification (s)": ["verify"],
+    "warm-up (s)": ["warm_up"],
+    "set-up (s)": ["set_up"],
     "restarts (s)": ["restart"],
     "waiting (s)": ["prediction"],
     "counters and clock (s)": ["counters", "clock"],
 }
 
 
-def run_of(folder):
-    """The run's times, and its rows."""
-    times, rows = {}, set()
-    with open(folder / "log.jsonl", encoding="utf-8") as log:
-        for line in map(json.loads, log):
-            kind = next(iter(line)) if isinstance(line, dict) else ""
-            if kind == "times_s":
-                times = line["times_s"]
-            elif kind == "row":
-                rows.add(line["row"])
-    return times, len(rows)
+def line_of(name, cells, times):
+    sums = [sum(times[part] for part in parts) for parts in COLUMNS.values()]
+    columns = [f"{seconds:.1f}" for seconds in [*sums, max(0.0, times["total"] - sum(sums))]]
+    outside_ms = 1e3 * (times["total"] - times["sample"]) / cells
+    return [name, cells, f"{times['total']:.1f}", *columns, f"{outside_ms:.1f}"]
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8", newline="") as file:
-        planned = {row["config"]: row for row in csv.DictReader(file)}
+    with open(sys.argv[1], encoding="utf-8") as file:
+        results = json.load(file)
+    cells = collections.Counter(
+        row["experiment"].split(".")[0] for row in results["rows"] if row["status"] != "skipped"
+    )
+    times = collections.defaultdict(collections.Counter)
+    for group in results["group_times"]:
+        times[group["experiment"].split(".")[0]].update(group["times_s"])
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["config", "cells", "planned (s)", "took (s)", "planned again (s)", *COLUMNS, "other (s)", "outside of samples per cell (ms)"])
-    all_cells, all_took, all_sample = 0, 0.0, 0.0
-    for folder in map(Path, sys.argv[2:]):
-        times, cells = run_of(folder)
-        plan = planned[folder.name]
-        sums = [sum(times[part] for part in parts) for parts in COLUMNS.values()]
-        columns = [f"{seconds:.1f}" for seconds in [*sums, times["total"] - sum(sums)]]
-        outside_ms = 1e3 * (times["total"] - times["sample"]) / cells
-        out.writerow([folder.name, cells, plan["planned_s"], f"{times['total']:.1f}", plan["planned_again_s"], *columns, f"{outside_ms:.0f}"])
-        all_cells, all_took, all_sample = all_cells + cells, all_took + times["total"], all_sample + times["sample"]
-    print(f"{all_cells} cells, {all_took:.0f} s, {(all_took - all_sample) / all_cells:.3f} s per cell outside of samples, "
-          f"{all_sample / all_cells:.3f} s in samples", file=sys.stderr)  # fmt: skip
+    out.writerow(["config", "cells", "took (s)", *COLUMNS, "other (s)", "outside of samples per cell (ms)"])
+    for config in sorted(times):
+        out.writerow(line_of(config, cells[config], times[config]))
+    out.writerow(line_of("all", sum(cells.values()), results["times_s"]))
 
 
 if __name__ == "__main__":
