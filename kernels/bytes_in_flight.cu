@@ -168,7 +168,8 @@ Steps fetches(const Problem& p, const Data& d, const LaunchContext&) {
 
 Variant texture() {
   Variant v = reading("texture", false)
-                  .against("own_slices", {{"global_load_requests", Direction::decreases, 4}});
+                  .against("own_slices", {{"global_load_requests", Direction::decreases, 4},
+                                          {"texture_requests", Direction::increases, 4}});
   v.launch = fetches;
   v.unsupported = [](const Problem& p, const DeviceSpec&) {
     return too_many_texels(elements(p) / kVector);

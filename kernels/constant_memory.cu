@@ -110,11 +110,13 @@ Variant uniform_index() {
 // ---- index_per_lane
 //
 // The same where each lane walks from a place of its own, so that a step wants 32 different words.
-// The cache delivers them one by one: a step takes as many turns as there are words.
+// The cache delivers them one by one: it takes as many turns for a step as there are words, and
+// constant_requests grow by the same factor.
 
 Variant index_per_lane() {
   return walking("index_per_lane", false)
       .against("uniform_index", {{"metric.step_cycles", Direction::increases, 8},
+                                 {"constant_requests", Direction::increases, 30},
                                  {"warp_instructions", Direction::unchanged, 1.1}});
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/causes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "family/family.hpp"
 #include "record/flags.hpp"
@@ -147,9 +148,9 @@ std::optional<double> work_us(const ResultRecord& row, double kernels, const Dev
   const auto issuing_pct = count_of(row, "issue_active_pct");
   const auto balance_pct = count_of(row, "sm_balance_pct");
   if (!instructions || issuing_pct.value_or(0) <= 0 || balance_pct.value_or(0) <= 0 ||
-      !rates.sm_count || !rates.sm_rates || !rates.ceilings.sm_clock_hz)
+      !rates.sm_count || !rates.sm_rates || !clock_of(row, rates))
     return std::nullopt;
-  const double per_second = rates.sm_rates->issue * *rates.sm_count * *rates.ceilings.sm_clock_hz;
+  const double per_second = rates.sm_rates->issue * *rates.sm_count * *clock_of(row, rates);
   const auto counted = rates.kernels.find(row.key);
   const double times =
       counted == rates.kernels.end() ? 1 : std::max(1.0, kernels / counted->second);
@@ -201,17 +202,27 @@ std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates&
       kSectorBytes * *sectors / (per_sm * *rates.sm_count) * *latency_ns * kMicroPerNano};
 }
 
-double least_us(const Bound& bound, const InFlight& in_flight) {
-  return bound.times.launch_us + std::max(bound.times.needed_us(), in_flight.least_us);
+// What DRAM takes for its bytes and what loads wait for it hide each other in part where they are
+// about as long: neither is at work all the time, and the root of the sum of squares lies between
+// the longer of the two and their sum.
+double least_us(const Bound& bound, const InFlight& in_flight, bool is_beside_dram) {
+  const double needed_us = bound.times.needed_us();
+  return bound.times.launch_us + (is_beside_dram && bound.longest->resource == Resource::dram
+                                      ? std::hypot(needed_us, in_flight.least_us)
+                                      : std::max(needed_us, in_flight.least_us));
 }
 
 void explain_by_little(Explanation& e, const DeviceRates& rates) {
   const auto reference = in_flight_of(e.reference(), rates);
   const auto row = in_flight_of(e.row(), rates);
   if (!reference || !row) return;
-  const double factor = least_us(*e.reference_bound, *reference) / least_us(*e.bound, *row);
-  const double slower_us = e.row_is_slower() ? row->least_us : reference->least_us;
-  if (slower_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
+  const InFlight& slower = e.row_is_slower() ? *row : *reference;
+  const Bound& bound = *e.slower_bound();
+  const bool is_beside = is_beside_dram(bound, slower);
+  const double factor =
+      least_us(*e.reference_bound, *reference, is_beside) / least_us(*e.bound, *row, is_beside);
+  const double waited_us = is_beside ? least_us(bound, slower, true) : slower.least_us;
+  if (waited_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
   e.latency = LatencyFactor{factor, reference, row, LatencyFrom::bytes_in_flight};
   e.cause = Cause::latency;
   e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;

@@ -41,6 +41,13 @@ double apart(double a, double b) {
   return std::max(a / b, b / a);
 }
 
+bool is_beside_dram(const Bound& bound, const InFlight& in_flight) {
+  constexpr double kLeast = 0.5;
+  return bound.longest->resource == Resource::dram &&
+         in_flight.least_us >= kLeast * bound.longest->time_us &&
+         bound.longest->time_us >= kLeast * in_flight.least_us;
+}
+
 bool is_predicted_well(const ResultRecord& row) {
   constexpr double kWell = 1.33;
   const auto predicted_us = row.predicted_time_us;

@@ -74,6 +74,10 @@ struct InFlight {
   double least_us;  ///< of all loads, at the latency of an idle memory (Little's law)
 };
 
+/// Loads wait for DRAM's latency, and DRAM takes about as long for its bytes: at least half of
+/// either beside the other. Where the loads take longer by far, they alone are looked at.
+bool is_beside_dram(const Bound& bound, const InFlight& in_flight);
+
 /// What says that latency accounts for a factor.
 enum class LatencyFrom {
   bytes_in_flight,  ///< by Little's law

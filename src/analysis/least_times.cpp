@@ -132,14 +132,22 @@ class LeastTimesOf {
 
   // Over all SMs, of so many per clock and SM.
   std::optional<double> per_second(double per_clock) const {
-    if (!rates_.sm_count || !rates_.ceilings.sm_clock_hz) return std::nullopt;
-    return per_clock * *rates_.sm_count * *rates_.ceilings.sm_clock_hz;
+    const auto clock_hz = clock_of(row_, rates_);
+    if (!rates_.sm_count || !clock_hz) return std::nullopt;
+    return per_clock * *rates_.sm_count * *clock_hz;
+  }
+
+  // Measured at the clock of the ceilings.
+  std::optional<double> shared_wavefronts_per_s() const {
+    const auto& shared = rates_.ceilings.shared_bytes_per_s;
+    const auto& full_hz = rates_.ceilings.sm_clock_hz;
+    if (!shared) return per_second(1);
+    const double share = full_hz ? *clock_of(row_, rates_) / *full_hz : 1;
+    return share * *shared / kWavefrontBytes;
   }
 
   void add_l1() {
-    const auto& shared = rates_.ceilings.shared_bytes_per_s;
-    add(Resource::l1_data, l1_data_wavefronts_of(row_),
-        shared ? std::optional(*shared / kWavefrontBytes) : per_second(1));
+    add(Resource::l1_data, l1_data_wavefronts_of(row_), shared_wavefronts_per_s());
     add(Resource::l1_tags, count_of(row_, "l1_tag_wavefronts"), per_second(1));
   }
 
@@ -174,6 +182,7 @@ class LeastTimesOf {
 ResultRecord record_of_kernel(const ResultRecord& row, const NamedValues& counters) {
   ResultRecord kernel;
   kernel.counters = counters;
+  kernel.sm_clock_mhz = row.sm_clock_mhz;
   const auto own = counters.number("tensor_instructions");
   const auto all = count_of(row, "tensor_instructions");
   if (row.operations && own && all && *all > 0 && *own > 0) {
@@ -217,6 +226,12 @@ std::optional<double> count_of(const ResultRecord& row, std::string_view counter
     return row.metrics.number(counter.substr(kMetricMark.size()));
   if (counter == kTimeColumn) return row.time_us();
   return row.counters.number(counter);
+}
+
+std::optional<double> clock_of(const ResultRecord& row, const DeviceRates& rates) {
+  constexpr double kMega = 1e6;
+  if (!row.sm_clock_mhz) return rates.ceilings.sm_clock_hz;
+  return kMega * *row.sm_clock_mhz;
 }
 
 bool is_counted(const ResultRecord& row) {

@@ -14,6 +14,9 @@ namespace gpuexp {
 
 /// The row's value of one of kCounters, or of metric.<name>.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
+/// That the SMs had while the row was sampled, in Hz: at the power limit it is below that of the
+/// ceilings, which stands for rows without a reading of their own.
+std::optional<double> clock_of(const ResultRecord& row, const DeviceRates& rates);
 /// Whether any of them was read.
 bool is_counted(const ResultRecord& row);
 
@@ -87,7 +90,8 @@ SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
 ///   tensor cores differ in size, operations do not;
 /// - blocks: that start.
 /// What the row's columns do not say, or what has no rate, is left out. Those of the SMs run on
-/// `sm_share` of them. Launches on several streams are no chain.
+/// `sm_share` of them, at the clock that the row was sampled at; the rate of operations is as it
+/// was measured, under whatever limit of power. Launches on several streams are no chain.
 LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
                        const LeastTimesOptions& options);
 

@@ -94,6 +94,14 @@ inline constexpr std::array kCounters{
         "L1 tag-stage (t-stage) wavefronts of loads and stores to global and local memory: at most "
         "four lines each, one in each bank of the tags",
         "L1 tag-stage wavefronts", "l1tex__t_output_wavefronts_pipe_lsu.sum"},
+    // Caches of their own: constants, and textures.
+    Counter{"constant_requests", "memory", "",
+            "addresses that loads of constants by an index asked for: one for all lanes of a warp, "
+            "or each of them after the other",
+            "constant requests", "idc__requests.sum"},
+    Counter{"texture_requests", "memory", "",
+            "instructions that a warp sent to the texture unit: fetches of textures, and surfaces",
+            "texture requests", "l1tex__t_requests_pipe_tex.sum"},
     // Local memory: spilled registers, arrays that are indexed by a variable.
     Counter{"local_load_requests", "local", "",
             "load instructions that a warp sent to local memory, as of spilled registers",

@@ -141,11 +141,17 @@ std::string predicted_latency_sentence(const Explanation& e) {
 std::string littles_sentence(const Explanation& e) {
   const auto& slower = e.row_is_slower() ? e.latency->row : e.latency->reference;
   const auto& faster = e.row_is_slower() ? e.latency->reference : e.latency->row;
+  const Bound& bound = *e.slower_bound();
+  const std::string beside =
+      is_beside_dram(bound, *slower)
+          ? fmt::format(" beside {} at its rate (both together: the root of the sum of squares)",
+                        time_text(bound.longest->time_us))
+          : "";
   return fmt::format(
       "The cause is latency: by Little's law the bytes in flight account for {} ({} confidence). "
-      "{}, and its loads take {} at DRAM's latency; {}.",
+      "{}, and its loads take {} at DRAM's latency{}; {}.",
       of_measured(e, e.latency->factor), name_of(e.confidence),
-      in_flight_fragment(e.slower(), slower), time_text(slower->least_us),
+      in_flight_fragment(e.slower(), slower), time_text(slower->least_us), beside,
       in_flight_fragment(e.row_is_slower() ? e.reference() : e.row(), faster));
 }
 
@@ -248,6 +254,14 @@ std::string launched_sentence(const Explanation& e) {
   return fmt::format("{} launches {}, {} {}.", e.reference().variant,
                      launched_fragment(e.reference_launched), e.row().variant,
                      launched_fragment(e.launched));
+}
+
+std::string clocks_sentence(const Explanation& e) {
+  const auto& reference = e.reference().sm_clock_mhz;
+  const auto& row = e.row().sm_clock_mhz;
+  if (!reference || !row || apart(*reference, *row) <= kUnchangedFactor) return "";
+  return fmt::format("The SMs ran at {:.0f} MHz in {}, at {:.0f} MHz in {}.", *reference,
+                     e.reference().variant, *row, e.row().variant);
 }
 
 std::string l2_hits_sentence(const Explanation& e) {

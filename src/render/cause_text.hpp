@@ -13,6 +13,9 @@ std::string accounting_sentence(const Explanation& explanation);
 /// "first launches 4 kernels, fused 1 kernel."; "" where the launches do not differ.
 std::string launched_sentence(const Explanation& explanation);
 
+/// "The SMs ran at 1560 MHz in first, at 1980 MHz in fused."; "" where their clocks do not differ.
+std::string clocks_sentence(const Explanation& explanation);
+
 /// "Of equal sectors, 36 % found in L2 instead of 49 %."; "" where L2 loses none.
 std::string l2_hits_sentence(const Explanation& explanation);
 

@@ -73,6 +73,7 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
     sentences.push_back(misfit_sentence(e));
     if (e.differs) sentences.push_back(accounting_sentence(e));
     sentences.push_back(launched_sentence(e));
+    if (e.differs) sentences.push_back(clocks_sentence(e));
     sentences.push_back(l2_hits_sentence(e));
     sentences.push_back(bounds_sentence(e));
     sentences.push_back(not_seen_sentence(e.not_seen));

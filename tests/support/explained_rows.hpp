@@ -31,9 +31,9 @@ struct Measured {
   std::string bound_by = {};
 };
 
-inline constexpr std::array kNumbers{"floor_us",        "grid_blocks",
-                                     "operations",      "metric.bytes_in_flight_per_thread",
-                                     "kernel_launches", "occupancy_pct"};
+inline constexpr std::array kNumbers{
+    "floor_us",        "grid_blocks",   "operations",  "metric.bytes_in_flight_per_thread",
+    "kernel_launches", "occupancy_pct", "sm_clock_mhz"};
 
 /// 1 TB/s of DRAM, 4 of L2; 100 SMs at 1 GHz, of which each takes 4 instructions and a wavefront
 /// per clock.

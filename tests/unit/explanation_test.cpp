@@ -347,6 +347,50 @@ TEST_CASE("Bytes in flight explain what amounts do not", "[explanation]") {
         Cause::unknown);
 }
 
+TEST_CASE("DRAM's time and what loads wait for it add up in squares", "[explanation]") {
+  const auto loads = [](const char* name, double us, double in_flight) {
+    Measured m{name, us, with(reading(8e8, 4), "active_warps_per_sm", 10)};
+    m.numbers = {{"metric.bytes_in_flight_per_thread", in_flight}};
+    return m;
+  };
+  // DRAM takes 800 µs for its bytes in both; loads wait for 781 and 391 µs.
+  const auto r = read({loads("first", 1150, 16), loads("wide", 920, 32)});
+  const Explanation& e = r->explanations.at(0);
+  CHECK(e.cause == Cause::latency);
+  CHECK(e.latency->factor == Approx(std::hypot(800, 781.25) / std::hypot(800, 390.625)));
+  CHECK_THAT(r->text(), contains_text("and its loads take 781.2 µs at DRAM's latency beside 800.0 "
+                                      "µs at its rate (both together: the root of the sum of "
+                                      "squares)"));
+  // Where the one is short beside the other, there is no such sum.
+  CHECK_THAT(read({loads("first", 4000, 4), loads("wide", 2000, 8)})->text(),
+             !contains_text("squares"));
+  CHECK(read({loads("first", 1150, 64), loads("wide", 920, 128)})->explanations.at(0).cause ==
+        Cause::unknown);
+}
+
+TEST_CASE("SMs count at the clock that a row was sampled at", "[explanation]") {
+  // 100 SMs issue 4e11 instructions per second at 1 GHz.
+  const auto issues = [](const char* name, double us, double instructions, double mhz) {
+    Measured m{name, us, with(reading(8e6, 4), "warp_instructions", instructions)};
+    if (mhz > 0) m.numbers = {{"sm_clock_mhz", mhz}};
+    return m;
+  };
+  const auto slow = read({issues("first", 1000, 1.9e8, 500), issues("second", 500, 9.5e7, 500)});
+  const Explanation& e = slow->explanations.at(0);
+  CHECK(e.reference_bound->longest->resource == Resource::issue);
+  CHECK(e.reference_bound->longest->time_us == Approx(950));
+  CHECK(e.cause == Cause::amounts);
+  CHECK(e.confidence == Confidence::high);
+  const auto unread = read({issues("first", 1000, 1.9e8, 0), issues("second", 500, 9.5e7, 0)});
+  CHECK(unread->explanations.at(0).reference_bound->longest->time_us == Approx(475));
+  // Equal work takes longer at a lower clock, which accounts for it.
+  const auto capped = read({issues("first", 1000, 1.9e8, 500), issues("second", 500, 1.9e8, 1000)});
+  CHECK(*capped->explanations.at(0).accounted == Approx(2).epsilon(0.02));
+  CHECK_THAT(capped->text(),
+             contains_text("The SMs ran at 500 MHz in first, at 1000 MHz in second."));
+  CHECK_THAT(slow->text(), !contains_text("MHz"));
+}
+
 TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[explanation]") {
   Measured first{"first", 112, with(reading(5e7, 4), "active_warps_per_sm", 8)};
   Measured wide{"wide", 100, with(reading(5e7, 8), "active_warps_per_sm", 16)};
