@@ -131,9 +131,10 @@ void ConfigOptions::add_to(Command& command) {
   command.add_option("--filter", overrides.filter,
                      "keep only the variants whose family/variant matches this glob");
   command
-      .add_option("--set", overrides.sets,
-                  "replace an axis, modes or a measure setting: n=1024,2048 modes=warm "
-                  "measure.max_seconds=1; a value that holds a comma is in double quotes")
+      .add_option(
+          "--set", overrides.sets,
+          "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
+          "(measure.max_seconds=1); once for each; a value with a comma is in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
   // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.

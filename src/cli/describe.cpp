@@ -264,7 +264,7 @@ void print_text(const Family& f, const Registry& registry) {
       fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
                                  kTextWidth, 6));
     const std::vector<HeldClaim>& held = registry.held_claims(f.id, v.id);
-    if (!held.empty()) fmt::print("{}", paragraph("held: " + held_text(held), kTextWidth, 6));
+    if (!held.empty()) fmt::print("{}", paragraph("tested: " + held_text(held), kTextWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kTextWidth, 2));
 }

@@ -43,14 +43,16 @@ bool read_parameters(std::string_view text, HeldClaim& claim) {
   return !claim.at.empty();
 }
 
-// " × VARIANT", " within P %" and " at NAME=VALUE, ...", each of which may be missing.
+// " × VARIANT", " within P %" behind "=", and " at NAME=VALUE, ...", each of which may be missing.
 bool read_rest(std::string_view text, HeldClaim& claim) {
+  bool has_tolerance = false;
   while (!text.empty()) {
     const std::string_view word = next_part(text, " ");
-    if (word == "×") {
+    if (word == "×" && claim.of.empty()) {
       claim.of = next_part(text, " ");
       if (claim.of.empty()) return false;
-    } else if (word == "within") {
+    } else if (word == "within" && claim.relation == HeldRelation::equal && !has_tolerance) {
+      has_tolerance = true;
       const auto percent = parsed<double>(next_part(text, " "));
       if (!percent || !(*percent > 0) || next_part(text, " ") != "%") return false;
       claim.tolerance = *percent / 100;

@@ -309,8 +309,10 @@ class ExperimentPlanner {
   Reason beyond_memory(const Variant& variant, Group& group) const {
     const std::int64_t needed =
         cell_bytes(*experiment_.family, variant, group.problem.get(), plan_.device);
-    group.device_bytes = std::max(group.device_bytes, needed);
-    if (needed <= free_bytes_) return std::nullopt;
+    if (needed <= free_bytes_) {
+      group.device_bytes = std::max(group.device_bytes, needed);
+      return std::nullopt;
+    }
     constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
     return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
                        static_cast<double>(needed) / kGiB, static_cast<double>(free_bytes_) / kGiB);

@@ -32,7 +32,7 @@ struct Group {
   Values values;  ///< in the order of the family's parameters
   std::shared_ptr<const void> problem;
   Mode mode = Mode::cold;
-  std::int64_t device_bytes = 0;  ///< of the cell that needs most
+  std::int64_t device_bytes = 0;  ///< of the cell that needs most, of those that are run
   std::vector<Cell> cells;        ///< baseline first
 };
 

@@ -44,7 +44,12 @@ Json json_of(const Provenance& provenance) {
 }
 
 Json json_of(const RunTimes& times) {
-  return json_of_members(times);
+  // Seconds, of which nobody reads more than microseconds.
+  constexpr double kMicro = 1e6;
+  RunTimes rounded = times;
+  for (const RunTimesMember& member : kRunTimesMembers)
+    rounded.*member.seconds = std::round(kMicro * rounded.*member.seconds) / kMicro;
+  return json_of_members(rounded);
 }
 
 Json json_of(const GroupTimes& group) {

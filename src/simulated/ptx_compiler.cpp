@@ -48,7 +48,7 @@ const CubinKernels& PtxCompiler::module(const std::string& name) {
 
 CubinKernels PtxCompiler::compile(const std::string& name) {
   const TemporaryFolder folder;
-  tools_.run("cuobjdump", {"--extract-ptx", "all", binary_}, folder, "extracted");
+  tools_.run("cuobjdump", {"--extract-ptx", name + ".sm_", binary_}, folder, "extracted");
   const std::string architecture = fmt::format("sm_{}", compute_capability_);
   const std::string cubin = folder / "module.cubin";
   tools_.run(
