@@ -111,7 +111,7 @@ class RecordedTest(unittest.TestCase):
         self.assertEqual((cublas["cause"], cublas["confidence"]), ("idle_sms", "high"))
         self.assertIn("32 blocks leave 100 of 132 SMs idle", cublas["text"])
         self.assertLess(cublas["accounted_factor_without_idle_sms"], 1)
-        for words in ("2.95×", "0.888×", "145.9 µs of 173.2 µs", "41.72 µs of 58.72 µs", "3.35×", "36.5 M", "41.5 M"):
+        for words in ("2.95×", "0.888×", "146.1 µs of 173.2 µs", "41.76 µs of 58.72 µs", "3.35×", "36.5 M", "41.5 M"):
             self.assertIn(words, cublas["text"])
             self.assertIn(words, self.page)
 
