@@ -61,7 +61,7 @@ ALLOWED = [
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
     ("docs/statistics.md", "sampled to 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),
     ("docs/statistics.md", "a half-width of 0.25 %", "src/config/config.hpp", "fine_relative_ci = 0.0025;"),
-    ("docs/statistics.md", "at most 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
+    ("docs/statistics.md", "at most 0.2 s per group", "src/config/config.hpp", "fine_seconds = 0.2;"),
     ("docs/statistics.md", "at most 3 % of the pairs", "tests/unit/precision_test.cpp", "now.undecided <= 0.03"),
     ("docs/statistics.md", "at least 12 % when", "tests/unit/precision_test.cpp", "before.undecided >= 0.12"),
     ("docs/statistics.md", "sampling ends at 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),
