@@ -45,7 +45,7 @@ ALLOWED = [
     ("docs/health.md", "the highest (99 %)", "src/analysis/health_signs.hpp", "kHeldMemoryClockShare = 0.99"),
     ("docs/health.md", "4814 GB/s for an H200", "configs/devices/h200.json", "4814"),
     ("docs/health.md", "larger of 2 % of that end", "scripts/expected_bands.py", "LEAST_MARGIN = 0.02"),
-    ("docs/health.md", "10 % take the place of the 2 %", "scripts/expected_bands.py", "ONE_CARD_MARGIN = 0.1"),
+    ("docs/health.md", "10 % replaces the 2 %", "scripts/expected_bands.py", "ONE_CARD_MARGIN = 0.1"),
     ("docs/usage.md", "is below 0.3 %", "src/sim/grid_run.hpp", "standard_error = 0.003;"),
     ("docs/measuring.md", "each few rounds, at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
     ("docs/measuring.md", "A stretch shorter than 1 ms", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
