@@ -1,7 +1,6 @@
 #include "analysis/causes.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "family/family.hpp"
 #include "record/flags.hpp"
@@ -202,27 +201,16 @@ std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates&
       kSectorBytes * *sectors / (per_sm * *rates.sm_count) * *latency_ns * kMicroPerNano};
 }
 
-// What DRAM takes for its bytes and what loads wait for it hide each other in part where they are
-// about as long: neither is at work all the time, and the root of the sum of squares lies between
-// the longer of the two and their sum.
-double least_us(const Bound& bound, const InFlight& in_flight, bool is_beside_dram) {
-  const double needed_us = bound.times.needed_us();
-  return bound.times.launch_us + (is_beside_dram && bound.longest->resource == Resource::dram
-                                      ? std::hypot(needed_us, in_flight.least_us)
-                                      : std::max(needed_us, in_flight.least_us));
-}
-
 void explain_by_little(Explanation& e, const DeviceRates& rates) {
   const auto reference = in_flight_of(e.reference(), rates);
   const auto row = in_flight_of(e.row(), rates);
   if (!reference || !row) return;
-  const InFlight& slower = e.row_is_slower() ? *row : *reference;
-  const Bound& bound = *e.slower_bound();
-  const bool is_beside = is_beside_dram(bound, slower);
+  const double reference_us = waited_us(*e.reference_bound, *reference);
+  const double row_us = waited_us(*e.bound, *row);
   const double factor =
-      least_us(*e.reference_bound, *reference, is_beside) / least_us(*e.bound, *row, is_beside);
-  const double waited_us = is_beside ? least_us(bound, slower, true) : slower.least_us;
-  if (waited_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
+      (e.reference_bound->times.launch_us + reference_us) / (e.bound->times.launch_us + row_us);
+  const double slower_us = e.row_is_slower() ? row_us : reference_us;
+  if (slower_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
   e.latency = LatencyFactor{factor, reference, row, LatencyFrom::bytes_in_flight};
   e.cause = Cause::latency;
   e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;

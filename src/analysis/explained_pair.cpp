@@ -41,11 +41,10 @@ double apart(double a, double b) {
   return std::max(a / b, b / a);
 }
 
-bool is_beside_dram(const Bound& bound, const InFlight& in_flight) {
-  constexpr double kLeast = 0.5;
-  return bound.longest->resource == Resource::dram &&
-         in_flight.least_us >= kLeast * bound.longest->time_us &&
-         bound.longest->time_us >= kLeast * in_flight.least_us;
+double waited_us(const Bound& bound, const InFlight& in_flight) {
+  const double needed_us = bound.times.needed_us();
+  return bound.longest->resource == Resource::dram ? std::hypot(needed_us, in_flight.least_us)
+                                                   : std::max(needed_us, in_flight.least_us);
 }
 
 bool is_predicted_well(const ResultRecord& row) {

@@ -74,9 +74,11 @@ struct InFlight {
   double least_us;  ///< of all loads, at the latency of an idle memory (Little's law)
 };
 
-/// Loads wait for DRAM's latency, and DRAM takes about as long for its bytes: at least half of
-/// either beside the other. Where the loads take longer by far, they alone are looked at.
-bool is_beside_dram(const Bound& bound, const InFlight& in_flight);
+/// What loads take by Little's law, beside what the longest resource needs. DRAM's own time and the
+/// wait for it hide each other in part: together they take the root of the sum of their squares,
+/// which lies between the longer of the two and their sum. Other resources are hidden behind the
+/// longer.
+double waited_us(const Bound& bound, const InFlight& in_flight);
 
 /// What says that latency accounts for a factor.
 enum class LatencyFrom {

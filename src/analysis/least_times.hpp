@@ -14,8 +14,8 @@ namespace gpuexp {
 
 /// The row's value of one of kCounters, or of metric.<name>.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
-/// That the SMs had while the row was sampled, in Hz: at the power limit it is below that of the
-/// ceilings, which stands for rows without a reading of their own.
+/// That the SMs had while the row was sampled, in Hz: near the power limit, or in kernels that use
+/// tensor cores, it is below that of the ceilings, which rows without a reading of their own get.
 std::optional<double> clock_of(const ResultRecord& row, const DeviceRates& rates);
 /// Whether any of them was read.
 bool is_counted(const ResultRecord& row);

@@ -55,8 +55,8 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells,
   std::size_t skipped = 0;
   for (const PlannedCell& c : cells) {
     const bool skip = !c.skip_reason.empty();
-    table.add_row(
-        {c.key, bytes_text(c.device_bytes), skip ? "" : time_text(1e6 * c.seconds), c.skip_reason});
+    table.add_row({c.key, skip ? "" : bytes_text(c.device_bytes),
+                   skip ? "" : time_text(1e6 * c.seconds), c.skip_reason});
     seconds += c.seconds;
     if (skip) ++skipped;
     if (!skip) peak_bytes = std::max(peak_bytes, c.device_bytes);

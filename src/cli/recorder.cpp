@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -169,9 +170,20 @@ void Recorder::keep_cell_times(const Group& group) {
   const std::size_t first = group.cells.front().index;
   const auto spent = group_times_.find(first);
   if (spent == group_times_.end() || earlier_times_.count(first)) return;
+  const RunTimes& times = spent->second.times;
+  const auto sampled_us = [&](const Cell* cell) {
+    const std::vector<double>& samples_us = results_.at(cell->index).samples_us;
+    return std::accumulate(samples_us.begin(), samples_us.end(), 0.0);
+  };
+  double all_us = 0;
+  for (const Cell* cell : ran)
+    all_us += sampled_us(cell);
+  // What samples took is divided as their times are, the rest evenly.
+  const double sample_s = all_us > 0 ? times.sample : 0;
   for (const Cell* cell : ran) {
+    const double own_s = all_us > 0 ? sample_s * sampled_us(cell) / all_us : 0;
     cell_times_.keep(plan_, group, *cell, kind_,
-                     spent->second.times.total / static_cast<double>(ran.size()));
+                     own_s + (times.total - sample_s) / static_cast<double>(ran.size()));
   }
 }
 

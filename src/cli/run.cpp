@@ -212,9 +212,13 @@ class Run {
                : CounterSupport{"what executes the launches counts nothing", {}};
     missing_metrics_.insert(support.unknown.begin(), support.unknown.end());
     for (const std::string& name : names) {
-      if (!missing_metrics_.count(name)) continue;
+      const Counter* const counter = find_counter(name);
+      const bool is_missing =
+          missing_metrics_.count(counter ? std::string(counter->numerator) : name) > 0;
+      if (!is_missing) continue;
       if (device_.info.spec.simulated)
         throw ConfigError(fmt::format("counters: {} is not simulated", name));
+      if (counter) continue;  // of a group, some GPUs lack a counter
       throw ConfigError(
           fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' has its "
                       "names, which .sum, .avg, .max, .min, .pct or .ratio follows",

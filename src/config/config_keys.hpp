@@ -170,8 +170,9 @@ inline constexpr std::array kMeasureKeys{
                {0, 3600}, &MeasureSettings::burst_check_seconds),
     MeasureKey("warmup_launches", "untimed launches before the first sample", {0, 1000},
                &MeasureSettings::warmup_launches),
-    MeasureKey("warmup_seconds", "after which no further one of them begins", {0, 3600},
-               &MeasureSettings::warmup_seconds),
+    MeasureKey("warmup_seconds",
+               "seconds after which no further warm-up launch begins; the first always does",
+               {0, 3600}, &MeasureSettings::warmup_seconds),
 };
 
 /// A config that asks for more cells (problem × variant × mode) than this is an error, as is an

@@ -63,7 +63,7 @@ class CudaExecutor final : public Executor,
       if (peers) peers->make_room(buffer_bytes(family, family.make_problem(values).get()));
       problem_.emplace(family, values, seed, device_, stream_, peers);
       verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
-      if (std::ranges::all_of(problem_->copy().buffers(), &GuardedMemory::is_on_device))
+      if (peers || std::ranges::all_of(problem_->copy().buffers(), &GuardedMemory::is_on_device))
         KeptHostMemory::return_all();
     });
   }

@@ -19,6 +19,22 @@ Kept& kept() {
   return all;
 }
 
+/// More is given back at once: what is kept, other programs do not have.
+constexpr std::size_t kMostKept = std::size_t{12} << 30;
+
+bool keep(void* memory, std::size_t bytes, Residence residence) noexcept try {
+  // Managed memory would keep the advice that the driver was given on it.
+  if (residence == Residence::managed) return false;
+  std::size_t all = bytes;
+  for (const auto& [kind, other] : kept())
+    all += kind.second;
+  if (all > kMostKept) return false;
+  kept().emplace(std::pair(residence, bytes), memory);
+  return true;
+} catch (...) {
+  return false;
+}
+
 /// Null where pageable memory is refused; throws CudaError where other memory is.
 void* allocate(std::size_t bytes, Residence residence) {
   void* memory = nullptr;
@@ -74,12 +90,7 @@ KeptHostMemory::KeptHostMemory(std::size_t bytes, Residence residence)
 KeptHostMemory::~KeptHostMemory() {
   if (!memory_) return;
   GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
-  // Managed memory would keep the advice that the driver was given on it.
-  if (residence_ == Residence::managed) {
-    give_back(memory_, residence_);
-  } else {
-    kept().emplace(std::pair(residence_, bytes_), memory_);
-  }
+  if (!keep(memory_, bytes_, residence_)) give_back(memory_, residence_);
 }
 
 KeptHostMemory::KeptHostMemory(KeptHostMemory&& other) noexcept {

@@ -8,9 +8,9 @@
 namespace gpuexp {
 
 /// Uninitialised host memory of one residence other than Residence::device. What a buffer frees is
-/// kept, and the next buffer of as many bytes and the same residence takes it: the system needs a
-/// second and more to lock the pages of a few GiB (docs/measuring.md), and experiments of one
-/// config often have equal sizes. Of one thread, which has the device.
+/// kept, up to 12 GiB in all, and the next buffer of as many bytes and the same residence takes it:
+/// the system takes seconds to lock the pages of a few GiB (docs/measuring.md), and experiments of
+/// one config often have equal sizes. Used by one thread, that of the device.
 class KeptHostMemory {
  public:
   KeptHostMemory() = default;

@@ -67,7 +67,8 @@ void ProblemLaunches::reset(const Variant& variant, Mode mode) {
 
 // A variant's first launch in its process is prepared when it is timed.
 const PreparedSteps* ProblemLaunches::launch_to_reset(const Variant& variant, std::size_t copy) {
-  if (!copies_[copy].resets_managed_memory()) return nullptr;
+  if (times_first_launches(variant.timing) || !copies_[copy].resets_managed_memory())
+    return nullptr;
   return &prepare(variant).launches[copy];
 }
 

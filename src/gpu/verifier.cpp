@@ -90,21 +90,26 @@ void Verifier::make(const Draws& draws, const ProblemCopy& copy, const CudaStrea
 void Verifier::check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
                      const CudaStream& stream, Verification& result) {
   copy.pull(steps, stream);
+  std::optional<Passed> fresh;
   if (family_.refers_to_results) {
-    check_by_results(variant, copy, stream, result);
+    fresh = check_by_results(variant, copy, stream, result);
   } else {
     compare_outputs(variant, copy, stream, result);
   }
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
   if (const std::string input = copy.changed_input(stream); !input.empty())
     result.changed_input = input;
+  // A launch that wrote to inputs or guards says nothing of others.
+  if (fresh && result.passed()) passed_.push_back(std::move(*fresh));
 }
 
 // A reference that is made from results is as large as the launch. The same bits are the same
 // results: what passed before timing is usually what there is behind it, and variants that launch
 // the same kernels in another way leave the same.
-void Verifier::check_by_results(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
-                                Verification& result) {
+std::optional<Verifier::Passed> Verifier::check_by_results(const Variant& variant,
+                                                           ProblemCopy& copy,
+                                                           const CudaStream& stream,
+                                                           Verification& result) {
   const bool is_first_copy = result.elements == 0;
   std::vector<unsigned long long> outputs = copy.output_fingerprints(stream);
   const Draws draws = draws_of(variant);
@@ -112,12 +117,13 @@ void Verifier::check_by_results(const Variant& variant, ProblemCopy& copy, const
       passed_, [&](const Passed& p) { return p.draws == draws && p.outputs == outputs; });
   if (is_first_copy && passed != passed_.end()) {
     result = passed->verification;
-    return;
+    return std::nullopt;
   }
   forget();
   make(draws, copy, stream);
   compare_outputs(variant, copy, stream, result);
-  if (is_first_copy && result.passed()) passed_.push_back({draws, std::move(outputs), result});
+  if (!is_first_copy) return std::nullopt;
+  return Passed{draws, std::move(outputs), result};
 }
 
 void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,

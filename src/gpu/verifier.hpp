@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "gpu/device_ops.hpp"
@@ -47,8 +48,8 @@ class Verifier {
     Verification verification;
   };
 
-  void check_by_results(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
-                        Verification& result);
+  std::optional<Passed> check_by_results(const Variant& variant, ProblemCopy& copy,
+                                         const CudaStream& stream, Verification& result);
   void compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
                        Verification& result);
   Draws draws_of(const Variant& variant) const;

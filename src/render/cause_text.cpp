@@ -143,9 +143,10 @@ std::string littles_sentence(const Explanation& e) {
   const auto& faster = e.row_is_slower() ? e.latency->reference : e.latency->row;
   const Bound& bound = *e.slower_bound();
   const std::string beside =
-      is_beside_dram(bound, *slower)
-          ? fmt::format(" beside {} at its rate (both together: the root of the sum of squares)",
-                        time_text(bound.longest->time_us))
+      bound.longest->resource == Resource::dram
+          ? fmt::format(
+                ", with the {} that DRAM takes for its bytes {} (root of the sum of squares)",
+                time_text(bound.times.needed_us()), time_text(waited_us(bound, *slower)))
           : "";
   return fmt::format(
       "The cause is latency: by Little's law the bytes in flight account for {} ({} confidence). "

@@ -18,19 +18,20 @@ namespace {
 
 // Of the variant, the problem, the mode and the settings, whatever the experiment is called. Empty
 // where the problem is read from a file.
-std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind) {
+std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
+                   bool counted) {
   const Experiment& e = plan.experiment(group);
   const MeasureSettings& m = e.measure;
   for (std::size_t i = 0; i < group.values.size(); ++i) {
     if (e.family->parameters[i].names_file(group.values[i])) return "";
   }
-  const std::string text =
-      fmt::format("{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {} {}; {}",
-                  kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
-                  values_text(*e.family, group.values), name_of(cell.mode), m.min_samples,
-                  m.max_samples, m.min_seconds, m.max_seconds, m.target_relative_ci,
-                  m.fine_relative_ci, m.fine_seconds, m.warmup_launches, m.warmup_seconds,
-                  m.sustain_seconds, m.burst_check_seconds, fmt::join(e.counters, ","));
+  const std::string counters = counted ? fmt::format("{}", fmt::join(e.counters, ",")) : "";
+  const std::string text = fmt::format(
+      "{}; {}/{}/{}/{}; {} {} {} {} {} {} {} {} {} {} {}; {}",
+      kind == RunKind::verify ? "verify" : "run", e.family->id, cell.variant->id,
+      values_text(*e.family, group.values), name_of(cell.mode), m.min_samples, m.max_samples,
+      m.min_seconds, m.max_seconds, m.target_relative_ci, m.fine_relative_ci, m.fine_seconds,
+      m.warmup_launches, m.warmup_seconds, m.sustain_seconds, m.burst_check_seconds, counters);
   constexpr std::size_t kDigits = 16;  // two of 10^6 cells share 64 bits once in 10^7 files
   return sha256(text).substr(0, kDigits);
 }
@@ -62,15 +63,15 @@ CellTimes::CellTimes(std::filesystem::path file, const std::filesystem::path& re
 }
 
 std::optional<double> CellTimes::find(const Plan& plan, const Group& group, const Cell& cell,
-                                      RunKind kind) const {
+                                      RunKind kind, bool counted) const {
   if (read_.empty()) return std::nullopt;
-  const auto found = read_.find(key_of(plan, group, cell, kind));
+  const auto found = read_.find(key_of(plan, group, cell, kind, counted));
   return found == read_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void CellTimes::keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                      double seconds) {
-  const std::string key = key_of(plan, group, cell, kind);
+  const std::string key = key_of(plan, group, cell, kind, true);
   if (!file_.empty() && !key.empty()) kept_[key] = seconds;
 }
 

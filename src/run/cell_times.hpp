@@ -23,8 +23,9 @@ class CellTimes {
   /// than "KEY SECONDS" are left out.
   explicit CellTimes(std::filesystem::path file, const std::filesystem::path& recorded = {});
 
-  std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell,
-                             RunKind kind) const;
+  /// `counted`: with the experiment's counters; else as if it had none.
+  std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
+                             bool counted = true) const;
   void keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind, double seconds);
   /// Writes what was kept to the file, together with what other runs have written there meanwhile.
   /// Where that fails, later estimates are worse, and nothing else.

@@ -51,9 +51,11 @@ double host_bytes(const Family& family, const void* problem) {
 }
 
 /// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
-/// many times its limit, which says nothing of the same kernel on a larger one. 0 without a limit.
+/// many times its limit, which says nothing of the same kernel on a larger one. What the bus or
+/// links limit, no grid does. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
-  const double filled = cell.waves ? cell.waves->tail_efficiency_pct / 100 : 1.0;
+  const bool is_of_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
+  const double filled = is_of_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;
   return 1e-6 * cell.limit.time_us.value_or(0.0) / filled;
 }
 
@@ -78,6 +80,10 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
         e.group_cells = static_cast<double>(group.cells.size());
         e.limit_s = limit_seconds(*prediction);
         e.known_s = times.find(plan, group, cell, kind);
+        if (!e.known_s && e.is_counted) {
+          e.known_s = times.find(plan, group, cell, kind, false);
+          e.is_known_uncounted = e.known_s.has_value();
+        }
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
           e.outside_s += reference_seconds(*experiment.family, plan.device, group.problem.get(),
@@ -94,7 +100,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
 double RunEstimate::cell_s(std::size_t cell) const {
   const CellEstimate& e = cells_[cell];
   if (e.stage == Stage::done) return 0.0;
-  if (e.stage == Stage::ahead && e.known_s) return *e.known_s;
+  if (e.stage == Stage::ahead && e.known_s && !e.is_known_uncounted) return *e.known_s;
   const auto seen = limit_shares_.find(e.variant);
   const double share = seen != limit_shares_.end() ? seen->second : kLimitShare;
   const double launch_s = share * e.limit_s + kPerLaunchSeconds;
@@ -120,6 +126,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;
   const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;
+  if (e.stage == Stage::ahead && e.known_s) return *e.known_s + counting_s;
   const double check_s =
       e.opens_group && near_cap_.count(e.variant) > 0 ? m.burst_check_seconds : 0.0;
   return (e.stage == Stage::ahead ? timing_s : 0.0) + check_s + counting_s;

@@ -48,6 +48,7 @@ class RunEstimate {
     double outside_s = 0;     ///< of samples: references, and host memory
     double group_cells = 1;   ///< cells of its group
     std::optional<double> known_s = {};  ///< what it took before
+    bool is_known_uncounted = false;     ///< then no counters were read
     bool opens_group = false;            ///< what is done once per group is counted with this cell
     Stage stage = Stage::done;
   };

@@ -208,6 +208,10 @@ TEST_CASE("what --simulate does not go with is refused") {
       gpuexp("run tests/cli/data/small.json --simulate h200 --counters=sm__cycles_active.max");
   CHECK(metric.exit_code == 2);
   CHECK_THAT(metric.output, contains_text("sm__cycles_active.max is not simulated"));
+  const Outcome counter =
+      gpuexp("run tests/cli/data/small.json --simulate h200 --counters=constant_requests");
+  CHECK(counter.exit_code == 2);
+  CHECK_THAT(counter.output, contains_text("constant_requests is not simulated"));
   const Outcome unknown = gpuexp("verify tests/cli/data/small.json --simulate h2000");
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.output, contains_text("h200"));

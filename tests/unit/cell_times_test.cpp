@@ -11,6 +11,25 @@
 namespace gpuexp::test {
 namespace {
 
+TEST_CASE("what a cell took without counters is known apart from what it takes with them") {
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.path() / "own.txt";
+  ToyRun b({"first", "second"});
+  b.plan = make_plan(b.config, b.device, b.resources, b.device.memory_bytes);
+  const Group& group = b.plan.groups[0];
+  CellTimes times(file);
+  times.keep(b.plan, group, group.cells[0], RunKind::measure, 7);
+  times.save();
+  b.config.experiments.front().counters = {"memory"};
+  const CellTimes read(file);
+  CHECK(!read.find(b.plan, group, group.cells[0], RunKind::measure));
+  CHECK(read.find(b.plan, group, group.cells[0], RunKind::measure, false) == 7.0);
+  // Counting comes on top.
+  const RunEstimate counted(b.plan, b.resources, RunKind::measure, read);
+  CHECK(counted.cell_s(group.cells[0].index) > 7);
+  CHECK(counted.cell_s(group.cells[0].index) < 8);
+}
+
 TEST_CASE("what a cell took here is known better than what was recorded") {
   const ScratchFolder folder;
   const std::filesystem::path recorded = folder.path() / "recorded.txt";
