@@ -1,7 +1,7 @@
 // Callables of families, type-erased. In place of std::function, because every family file builds
 // dozens of them and three compiler passes read each: <functional> and its instantiations were a
-// third of what a family file costs to compile (CONTRIBUTING.md has the figures). C++17, included
-// by .cu files.
+// third of what a family file costs to compile (docs/decisions/base.md has the figures). C++17,
+// included by .cu files.
 #pragma once
 
 #include <cstddef>

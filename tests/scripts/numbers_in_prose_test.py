@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Numbers with units in README and docs come from recorded files.
 
-A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, CONTRIBUTING.md), where a test
+A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, docs/writing.md), where a test
 compares it with the file it was recorded in. This test finds the others: digits with a unit outside of generated parts, of code, and
 of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), which made_by_test.py compares. Parts that another test compares
 stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers and factors in
@@ -23,11 +23,11 @@ NAMES = ["95 % interval"]
 
 # (page, text on the page, file of this repository, text there that says so)
 ALLOWED = [
-    ("CONTRIBUTING.md", "at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
-    ("CONTRIBUTING.md", "worth 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
-    ("CONTRIBUTING.md", "1830 instead of 1980 MHz", "configs/devices/h200.json",
+    ("docs/decisions/run.md", "at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
+    ("docs/decisions/run.md", "worth 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
+    ("docs/decisions/device.md", "1830 instead of 1980 MHz", "configs/devices/h200.json",
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
-    ("CONTRIBUTING.md", "tensor cores are 4 % busy", "configs/devices/h200.json", "use tensor cores for 4 % of their time"),
+    ("docs/decisions/device.md", "tensor cores are 4 % busy", "configs/devices/h200.json", "use tensor cores for 4 % of their time"),
     ("docs/adding_a_variant.md", "allows 0.9 %", "src/family/held_claim.hpp", "kHeldTolerance = 0.009;"),
     ("docs/explaining.md", "being within 15 % of 1", "src/analysis/causes.cpp", "kHighFactor = 1.15;"),
     ("docs/explaining.md", "two factors are within 15 %", "src/analysis/causes.cpp", "kHighFactor = 1.15;"),
@@ -402,7 +402,7 @@ def main():
         complaints += check_family(description, source_of(description["id"]))
     print("\n".join(complaints))
     if complaints:
-        print("expected: a value between markers (CONTRIBUTING.md, 'Numbers in prose'), or an entry of ALLOWED with its source; over a variant a line "
+        print("expected: a value between markers (docs/writing.md, 'Numbers in prose'), or an entry of ALLOWED with its source; over a variant a line "
               "'held: ...' (src/family/held_claim.hpp), an equation, or an entry of DERIVED")
     return 1 if complaints else 0
 
