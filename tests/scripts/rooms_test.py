@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rooms of src/ include only those before them, no two headers have one name, no units include each other in a loop, and
-every source includes a header that declares what it defines."""
+"""Rooms of src/ include only those before them, as docs/architecture.md shows, no two headers have one name, no units include
+each other in a loop, and every source includes a header that declares what it defines."""
 
 import re
 import sys
@@ -8,8 +8,10 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
+PAGE = SOURCE.parent / "docs/architecture.md"
 ROOMS = ["base", "stats", "device", "sass", "family", "config", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
          "render", "lesson", "worker", "gpu", "simulated", "cli"]
+FOUNDATION = {"base", "stats", "device", "family", "config"}  # the page shows it only among its own rooms
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 
 
@@ -29,6 +31,22 @@ def upward(files):
             if of in ROOMS and of != room and order_of(of) >= order_of(room):
                 found.append((path, included))
     return found
+
+
+def includes_of_rooms(files):
+    """What the picture of docs/architecture.md shows of each room: the other rooms that it includes, without the foundation, or
+    of the foundation without base."""
+    found = {room: set() for room in ROOMS if room != "cli"}
+    for path, text in files.items():
+        room = path.split("/")[0]
+        if room in found:
+            left_out = {"base"} if room in FOUNDATION else FOUNDATION
+            found[room].update({of for _, of, _ in INCLUDE.findall(text) if of in ROOMS} - left_out - {room})
+    return found
+
+
+def pictured(page):
+    return {room: set(shown.split()) for room, shown in re.findall(r"^   (\w+)  .*?(?: → (.*))?$", page, re.MULTILINE)}
 
 
 def same_names(files):
@@ -87,6 +105,9 @@ class RoomsTest(unittest.TestCase):
     def test_rooms_include_earlier_ones_alone(self):
         self.assertEqual(upward(self.files), [])
 
+    def test_the_page_shows_what_rooms_include(self):
+        self.assertEqual(pictured(PAGE.read_text()), includes_of_rooms(self.files))
+
     def test_no_two_headers_of_one_name(self):
         self.assertEqual(same_names(self.files), [])
 
@@ -100,6 +121,8 @@ class RoomsTest(unittest.TestCase):
         self.assertEqual(upward({"base/a.hpp": '#include "model/b.hpp"\n'}), [("base/a.hpp", "model/b")])
         self.assertEqual(upward({"worker/a.hpp": '#include "gpu/b.hpp"\n'}), [("worker/a.hpp", "gpu/b")])
         self.assertEqual(upward({"model/a.hpp": '#include "base/b.hpp"\n'}), [])
+        self.assertEqual(includes_of_rooms({"model/a.hpp": '#include "sim/b.hpp"\n#include "base/c.hpp"\n'})["model"], {"sim"})
+        self.assertEqual(pictured("   model        a time → sim sass\n   sass         listings\n"), {"model": {"sim", "sass"}, "sass": set()})
         self.assertEqual(same_names({"base/a.hpp": "", "model/a.hpp": ""}), [["base/a.hpp", "model/a.hpp"]])
         self.assertEqual(loops({"base/a.cpp": '#include "base/b.hpp"\n', "base/b.hpp": '#include "base/a.hpp"\n'}),
                          ["base/a", "base/b"])
