@@ -87,7 +87,7 @@ std::string fitting_sets(const NamedVariant& named, Values values, const DeviceS
 void check_is_executed(const NamedVariant& named, const Plan& plan,
                        const KernelResources& resources) {
   if (plan.groups.size() != 1)
-    throw ConfigError(fmt::format("{}: --set gives {} problems; annotate takes one",
+    throw ConfigError(fmt::format("{}: --set selects {} problems; annotate expects one",
                                   name_of_cell(named), plan.groups.size()));
   const Group& group = plan.groups.front();
   const Cell& cell = group.cells.front();
@@ -105,7 +105,8 @@ void check_is_executed(const NamedVariant& named, const Plan& plan,
 std::int64_t number_of(const std::string& option, const std::string& text) {
   const auto number = parsed<std::int64_t>(text);
   if (number.value_or(-1) < 0)
-    throw ConfigError(fmt::format("{}: '{}' is no whole number", option, shorten(text)));
+    throw ConfigError(
+        fmt::format("{}: expected an integer of at least 0, found '{}'", option, shorten(text)));
   return *number;
 }
 
@@ -114,9 +115,11 @@ AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>&
   const std::string option = "--warp " + shorten(options.warp);
   const std::vector<std::string> parts = split(options.warp, ',');
   if (parts.size() != 2 && parts.size() != 4)
-    throw ConfigError(fmt::format("{}: expected a block and a warp of it, B,W or X,Y,Z,W", option));
+    throw ConfigError(
+        fmt::format("{}: expected a block and one of its warps, as B,W or X,Y,Z,W", option));
   if (options.execution < 1)
-    throw ConfigError(fmt::format("--execution {}: the first is 1", options.execution));
+    throw ConfigError(
+        fmt::format("--execution {}: expected an integer of at least 1", options.execution));
   std::vector<std::int64_t> numbers;
   for (const std::string& part : parts)
     numbers.push_back(number_of(option, part));
@@ -134,8 +137,8 @@ AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>&
         numbers.size() == 2 ? numbers[0] : numbers[0] + grid.x * (numbers[1] + grid.y * numbers[2]);
     if (has_block && numbers.back() < warps) return asked;
     if (why.empty())
-      why = fmt::format("the grid has {} × {} × {} blocks, 0 to {}, of warps 0 to {}", grid.x,
-                        grid.y, grid.z, grid.count() - 1, warps - 1);
+      why = fmt::format("the grid has {} × {} × {} blocks, numbered 0 to {}, with warps 0 to {}",
+                        grid.x, grid.y, grid.z, grid.count() - 1, warps - 1);
   }
   throw ConfigError(fmt::format("{}: {}", option, why));
 }
@@ -158,11 +161,11 @@ SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& asked,
   if (found.size() == 1) return found.front();
   const std::string what =
       !options.line.empty() && found.empty()
-          ? fmt::format("--line {}: {} accesses no memory there; it does at", shorten(options.line),
-                        of)
+          ? fmt::format("--line {}: {} accesses no memory on this line, but on",
+                        shorten(options.line), of)
           : fmt::format(
-                "--warp: {} accesses memory at several lines; --line N or --line FILE:N "
-                "chooses one of",
+                "--warp: {} accesses memory on several lines; choose one with --line N or --line "
+                "FILE:N",
                 of);
   throw ConfigError(fmt::format("{}:{}", what, fmt::join(names, "")));
 }
@@ -192,7 +195,7 @@ class AnnotateRun {
       if (shape.grid.count() > 0) shapes_.push_back(shape);
     }
     if (options.warp.empty() && !options.line.empty())
-      throw ConfigError("--line: needs --warp, whose accesses it draws");
+      throw ConfigError("--line: needs --warp; without it no accesses are drawn");
     if (!options.warp.empty()) asked_ = asked_warp(options, shapes_);
   }
 
@@ -302,7 +305,8 @@ ExitCode run(const Context& context, const AnnotateArguments& options) {
     AnnotateRun(context, options).run();
     return ExitCode::ok;
   } catch (const NoGpu& reason) {
-    fmt::print(stderr, "gpuexp: no GPU: {}\ngpuexp: without --counters, the CPU alone counts\n",
+    fmt::print(stderr,
+               "gpuexp: no GPU: {}\ngpuexp: without --counters, annotate runs on the CPU only\n",
                reason.what());
     return ExitCode::no_device;
   } catch (const DeviceError& error) {
@@ -313,7 +317,7 @@ ExitCode run(const Context& context, const AnnotateArguments& options) {
   } catch (const sim::Fault& fault) {
     fmt::print(stderr, "gpuexp: {}: {}\n", options.variant, fault.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "gpuexp: {}: the host has no memory for it\n", options.variant);
+    fmt::print(stderr, "gpuexp: {}: not enough host memory\n", options.variant);
   }
   return ExitCode::failed;
 }
@@ -321,52 +325,49 @@ ExitCode run(const Context& context, const AnnotateArguments& options) {
 }  // namespace
 
 void add_annotate(Command& app, Context& context) {
-  Command* command = app.add_subcommand(
-      "annotate",
-      "a variant's source with what each line executes and accesses; executed on the CPU");
+  Command* command = app.add_subcommand("annotate",
+                                        "source of a variant with the instructions and memory "
+                                        "accesses of each line; executed on the CPU");
   auto options = std::make_shared<AnnotateArguments>();
   command->add_option("variant", options->variant, "FAMILY/VARIANT (gpuexp list)")->required();
-  command->add_option("--set", options->sets, "this value of a parameter instead of its default")
+  command->add_option("--set", options->sets, "value of a parameter, instead of its default")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command->add_option(
       "--gpu", options->gpu,
-      fmt::format("execute as this GPU: an id, name or alias (gpuexp list); default {}",
-                  kDefaultGpu));
-  Option* const counters =
-      command->add_flag("--counters", options->counters,
-                        "execute as the GPU here, and put beside each line what it counts there "
-                        "(CUPTI's SASS metrics)");
+      fmt::format("GPU to simulate: id, name or alias (gpuexp list; default: {})", kDefaultGpu));
+  Option* const counters = command->add_flag("--counters", options->counters,
+                                             "simulate the GPU of this machine, and also show the "
+                                             "GPU's own counts for each line (CUPTI SASS metrics)");
   counters->excludes("--gpu");
   command
       ->add_option("--device", options->device,
-                   "with --counters: ordinal of the GPU (gpuexp info); default 0")
+                   "with --counters: ordinal of the GPU (gpuexp info; default: 0)")
       ->needs(counters);
   command
-      ->add_option("--mode", options->mode,
-                   "what caches hold when the predicted launch begins: cold (the default), warm or "
-                   "graph")
+      ->add_option(
+          "--mode", options->mode,
+          "cache state when the predicted launch begins: cold, warm or graph (default: cold)")
       ->check(CLI::IsMember({"cold", "warm", "graph"}));
   command
       ->add_option("--warp", options->warp,
-                   "instead, draw what warp W of block B (counted x first, or X,Y,Z) accesses at a "
+                   "draw only the accesses of warp W of block B (counted x first, or X,Y,Z) at one "
                    "line: lanes, sectors, banks")
       ->type_name("B,W");
-  Option* const line =
-      command->add_option("--line", options->line,
-                          "that line, N or FILE:N, where there are several that access memory");
+  Option* const line = command->add_option(
+      "--line", options->line,
+      "with --warp: line to draw, N or FILE:N; required if several lines access memory");
   command
       ->add_option("--execution", options->execution,
-                   "the warp's so many-th execution of the line; default 1")
+                   "execution of the line to draw, counted from 1 (default: 1)")
       ->needs(line);
   command->add_flag("--json", options->json, "machine-readable, with every instruction");
   command->footer(
-      "time %: a line's part of the time that is predicted from the machine code, by the clocks "
-      "that "
-      "warps\nspend until they issue its instructions; behind it the warp state that has most of "
-      "them, as Nsight\nCompute calls it.\n"
-      "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
-      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
+      "time %: the line's share of the time predicted from the machine code, by the cycles that "
+      "warps\nspend until they issue its instructions; then the warp state with the most of these "
+      "cycles, by\nits name in Nsight Compute.\nexample: gpuexp annotate matmul/naive --set m=256 "
+      "--set n=256 --set k=256\n         gpuexp annotate coalescing/read_strided --set n=4096 "
+      "--warp 0,0");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 

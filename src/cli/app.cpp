@@ -73,7 +73,7 @@ fs::path config_dir() {
   for (const fs::path& candidate : config_dir_candidates())
     looked += fmt::format("\n  {}", candidate.string());
   throw ConfigError(
-      "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. looked at:" + looked);
+      "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. Searched:" + looked);
 }
 
 std::vector<DeviceSpecFile> device_specs() {
@@ -126,22 +126,22 @@ void on_chosen(Command& command, Context& context, std::function<ExitCode()> act
 void ConfigOptions::add_to(Command& command) {
   command
       .add_option("config", configs,
-                  "config files, or names of configs in configs/; - is standard input")
+                  "config files, or names of configs in configs/; - reads standard input")
       ->required();
   command.add_option("--filter", overrides.filter,
                      "keep only the variants whose family/variant matches this glob");
   command
-      .add_option(
-          "--set", overrides.sets,
-          "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
-          "(measure.max_seconds=1); once for each; a value with a comma is in double quotes")
+      .add_option("--set", overrides.sets,
+                  "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
+                  "(measure.max_seconds=1); repeat the option for each key; put a value with a "
+                  "comma in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
   // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.
   command
       .add_option_function<std::string>(
           "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },
-          "seed of the inputs, instead of the config's")
+          "seed of the input data, instead of the config's seed")
       ->type_name("UINT");
 }
 
@@ -178,8 +178,9 @@ NamedVariant find_variant(const Registry& registry, const std::string& name) {
   const Family& family = find_family(registry, name.substr(0, slash));
   const std::vector<std::string> ids = names_of(family.variants);
   if (slash == std::string::npos)
-    throw ConfigError(fmt::format("'{}' names no variant; expected {}/VARIANT, of: {}",
-                                  shorten(name), family.id, fmt::join(ids, ", ")));
+    throw ConfigError(
+        fmt::format("'{}' does not name a variant; expected {}/VARIANT with one of: {}",
+                    shorten(name), family.id, fmt::join(ids, ", ")));
   const std::string id = name.substr(slash + 1);
   if (const Variant* variant = family.find(id)) return {family, *variant};
   throw ConfigError(fmt::format("family '{}' has no variant '{}'{}", family.id, shorten(id),
@@ -191,7 +192,7 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
   for (const std::string& set : sets) {
     const std::string name = set.substr(0, set.find('='));
     if (family.find_parameter(name)) continue;
-    throw ConfigError(fmt::format("--set {}: '{}' is no parameter of family '{}'{}", shorten(set),
+    throw ConfigError(fmt::format("--set {}: unknown parameter '{}' of family '{}'{}", shorten(set),
                                   shorten(name), family.id,
                                   allowed_names(name, names_of(family.parameters))));
   }

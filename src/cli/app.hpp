@@ -95,8 +95,8 @@ std::filesystem::path find_config(const std::string& given);
 
 /// Of --shard, which `run` and `plan` have.
 inline constexpr const char* kShardDoc =
-    "only part I of the N into which the plan's groups are divided, by estimated time; gpuexp "
-    "merge makes one result of all parts";
+    "only part I of N: the plan's groups are divided into N parts by estimated time; gpuexp merge "
+    "combines the results of all parts";
 
 /// The options that every subcommand on configs has.
 struct ConfigOptions {

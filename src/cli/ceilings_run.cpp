@@ -88,7 +88,8 @@ fs::path ceilings_output(const std::string& out, const DeviceInfo& device) {
     const auto kept = kept_ceilings(device.uuid);
     if (!kept)
       throw ConfigError(
-          "no place to keep ceilings in: set GPUEXP_DATA_DIR, or name a file by --out");
+          "no folder for measured ceilings was found: set GPUEXP_DATA_DIR, or name a file with "
+          "--out");
     create_folder(kept->parent_path());
     path = *kept;
   }
@@ -98,7 +99,7 @@ fs::path ceilings_output(const std::string& out, const DeviceInfo& device) {
 
 void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
   if (run.file.measured.empty()) {
-    fmt::print(stderr, "gpuexp: nothing was measured, and nothing is written\n");
+    fmt::print(stderr, "gpuexp: nothing was measured, and no file was written\n");
     return;
   }
   create_folder(path.parent_path().empty() ? "." : path.parent_path());
@@ -109,7 +110,7 @@ void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
 
 void report_missing(const CeilingsRun& run) {
   if (run.code == ExitCode::interrupted) {
-    fmt::print(stderr, "gpuexp: interrupted; nothing is kept\n");
+    fmt::print(stderr, "gpuexp: interrupted; no file was written\n");
     return;
   }
   for (const std::string& row : run.missing)

@@ -69,8 +69,8 @@ Finding rows_that_failed(const CeilingsRun& run) {
           "results",
           counted(run.missing.size(), "row") + " did not pass",
           "",
-          "results that are wrong, or none at all",
-          "gpuexp verify ceilings shows them again",
+          "wrong results, or no results",
+          "run gpuexp verify ceilings to see them",
           ""};
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> notes_of(const std::vector<std::string>& files,
   if (names.size() > 1)
     notes.push_back(fmt::format("GPUs of several kinds: {}", fmt::join(names, ", ")));
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    if (!reports[i].complete) notes.push_back(files[i] + " ended before its end");
+    if (!reports[i].complete) notes.push_back(files[i] + " is incomplete: the run ended early");
     Provenance other = reports[i].provenance;
     other.device.name = reports.front().provenance.device.name;
     other.device.uuid = reports.front().provenance.device.uuid;
@@ -65,8 +65,8 @@ std::size_t count_of(const FleetComparison& fleet, const std::string& gate) {
 void check_gates(const std::vector<std::string>& fail_on) {
   for (const std::string& gate : fail_on) {
     if (gate == "slower" || gate == "faster" || gate == "broken") continue;
-    throw ConfigError(fmt::format(
-        "compare --across uuid --fail-on {}: allowed are slower, faster and broken", gate));
+    throw ConfigError(
+        fmt::format("compare --across uuid --fail-on {}: allowed: slower, faster, broken", gate));
   }
 }
 
@@ -102,7 +102,7 @@ ExitCode compare_across_gpus(const std::vector<std::string>& files,
                              const ComparisonOptions& options, const ComparisonOutput& output) {
   check_gates(options.fail_on);
   if (output.format == ComparisonFormat::junit)
-    throw ConfigError("compare --across uuid --format junit: allowed are table, markdown and html");
+    throw ConfigError("compare --across uuid --format junit: allowed: table, markdown, html");
   std::vector<Report> reports;
   for (const std::string& file : files) {
     reports.push_back(read_results(file));
@@ -160,14 +160,15 @@ std::vector<Report> with_variants(std::vector<Report> runs, const std::vector<st
 
 ExitCode compare(CompareArguments options) {
   if (options.output.csv == "-" && options.output.json == "-")
-    throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
+    throw ConfigError(
+        "compare: --csv - and --json -: only one of them can be written to standard output");
   if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
   if (options.format == "html") options.output.format = ComparisonFormat::html;
   if (options.format == "junit") options.output.format = ComparisonFormat::junit;
   if (!options.across.empty())
     return compare_across_gpus(options.files, options.comparison, options.output);
   if (options.files.size() != 2) {
-    throw ConfigError(fmt::format("compare: {} given; two are compared, A and B",
+    throw ConfigError(fmt::format("compare: {} given; expected two results, A and B",
                                   counted(options.files.size(), "file")));
   }
   const std::vector<Report> runs = with_variants(read_all(options.files), options.variants);
@@ -180,13 +181,15 @@ void check_repeated(const std::vector<std::string>& files, const std::vector<Rep
   for (std::size_t b = 1; b < runs.size(); ++b) {
     const auto notes = differences(runs.front().provenance, runs[b].provenance);
     if (!notes.empty()) {
-      throw ConfigError(fmt::format("compare --calibrate: {} and {} are not runs of the same: {}",
-                                    files.front(), files[b], fmt::join(notes, "; ")));
+      throw ConfigError(
+          fmt::format("compare --calibrate: {} and {} were not run under the same conditions: {}",
+                      files.front(), files[b], fmt::join(notes, "; ")));
     }
     for (std::size_t a = 0; a < b; ++a) {
       if (runs[a].samples_us != runs[b].samples_us) continue;
       throw ConfigError(
-          fmt::format("compare --calibrate: {} and {} are one run", files[a], files[b]));
+          fmt::format("compare --calibrate: {} and {} are the same run; expected separate runs",
+                      files[a], files[b]));
     }
   }
 }
@@ -215,7 +218,8 @@ NoiseFile calibrated(const std::vector<Report>& runs) {
 
 ExitCode calibrate_runs(const CompareArguments& options) {
   if (options.files.size() < 2 || options.out.empty())
-    throw ConfigError("compare --calibrate: needs two runs of one binary or more, and --out FILE");
+    throw ConfigError(
+        "compare --calibrate: expected two or more runs of one binary, and --out FILE");
   const std::vector<Report> runs = read_all(options.files);
   for (std::size_t i = 0; i < runs.size(); ++i)
     check_measured(options.files[i], runs[i]);
@@ -224,15 +228,15 @@ ExitCode calibrate_runs(const CompareArguments& options) {
   const Calibration& c = noise.calibration;
   write_file_atomically(options.out, to_json(noise));
   fmt::print(
-      "{}: min. effect {}, from {} in {} runs\n"
-      "of {} {} would have been false verdicts without it and {} with it; rate at most "
-      "{:.2g} % with 95 % confidence{}\n",
+      "{}: min. effect {}, from {} in {} runs\nof {}, {} would be false verdicts without this "
+      "minimum effect, and {} with it; the rate is at most {:.2g} % with 95 % confidence{}\n",
       noise.device.value_or("unknown GPU"), effect_text(c.effect), counted(noise.cells, "cell"),
       noise.runs, counted(noise.comparisons, "comparison"), c.false_without, c.false_with,
       100 * c.rate_bound,
-      c.margin > 1
-          ? fmt::format(" before a margin of {:.2f} was put on for want of cells", c.margin)
-          : "");
+      c.margin > 1 ? fmt::format(" before the effect was multiplied by a margin of {:.2f}, since "
+                                 "there were too few cells",
+                                 c.margin)
+                   : "");
   return ExitCode::ok;
 }
 
@@ -240,46 +244,53 @@ ExitCode calibrate_runs(const CompareArguments& options) {
 
 void add_compare(Command& app, Context& context) {
   Command* command = app.add_subcommand(
-      "compare", "two runs row by row: what became slower, faster or broken from A to B");
+      "compare",
+      "compare two runs row by row: rows that became slower, faster or broken from A to B");
   auto options = std::make_shared<CompareArguments>();
   command
-      ->add_option("results", options->files,
-                   "a results.json of A, one of B; with --across one or more, merged or not")
-      ->required();
-  command->add_flag("--all", options->output.all, "show rows that are the same, too");
-  command
       ->add_option(
-          "--format", options->format,
-          "default table; html: one page that needs nothing else; junit: XML for CI systems, "
-          "a test case for each row")
+          "results", options->files,
+          "results.json of run A, then of run B; with --across, one or more, merged or not")
+      ->required();
+  command->add_flag("--all", options->output.all, "also show rows that did not change");
+  command
+      ->add_option("--format", options->format,
+                   "output format (default: table); html: one self-contained page; junit: XML for "
+                   "CI systems, one test case per row")
       ->check(CLI::IsMember({"table", "markdown", "html", "junit"}));
   command
       ->add_option("--csv", options->output.csv,
-                   "write every row as CSV; - for standard output alone")
+                   "write every row as CSV to this file; - writes it to standard output instead of "
+                   "the table")
       ->type_name("FILE");
-  command->add_option("--json", options->output.json, "write everything as JSON; - likewise")
+  command
+      ->add_option("--json", options->output.json,
+                   "write the whole comparison as JSON to this file; - writes it to standard "
+                   "output instead of the table")
       ->type_name("FILE");
-  Option* variants = command
-                         ->add_option("--variants", options->variants,
-                                      "hold a variant of A against another one of B: fused=triton")
-                         ->delimiter(',')
-                         ->allow_extra_args(false)
-                         ->type_name("A=B[,...]");
-  Option* across =
+  Option* variants =
       command
-          ->add_option("--across", options->across,
-                       "uuid: hold the GPUs of these results against each other, each against the "
-                       "fleet's median time of every cell, and say which stand out; --fail-on "
-                       "slower, faster and broken are then of GPUs")
-          ->check(CLI::IsMember({"uuid"}));
+          ->add_option("--variants", options->variants,
+                       "compare a variant of A with another variant of B, such as fused=triton")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("A=B[,...]");
+  Option* across = command
+                       ->add_option("--across", options->across,
+                                    "uuid: compare the GPUs of these results by UUID, each with "
+                                    "the fleet's median time of every cell, and report outliers; "
+                                    "--fail-on slower, faster and broken then apply to GPUs")
+                       ->check(CLI::IsMember({"uuid"}));
   across->excludes(variants);
   options->comparison.add_to(*command);
-  auto* calibrate =
-      command->add_flag("--calibrate", options->calibrate,
-                        "find the minimum effect from runs of one binary, each its own process");
+  auto* calibrate = command->add_flag(
+      "--calibrate", options->calibrate,
+      "determine the minimum effect from two or more runs of one binary, each in its own process");
   calibrate->excludes(variants);
   calibrate->excludes(across);
-  command->add_option("--out", options->out, "with --calibrate: the file for --noise")
+  command
+      ->add_option("--out", options->out,
+                   "with --calibrate: file to write, to be read with --noise")
       ->type_name("FILE")
       ->needs(calibrate);
   command->footer(

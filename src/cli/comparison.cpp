@@ -56,8 +56,8 @@ EffectInForce recorded_effect(const fs::path& path, const std::optional<std::str
 void add_notes(const Report& a, const Report& b, std::vector<std::string>& notes) {
   for (std::string& note : differences(a.provenance, b.provenance))
     notes.push_back(std::move(note));
-  if (!a.complete) notes.emplace_back("A ended before its end");
-  if (!b.complete) notes.emplace_back("B ended before its end");
+  if (!a.complete) notes.emplace_back("A is incomplete: the run ended early");
+  if (!b.complete) notes.emplace_back("B is incomplete: the run ended early");
 }
 
 std::vector<std::string> head_of(const ComparisonContext& context, const std::string& remark) {
@@ -104,10 +104,10 @@ void check_common_rows(const RunComparison& comparison, const ComparedReport& a,
   const auto first_key = [](const Report& report) {
     return report.table.rows.empty() ? "no row" : report.table.rows.front().key;
   };
-  throw ConfigError(fmt::format(
-      "compare: {} and {} have no row in common; rows are matched by the column key, which begins "
-      "with {} in A and {} in B",
-      a.name, b.name, first_key(a.report), first_key(b.report)));
+  throw ConfigError(
+      fmt::format("compare: {} and {} have no row in common; rows are matched by the column key, "
+                  "whose first value is {} in A and {} in B",
+                  a.name, b.name, first_key(a.report), first_key(b.report)));
 }
 
 }  // namespace
@@ -147,19 +147,17 @@ std::string effect_text(const MinimumEffect& effect) {
 }
 
 void ComparisonOptions::add_to(Command& command, Option* only_with) {
-  Option* gates =
-      command
-          .add_option(
-              "--fail-on", fail_on,
-              "exit with 6 when there are such rows: slower, faster, inconclusive, missing, "
-              "broken")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->type_name("OUTCOME[,...]")
-          ->check(CLI::IsMember(gate_names()));
+  Option* gates = command
+                      .add_option("--fail-on", fail_on,
+                                  "exit with code 6 if any row has one of these outcomes: slower, "
+                                  "faster, inconclusive, missing, broken")
+                      ->delimiter(',')
+                      ->allow_extra_args(false)
+                      ->type_name("OUTCOME[,...]")
+                      ->check(CLI::IsMember(gate_names()));
   Option* file = command.add_option(
       "--noise", noise,
-      "minimum effect from this file; default: the one of the GPU in configs/noise, else 2 %");
+      "file with the minimum effect (default: the GPU's file in configs/noise, else 2 %)");
   file->type_name("FILE");
   Option* effect = command.add_option("--min-effect", min_effect_pct, "minimum effect in percent");
   effect->type_name("PCT")->check(CLI::Range(0.0, 1000.0))->excludes(file);
@@ -170,8 +168,8 @@ void ComparisonOptions::add_to(Command& command, Option* only_with) {
 
 void check_measured(const std::string& name, const Report& report) {
   if (report.provenance.device.is_simulated())
-    throw ConfigError(
-        fmt::format("{}: it was simulated and has no times; compare takes runs on GPUs", name));
+    throw ConfigError(fmt::format(
+        "{}: simulated results have no times; expected the results of a run on a GPU", name));
 }
 
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,

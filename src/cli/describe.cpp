@@ -88,7 +88,7 @@ class CodeText {
                          capability_text(plan_.device.compute_capability()),
                          values_text(family, group.values));
     if (resources_.empty()) {
-      text_ += "  not known: this build had no cuobjdump\n";
+      text_ += "  unknown: gpuexp was built without cuobjdump\n";
       return;
     }
     first_with_.clear();
@@ -101,7 +101,8 @@ class CodeText {
 
   std::string text() const {
     if (classes_.empty()) return text_;
-    std::string legend = "\ninstructions, each counted once, however often it runs\n";
+    std::string legend =
+        "\nstatic instruction counts: each instruction once, regardless of how often it executes\n";
     for (const InstructionClass& c : instruction_classes()) {
       if (!classes_.count(&c)) continue;
       constexpr std::size_t kNameWidth = 14;
@@ -128,8 +129,8 @@ class CodeText {
   }
 
   void add_library(const Variant& variant) {
-    text_ +=
-        fmt::format("  {}: kernels of a library, which this binary does not hold\n", variant.id);
+    text_ += fmt::format("  {}: kernels of a vendor library, which are not part of this binary\n",
+                         variant.id);
   }
 
   void add(const std::string& variant, const KernelCode& kernel) {
@@ -148,19 +149,20 @@ class CodeText {
     const std::string indent(kIndent, ' ');
     std::string text;
     if (!kernel.exact_architecture) {
-      text =
-          fmt::format("{}code for compute capability {} stands in: this binary holds none for {}\n",
-                      indent, capability_text(kernel.resource.architecture),
-                      capability_text(plan_.device.compute_capability()));
+      text = fmt::format(
+          "{}code for compute capability {} is shown instead: this binary has none for {}\n",
+          indent, capability_text(kernel.resource.architecture),
+          capability_text(plan_.device.compute_capability()));
     }
     text += fmt::format("{}{} registers, {}, {}", indent, kernel.resource.registers,
                         bytes_of(kernel.shared_bytes(), "shared"),
                         bytes_of(kernel.local_bytes(), "local"));
-    text +=
-        kernel.instructions.empty()
-            ? fmt::format("\n{}instructions not known: the build had no nvdisasm that reads them\n",
-                          indent)
-            : fmt::format(", {} instructions, among them\n", total(kernel.instructions));
+    text += kernel.instructions.empty()
+                ? fmt::format(
+                      "\n{}instructions unknown: gpuexp was built without an nvdisasm that can "
+                      "read them\n",
+                      indent)
+                : fmt::format(", {} instructions, including\n", total(kernel.instructions));
     return text + filled(counts);
   }
 
@@ -259,7 +261,8 @@ void print_text(const Family& f, const Registry& registry) {
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kTextWidth, 6));
     if (v.deterministic)
-      fmt::print("{}", paragraph("deterministic: equal bits, launch after launch", kTextWidth, 6));
+      fmt::print("{}", paragraph("deterministic: bitwise-identical results in every launch",
+                                 kTextWidth, 6));
     if (!v.expected_changes.empty())
       fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
                                  kTextWidth, 6));
@@ -344,18 +347,19 @@ ExitCode run(const Context& context, const DescribeArguments& options) {
 }  // namespace
 
 void add_describe(Command& app, Context& context) {
-  Command* command = app.add_subcommand(
-      "describe", "one family: its question, parameters, each variant's why and machine code");
+  Command* command = app.add_subcommand("describe",
+                                        "one family: its question and parameters, and the "
+                                        "explanation and machine code of each variant");
   auto options = std::make_shared<DescribeArguments>();
   options->gpu = kDefaultGpu;
-  command->add_option("family", options->family, "a family's id (gpuexp list)")->required();
+  command->add_option("family", options->family, "family id (gpuexp list)")->required();
   command->add_option(
       "--gpu", options->gpu,
-      fmt::format("machine code for this GPU: an id, name or alias (gpuexp list); default {}",
+      fmt::format("GPU whose machine code to show: id, name or alias (gpuexp list; default: {})",
                   kDefaultGpu));
   command
       ->add_option("--set", options->sets,
-                   "machine code for these values of a parameter instead of its default")
+                   "parameter values for which to show machine code, instead of the default")
       ->type_name("NAME=VALUE[,VALUE...]")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "machine-readable");

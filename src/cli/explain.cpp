@@ -21,8 +21,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr const char* kOfLongest =
-    "; of each variant the problem that takes longest (--all: every one)";
+constexpr const char* kOfLongest = "; the slowest problem of each variant (--all: every problem)";
 
 struct ExplainArguments {
   std::string file;
@@ -42,7 +41,7 @@ void check_is_there(const char* option, std::string ResultRecord::*member, const
       known.insert(std::move(value));
   }
   if (known.count(name) > 0) return;
-  throw ConfigError(fmt::format("{} {}: no {} of these results{}", option, shorten(name),
+  throw ConfigError(fmt::format("{} {}: these results contain no such {}{}", option, shorten(name),
                                 fixed_column(member).name,
                                 allowed_names(name, {known.begin(), known.end()})));
 }
@@ -73,14 +72,12 @@ std::vector<SaidOf<Said>> wanted(const RecordTable& table, const ExplainArgument
 }
 
 std::string summary_text(const std::vector<PredictedDifference>& all) {
-  if (all.empty())
-    return "nothing to explain: no variant has a predicted time beside the one that it compares to";
+  if (all.empty()) return "nothing to explain: no comparison has predicted times of both variants";
   return counted(all.size(), "predicted comparison");
 }
 
 std::string summary_text(const std::vector<Explanation>& all) {
-  if (all.empty())
-    return "nothing to explain: no variant was timed beside the one that it compares to";
+  if (all.empty()) return "nothing to explain: no comparison has measured times of both variants";
   return summary_of(all);
 }
 
@@ -130,17 +127,15 @@ ExitCode run(const ExplainArguments& options) {
 }  // namespace
 
 void add_explain(Command& app, Context& context) {
-  Command* command =
-      app.add_subcommand("explain", "why variants are faster or slower than those they compare to");
+  Command* command = app.add_subcommand(
+      "explain", "why each variant is faster or slower than the variant it compares to");
   auto options = std::make_shared<ExplainArguments>();
   command
-      ->add_option("results", options->file,
-                   "a results.json of run --counters, or the folder of a run")
+      ->add_option("results", options->file, "results.json or run folder of gpuexp run --counters")
       ->required();
-  command->add_option("--family", options->family, "of this family alone");
-  command->add_option("--variant", options->variant, "of this variant alone");
-  command->add_flag("--all", options->all,
-                    "at every problem, not at the one that takes longest alone");
+  command->add_option("--family", options->family, "explain only this family");
+  command->add_option("--variant", options->variant, "explain only this variant");
+  command->add_flag("--all", options->all, "explain every problem, not only the slowest");
   command->add_flag("--json", options->json, "machine-readable");
   command->footer(
       "example: gpuexp run matmul --counters --out results/matmul\n"

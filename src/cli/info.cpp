@@ -39,7 +39,7 @@ std::string text_of(const LinkRun& link, const DeviceInfo& device) {
   const std::string title = fmt::format("\nlinks to device {}: {}  ({}), {}", link.peer.index,
                                         link.peer.spec.name, link.peer.uuid, link.way);
   if (link.run.file.measured.empty())
-    return fmt::format("{}: neither reaches the other's memory\n", title);
+    return fmt::format("{}: neither GPU can access the other's memory\n", title);
   return fmt::format("{}, measured in {:.1f} s\n\n{}", title, link.run.took_s,
                      link_ceilings_text(link.run.file.measured, device.spec));
 }
@@ -204,8 +204,7 @@ std::string or_unknown(const std::optional<T>& value, const char* unit) {
 
 void print_rates(const DeviceInfo& d) {
   if (d.spec_id.empty()) {
-    fmt::print(
-        "  no datasheet in configs/devices answers to this name: rates of its pipes are unknown\n");
+    fmt::print("  no device spec in configs/devices matches this name: pipe rates are unknown\n");
     return;
   }
   fmt::print("  datasheet ({}), TFLOP/s:", d.spec_id);
@@ -234,7 +233,7 @@ void print_text(const DeviceInfo& d) {
              or_unknown(now.memory_clock_mhz, " MHz"), or_unknown(now.power_w, ""),
              or_unknown(now.power_limit_w, " W"), or_unknown(now.temperature_c, " °C"),
              now.ecc_on ? (*now.ecc_on ? "on" : "off") : "unknown");
-  fmt::print("  driver {}, CUDA {} at most\n", d.driver_version.value_or("unknown"),
+  fmt::print("  driver {}, CUDA up to {}\n", d.driver_version.value_or("unknown"),
              driver_runtime_version());
   print_rates(d);
   fmt::print("  predictions from {}\n", ceiling_source_of(d).source);
@@ -250,12 +249,12 @@ std::optional<int> device_of(const InfoArguments& options) {
   const std::string& text = options.device;
   if (text == "all") {
     if (!options.check || !options.out.empty())
-      throw ConfigError("--device all: it goes with --check, and not with --out");
+      throw ConfigError("--device all: needs --check, and excludes --out");
     return std::nullopt;
   }
   const auto device = parsed<int>(text);
   if (device.value_or(-1) < 0)
-    throw ConfigError(fmt::format("--device {}: expected an ordinal from 0, or all", text));
+    throw ConfigError(fmt::format("--device {}: expected an ordinal of at least 0, or all", text));
   return device;
 }
 
@@ -310,28 +309,27 @@ void add_info(Command& app, Context& context) {
   Command* command =
       app.add_subcommand("info", "the GPUs of this machine, their properties and current clocks");
   auto options = std::make_shared<InfoArguments>();
-  Option* const measure = command->add_flag(
-      "--measure", options->measure,
-      "find what a GPU can do at most, in half a minute, and keep it: limits and predictions are "
-      "then made from it");
-  Option* const check = command->add_flag(
-      "--check", options->check,
-      "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
-      "PCIe link) against what is expected of its kind; exit code 6 when a check failed");
+  Option* const measure = command->add_flag("--measure", options->measure,
+                                            "measure the GPU's ceilings in about 30 s and store "
+                                            "them: limits and predictions then use them");
+  Option* const check =
+      command->add_flag("--check", options->check,
+                        "check the GPU's health: measure its ceilings, and compare them and its "
+                        "state (clocks, ECC, power, PCIe link) with the values expected for this "
+                        "GPU model; exit code 6 if a check fails");
   command->add_flag("--json", options->json, "machine-readable");
-  Option* const device =
-      command->add_option("--device", options->device,
-                          "ordinal of the GPU to measure or check, or all, of --check; "
-                          "default 0");
+  Option* const device = command->add_option(
+      "--device", options->device,
+      "ordinal of the GPU to measure or check, or all with --check (default: 0)");
   command
       ->add_option("--out", options->out,
-                   "write what was measured there, and not to where it is kept: "
-                   "$GPUEXP_DATA_DIR/ceilings/UUID.json, by default in ~/.local/share/gpuexp")
+                   "write the ceilings to this file instead of $GPUEXP_DATA_DIR/ceilings/UUID.json "
+                   "(default of GPUEXP_DATA_DIR: ~/.local/share/gpuexp)")
       ->needs(measure);
   command
       ->add_option("--from", options->from,
-                   "check what --measure has written there instead of a GPU; of several files "
-                   "each, and how many of the GPUs are healthy")
+                   "check files that --measure wrote, instead of a GPU; for several files, also "
+                   "report how many GPUs are healthy")
       ->type_name("FILE")
       ->needs(check)
       ->excludes(measure)

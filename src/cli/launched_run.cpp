@@ -24,8 +24,8 @@ std::optional<JobPlace> place_in_job(const LaunchOptions& options, bool is_own) 
   auto place = launched_place([](const char* name) { return std::getenv(name); });
   if (!place && options.ranks == "launcher") {
     throw ConfigError(
-        "--ranks launcher: no launcher has started several processes, or it says nothing of them "
-        "in the environment; GPUEXP_RANK and GPUEXP_RANKS can");
+        "--ranks launcher: the environment names no launch of several processes; start gpuexp with "
+        "mpirun or srun, or set GPUEXP_RANK and GPUEXP_RANKS");
   }
   // Processes of one launcher have one parent on a host, unless a script stands between.
   if (place && place->id.empty()) place->id = fmt::format("parent-{}", ::getppid());
@@ -74,19 +74,19 @@ ExitCode lead(const JobOptions& job, const std::function<ExitCode(JobRanks*)>& r
 void LaunchOptions::add_to(Command& command) {
   command
       .add_option("--ranks", ranks,
-                  "where the processes of problems that span GPUs come from; launcher: mpirun or "
-                  "srun has started one for each GPU, of which the first measures; here: this "
-                  "process starts them; auto (the default): launcher where one has started "
-                  "several and there is no --shard")
+                  "which processes run problems that span GPUs; launcher: mpirun or srun has "
+                  "started one process per GPU, and the first one measures; here: this process "
+                  "starts them; auto: launcher if it has started several processes and --shard is "
+                  "not given, else here (default: auto)")
       ->check(CLI::IsMember({"auto", "launcher", "here"}));
   command
       .add_option("--listen", listen,
-                  "where the first process of a launcher listens for the others; default "
-                  "GPUEXP_LISTEN, else 127.0.0.1 and any port")
+                  "address at which the first process of a launcher listens for the others "
+                  "(default: GPUEXP_LISTEN, else 127.0.0.1 and any free port)")
       ->type_name("HOST[:PORT]");
   command
       .add_option("--rank-timeout", timeout_s,
-                  "seconds that the processes of a launcher wait for each other; default 60")
+                  "seconds that the processes of a launcher wait for each other (default: 60)")
       ->check(CLI::PositiveNumber);
 }
 

@@ -116,14 +116,15 @@ ExitCode run(const Context& context, const LessonArguments& options) {
 
 void add_lesson(Command& app, Context& context) {
   Command* command =
-      app.add_subcommand("lesson", "make the tables of a lesson's page from recorded results");
+      app.add_subcommand("lesson", "update the tables of a lesson's page from recorded results");
   auto options = std::make_shared<LessonArguments>();
-  command->add_option("page", options->page, "a Markdown page with markers (docs/lessons)")
+  command->add_option("page", options->page, "Markdown page with markers (docs/lessons)")
       ->required();
   command->add_option("--results", options->results,
-                      "a results.json, or the folder of a run, instead of what the page names");
-  command->add_option("--out", options->out,
-                      "write the page here, which may be where it is, instead of standard output");
+                      "results.json or run folder, instead of the results that the page names");
+  command->add_option(
+      "--out", options->out,
+      "file for the updated page, which may be the page itself (default: standard output)");
   command->footer(
       "example: gpuexp run matmul --counters --out results/matmul\n"
       "         gpuexp lesson docs/lessons/matmul.md --results results/matmul --out matmul.md");

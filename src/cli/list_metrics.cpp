@@ -38,7 +38,8 @@ bool matches(const std::string& pattern, std::string_view name) {
 const DeviceSpec& device_of(const std::vector<DeviceSpecFile>& specs, const std::string& gpu) {
   const DeviceSpec& device = find_device_spec(specs, gpu.empty() ? kDefaultGpu : gpu).spec;
   if (device.chip.empty())
-    throw ConfigError(fmt::format("configs/devices/{}.json names no chip", device.id));
+    throw ConfigError(fmt::format(
+        "configs/devices/{}.json does not name a chip; add the key \"chip\"", device.id));
   return device;
 }
 
@@ -93,7 +94,7 @@ ExitCode run(const ListMetricsArguments& options) {
   try {
     metrics = nsight_metrics(device.chip);
   } catch (const CountersUnavailable& reason) {
-    fmt::print(stderr, "gpuexp: no metrics of Nsight Compute by their own names: {}\n",
+    fmt::print(stderr, "gpuexp: the metrics of Nsight Compute cannot be listed: {}\n",
                reason.what());
   }
   const std::size_t all = metrics.size();
@@ -108,8 +109,8 @@ ExitCode run(const ListMetricsArguments& options) {
       print_metrics(metrics);
     } else if (all > 0) {
       fmt::print(
-          "\n{} more of {} ({}) by their own names in Nsight Compute, with .sum, .avg, .max, .min, "
-          ".pct or .ratio behind: gpuexp list metrics '*'\n",
+          "\n{} Nsight Compute metrics of {} ({}), each with a suffix .sum, .avg, .max, .min, .pct "
+          "or .ratio: gpuexp list metrics '*'\n",
           all, device.name, device.chip);
     }
   }
@@ -120,14 +121,16 @@ ExitCode run(const ListMetricsArguments& options) {
 
 void add_list_metrics(Command& list, Context& context) {
   Command* command = list.add_subcommand(
-      "metrics", "hardware counters that run --counters reads, and what they are made from");
+      "metrics",
+      "hardware counters that run --counters reads, and the metrics they are computed from");
   auto options = std::make_shared<ListMetricsArguments>();
   command->add_option("pattern", options->pattern,
-                      "part of a name, or a glob: those alone, and metrics of Nsight Compute with "
-                      "such names");
+                      "part of a name, or a glob: list only matching counters, and matching Nsight "
+                      "Compute metrics");
   command->add_option(
       "--gpu", options->gpu,
-      fmt::format("of this GPU: an id, name or alias (gpuexp list); default {}", kDefaultGpu));
+      fmt::format("GPU whose counters to list: id, name or alias (gpuexp list; default: {})",
+                  kDefaultGpu));
   command->add_flag("--json", options->json, "machine-readable");
   command->footer("example: gpuexp list metrics shared_bank");
   command->callback([&context, options] { context.action = [options] { return run(*options); }; });

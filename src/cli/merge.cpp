@@ -28,17 +28,17 @@ struct MergeArguments {
 
 std::vector<RunPart> read_parts(const std::vector<std::string>& folders) {
   if (folders.size() < 2) {
-    throw ConfigError(fmt::format(
-        "merge {}: one folder is no more than it was; expected the folders of a run's shards, or "
-        "of whole runs on several GPUs",
-        fmt::join(folders, " ")));
+    throw ConfigError(
+        fmt::format("merge {}: found one folder; expected two or more, of a run's shards or of "
+                    "whole runs on several GPUs",
+                    fmt::join(folders, " ")));
   }
   std::vector<RunPart> parts;
   std::set<fs::path> known;
   for (const std::string& folder : folders) {
     const fs::path log = fs::path(folder) / kRunLogName;
     if (is_missing(log))
-      throw ConfigError(fmt::format("merge {}: no {} is there", folder, kRunLogName));
+      throw ConfigError(fmt::format("merge {}: the folder has no {}", folder, kRunLogName));
     parts.push_back({folder, read_run_log(log)});
     if (!known.insert(fs::canonical(log)).second)
       throw ConfigError(fmt::format("merge {}: this folder is given twice", folder));
@@ -67,8 +67,9 @@ ExitCode merge(const Context& context, const MergeArguments& options) {
   for (const std::string& note : runs.notes)
     fmt::print(stderr, "gpuexp: {}\n", note);
   if (!report.complete && !options.partial) {
-    throw ConfigError(fmt::format("merge: {}; nothing is written. --partial takes what is there",
-                                  fmt::join(runs.missing, "; ")));
+    throw ConfigError(
+        fmt::format("merge: {}; nothing was written. --partial writes the results that exist",
+                    fmt::join(runs.missing, "; ")));
   }
   for (const std::string& what : runs.missing)
     fmt::print(stderr, "gpuexp: {}\n", what);
@@ -91,24 +92,24 @@ ExitCode merge(const Context& context, const MergeArguments& options) {
 }  // namespace
 
 void add_merge(Command& app, Context& context) {
-  Command* command =
-      app.add_subcommand("merge", "one result of a run's shards, or of whole runs on several GPUs");
+  Command* command = app.add_subcommand(
+      "merge", "merge the shards of a run, or whole runs on several GPUs, into one result");
   auto options = std::make_shared<MergeArguments>();
   command
       ->add_option("folders", options->folders,
-                   "the folders of the runs, whose logs are read; a shard that ran twice is taken "
-                   "once: one that finished first, then the one that ended last")
+                   "run folders, whose logs are read; of a shard that ran more than once, a "
+                   "finished run is preferred, then the run that ended last")
       ->required();
   command->add_option("--out", options->out,
-                      "folder for results.csv, results.json and, where counters were read, "
-                      "kernels.csv; default results/NAME-UTC");
+                      "folder for results.csv, results.json and, if counters were read, "
+                      "kernels.csv (default: results/NAME-UTC)");
   command->add_flag("--partial", options->partial,
-                    "write what is there though shards or cells are missing, and exit with 4");
+                    "write partial results if shards or cells are missing; exit code 4");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->footer(
-      "example: gpuexp merge shards/* --out merged\n"
-      "exit codes: 0 all that ran passed, 2 not parts of one run, or something is missing, 3 "
-      "incorrect results, 4 failed or missing cells, or none passed");
+      "example: gpuexp merge shards/* --out merged\nexit codes: 0 all cells that ran passed, 2 the "
+      "folders are not parts of one run, or parts are missing, 3 incorrect results, 4 failed or "
+      "missing cells, or no cell passed");
   on_chosen(*command, context, [&context, options] { return merge(context, *options); });
 }
 

@@ -115,13 +115,12 @@ ExitCode run(const Context& context, const PlanArguments& options) {
 
 void add_plan(Command& app, Context& context) {
   Command* command = app.add_subcommand(
-      "plan", "the cells of configs, their memory and estimated time; touches no GPU");
+      "plan", "the cells of configs, their memory and estimated time; no GPU needed");
   auto options = std::make_shared<PlanArguments>();
   options->config.add_to(*command);
   command->add_option(
       "--gpu", options->gpu,
-      fmt::format("plan for this GPU: an id, name or alias (gpuexp list); default {}",
-                  kDefaultGpu));
+      fmt::format("GPU to plan for: id, name or alias (gpuexp list; default: {})", kDefaultGpu));
   command->add_option("--shard", options->shard, kShardDoc)->type_name("I/N");
   command->add_flag("--json", options->json, "machine-readable");
   command->footer("example: gpuexp plan wave_quantization --gpu a100_sxm4_80gb");

@@ -225,14 +225,15 @@ void add_predict(Command& app, Context& context) {
   command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
       ->required();
   Option* json = command->add_flag("--json", options->json, "machine-readable");
-  command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
+  command->add_flag("--csv", options->csv, "print only times as CSV, one line per cell")
+      ->excludes(json);
   command->add_flag("--limits", options->limits,
-                    "no predicted times: bytes, operations, occupancy, waves and least times, at "
-                    "once");
+                    "omit predicted times: print bytes, operations, occupancy, waves and minimum "
+                    "times without executing kernels");
   command->footer(
-      "predicted: the time of the kernels' machine code, executed on the CPU as this GPU would; it "
-      "is kept, and\nnot made again for the same program, GPU and problem\n"
-      "example: gpuexp predict wave_quantization --gpu h200");
+      "predicted: the time of the kernels' machine code, simulated on the CPU for this GPU; it is "
+      "stored, and\nreused for the same program, GPU and problem\nexample: gpuexp predict "
+      "wave_quantization --gpu h200");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 

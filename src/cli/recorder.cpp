@@ -240,10 +240,10 @@ void print_notes(const Recorder& recorder, const Report& report) {
                counted(recorder.mismatch_files(), "cell"), recorder.mismatch_folder().string());
   }
   for (const auto& [why, rows] : recorder.uncounted())
-    fmt::print(stderr, "gpuexp: no hardware counters of {}: {}\n", counted(rows, "row"), why);
+    fmt::print(stderr, "gpuexp: no hardware counters for {}: {}\n", counted(rows, "row"), why);
   // A cell that got another try has passed, and its row says nothing of it.
   for (const auto& [why, times] : recorder.recoveries()) {
-    fmt::print(stderr, "gpuexp: the device was lost {}, and taken anew: {}\n",
+    fmt::print(stderr, "gpuexp: the device was lost and reopened {}: {}\n",
                times == 1 ? "once" : fmt::format("{} times", times), why);
   }
   if (const std::string why = why_none_passed(report); !why.empty())
@@ -261,9 +261,9 @@ void claim_folder(const fs::path& folder) {
   for (const char* file : {kRunLogName, kResultsName, "results.csv"}) {
     std::error_code unknown;
     if (fs::exists(folder / file, unknown)) {
-      throw ConfigError(fmt::format("{} exists; name another folder with --out{}",
-                                    (folder / file).string(),
-                                    file == kRunLogName ? ", or go on with it by --resume" : ""));
+      throw ConfigError(
+          fmt::format("{} exists; name another folder with --out{}", (folder / file).string(),
+                      file == kRunLogName ? ", or continue the run with --resume" : ""));
     }
   }
   create_folder(folder);

@@ -50,8 +50,8 @@ std::string note_on_sources(const Provenance& p) {
   if (!p.git_commit || own.empty() || own == *p.git_commit) return "";
   constexpr std::size_t kShort = 12;
   return fmt::format(
-      "Texts and sources are those of the program that made this page (commit {}); "
-      "the results are of commit {}.",
+      "Texts and sources are from the program that wrote this page (commit {}); the results are "
+      "from commit {}.",
       own.substr(0, kShort), p.git_commit->substr(0, kShort));
 }
 
@@ -109,25 +109,24 @@ ExitCode run(const Context& context, const ReportArguments& options) {
 }  // namespace
 
 void add_report(Command& app, Context& context) {
-  Command* command = app.add_subcommand("report", "render results again");
+  Command* command = app.add_subcommand(
+      "report", "render recorded results as a table, CSV, Markdown, JSON or HTML");
   auto options = std::make_shared<ReportArguments>();
   command
-      ->add_option(
-          "results", options->file,
-          "a results.json, compressed or not, or the folder of a run, of which the log is read")
+      ->add_option("results", options->file,
+                   "results.json, compressed or not, or a run folder, whose log is read")
       ->required();
   command
       ->add_option("--format", options->format,
-                   "default table; html: one page with figures, sources and explanations, that "
-                   "needs nothing else")
+                   "output format (default: table); html: one self-contained page with figures, "
+                   "sources and explanations")
       ->check(CLI::IsMember({"table", "csv", "markdown", "json", "html"}));
   command
-      ->add_option(
-          "--out", options->out,
-          "write to this file instead of to standard output; compressed if its name ends in .zst")
+      ->add_option("--out", options->out,
+                   "output file, compressed if its name ends in .zst (default: standard output)")
       ->type_name("FILE");
   command->add_flag("--no-samples", options->no_samples,
-                    "leave raw samples, most of its bytes, out of --format json");
+                    "with --format json: leave out raw samples, which take most of the space");
   command->footer(
       "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown\n"
       "         gpuexp report results/matmul-20260101T120000Z --format html --out matmul.html");

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 RunLog read_log(const std::string& folder) {
   const fs::path path = fs::path(folder) / kRunLogName;
-  if (is_missing(path)) refuse(folder, fmt::format("no {} is there", kRunLogName));
+  if (is_missing(path)) refuse(folder, fmt::format("the folder has no {}", kRunLogName));
   try {
     return read_run_log(path);
   } catch (const ReportError& e) {
@@ -36,12 +36,12 @@ RunLog read_log(const std::string& folder) {
   }
 }
 
-constexpr const char* kRemedy = "put the file back, or start a new run";
+constexpr const char* kRemedy = "restore the file, or start a new run";
 
 std::string change_text(const std::string& file, const std::string& now, const std::string& then) {
   constexpr std::size_t kDigits = 12;
   return fmt::format(
-      "{} has changed since the run began: its SHA-256 begins with {}, and began with {}", file,
+      "{} has changed since the run began: its SHA-256 begins with {}; the log has {}", file,
       now.substr(0, kDigits), then.substr(0, kDigits));
 }
 
@@ -100,8 +100,8 @@ Resumable read_resumable(const std::string& folder, const Registry& registry,
   if (!config.path || !config.text || !config.sha256)
     refuse(folder, "the log does not say which config it ran");
   if (r.log.origin.build_id != build_id()) {
-    refuse(folder, fmt::format("another build of gpuexp began it ({}, this one is {}); rows of two "
-                               "builds do not belong into one table",
+    refuse(folder, fmt::format("the run was started by build {} of gpuexp, and this is build {}; "
+                               "one table cannot mix builds: use that build, or start a new run",
                                r.log.origin.build_id.substr(0, 12), build_id().substr(0, 12)));
   }
   const auto& shard = r.log.origin.shard;
@@ -126,31 +126,31 @@ void check_resumable(const Resumable& resumable, const Plan& plan,
   const std::string& folder = resumable.folder;
   const DeviceProvenance& began = resumable.log.report.provenance.device;
   if (began.is_simulated() != device.spec.simulated) {
-    refuse(folder, fmt::format("it was {}; it goes on {}",
+    refuse(folder, fmt::format("the run was {}; resume it {}",
                                began.is_simulated() ? "simulated" : "run on a GPU",
                                began.is_simulated() ? "with --simulate" : "without --simulate"));
   }
   if (!device.spec.simulated && began.uuid != device.uuid) {
-    refuse(folder, fmt::format("it ran on {} {}; device {} is {} {}", began.name.value_or("a GPU"),
-                               began.uuid.value_or("without a UUID"), device.index,
-                               device.spec.name, device.uuid));
+    refuse(folder, fmt::format("the run was on {} {}; device {} is {} {}",
+                               began.name.value_or("a GPU"), began.uuid.value_or("without a UUID"),
+                               device.index, device.spec.name, device.uuid));
   }
   if (device.spec.simulated && began.name != device.spec.name)
-    refuse(folder, fmt::format("it simulated {}, and now {}", began.name.value_or("another GPU"),
-                               device.spec.name));
+    refuse(folder, fmt::format("the run simulated {}; --simulate names {}",
+                               began.name.value_or("another GPU"), device.spec.name));
   if (resumable.log.cells != plan.cell_count()) {
     refuse(folder, fmt::format("its plan had {}, and now has {}",
                                counted(resumable.log.cells, "cell"), plan.cell_count()));
   }
   const std::vector<ShardedCell>& planned = resumable.log.origin.plan;
   if (!planned.empty() && planned != whole_plan)
-    refuse(folder, "its plan had other cells than it has now");
+    refuse(folder, "the cells of its plan differ from those planned now; start a new run");
   const auto& rested_on = resumable.log.report.provenance.ceilings;
   const CeilingsProvenance rests_on = ceilings_in_force(plan.ceiling_source, device.spec);
   if (rested_on != rests_on) {
     refuse(folder,
-           fmt::format("its predictions are from {}, and would now be from {}; run it "
-                       "anew, or put the ceilings back",
+           fmt::format("its predictions use {}, and would now use {}; start a new run, or restore "
+                       "the ceilings",
                        rested_on ? rested_on->source : "unknown ceilings", rests_on.source));
   }
 }

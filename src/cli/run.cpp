@@ -98,7 +98,7 @@ class Run {
     if (options.need_libraries) check_libraries();
     if (!options.blocks.empty()) {
       if (options.simulate.empty())
-        throw ConfigError("--blocks: on a GPU all blocks are executed; it goes with --simulate");
+        throw ConfigError("--blocks: needs --simulate; a GPU executes all blocks");
       blocks_ = read_blocks(options.blocks);
     }
     if (!options.against.empty()) {
@@ -172,9 +172,10 @@ class Run {
       if (!target.empty() && target != "-") check_writable(target);
     }
     if (options_.csv == "-" && options_.json == "-")
-      throw ConfigError("--csv - --json -: standard output takes one of them");
+      throw ConfigError("--csv - --json -: only one of them can be written to standard output");
     if (!options_.csv.empty() && options_.csv != "-" && options_.csv == options_.json)
-      throw ConfigError(fmt::format("--csv and --json are both {}", options_.csv));
+      throw ConfigError(
+          fmt::format("--csv and --json both name {}; expected two files", options_.csv));
   }
 
   void check_libraries() const {
@@ -207,9 +208,9 @@ class Run {
     const std::vector<std::string> names = config_.counters();
     if (names.empty()) return;
     CounterReader* const reader = device_.executor->counter_reader();
-    const CounterSupport support =
-        reader ? reader->counter_support(metrics_of(select_counters(names)))
-               : CounterSupport{"what executes the launches counts nothing", {}};
+    const CounterSupport support = reader
+                                       ? reader->counter_support(metrics_of(select_counters(names)))
+                                       : CounterSupport{"this executor has no counters", {}};
     missing_metrics_.insert(support.unknown.begin(), support.unknown.end());
     for (const std::string& name : names) {
       const Counter* const counter = find_counter(name);
@@ -220,8 +221,8 @@ class Run {
         throw ConfigError(fmt::format("counters: {} is not simulated", name));
       if (counter) continue;  // of a group, some GPUs lack a counter
       throw ConfigError(
-          fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' has its "
-                      "names, which .sum, .avg, .max, .min, .pct or .ratio follows",
+          fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' lists its metrics, "
+                      "to which .sum, .avg, .max, .min, .pct or .ratio is appended",
                       device_.info.spec.name, name));
     }
     counters_ = support.unavailable.empty();
@@ -298,7 +299,8 @@ class Run {
 
   std::string how_to_go_on(const fs::path& dir) const {
     return fmt::format(
-        "; what was measured is in {}: gpuexp report {}, or go on by gpuexp run --resume {}{}",
+        "; results so far are in {}: show them with gpuexp report {}, or continue with gpuexp run "
+        "--resume {}{}",
         (dir / kRunLogName).string(), dir.string(), dir.string(),
         options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
   }
@@ -352,8 +354,8 @@ class Run {
     std::vector<std::string> notes;
     if (left_out_ > 0) {
       notes.push_back(fmt::format(
-          "{} of A left out, because this plan does not have them; kernels share clock and power "
-          "with what is measured beside them, and may be faster with less of it",
+          "{} of A left out, because this plan does not have them; kernels measured together share "
+          "clock and power, and may be faster if there are fewer of them",
           counted(left_out_, "row")));
     }
     return compare_and_show({options_.against, *against_}, {dir.string(), report},
@@ -380,29 +382,29 @@ class Run {
 
 void add_device_options(Command& command, RunArguments& options) {
   command.add_option("--device", options.device.device,
-                     "ordinal of the GPU (gpuexp info); default 0");
+                     "ordinal of the GPU (gpuexp info; default: 0)");
   command
       .add_option("--launch-timeout", options.device.launch_timeout_s,
-                  "seconds that one launch may take before its cell becomes a timeout; default 30")
+                  "time limit of one launch in seconds, after which the cell's status is timeout "
+                  "(default: 30)")
       ->check(CLI::PositiveNumber);
-  command.add_flag(
-      "--no-isolate", options.no_isolate,
-      "no second process: a fault ends the run, and the GPU does not wait for the host");
+  command.add_flag("--no-isolate", options.no_isolate,
+                   "run in this process: a fault ends the run, and rows are flagged ungated");
   command
       .add_option("--simulate", options.simulate,
-                  "execute the kernels on the CPU, as the GPU of this device spec would (gpuexp "
+                  "execute the kernels on the CPU, simulating the GPU of this device spec (gpuexp "
                   "list); results are verified, and no times are measured")
       ->type_name("SPEC")
       ->excludes("--device")
       ->excludes("--no-isolate");
   command
       .add_option("--blocks", options.blocks,
-                  "with --simulate: execute about so many blocks of each grid, or all; default all "
-                  "of small launches, of others so many at random that the standard error of each "
-                  "count is below 0.3 %")
+                  "with --simulate: approximate number of blocks to execute per grid, or all "
+                  "(default: all blocks of small launches; for larger launches, enough random "
+                  "blocks for a standard error of each count below 0.3 %)")
       ->type_name("N|all");
   options.launch.add_to(command);
-  command.add_flag("--quiet", options.quiet, "no progress and no table, the exit code alone");
+  command.add_flag("--quiet", options.quiet, "print no progress and no table");
 }
 
 ExitCode start_run(const Context& context, const RunArguments& options) {
@@ -417,54 +419,54 @@ void add_run(Command& app, Context& context) {
       app.add_subcommand("run", "verify and time every cell of configs, write CSV and JSON");
   auto options = std::make_shared<RunArguments>();
   options->config.add_to(*command);
-  command->add_option(
-      "--out", options->out,
-      "folder for log.jsonl, results.csv, results.json, with --counters kernels.csv, and wrong "
-      "elements in mismatches/; "
-      "default results/NAME-UTC");
-  command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
-  command->add_option("--json", options->json, "write the JSON there too; - is standard output");
+  command->add_option("--out", options->out,
+                      "folder for log.jsonl, results.csv, results.json, kernels.csv (with "
+                      "--counters), and wrong elements in mismatches/ (default: results/NAME-UTC)");
+  command->add_option("--csv", options->csv,
+                      "also write the CSV to this file; - is standard output");
+  command->add_option("--json", options->json,
+                      "also write the JSON to this file; - is standard output");
   // A flag, whose value needs the =: the config's name may follow it.
-  command->add_flag(std::string("--counters{") + kAllCounters + "}", options->counters,
-                    "read hardware counters after timing, in launches of their own; with =NAME,… "
-                    "these groups, counters or metrics of Nsight Compute (gpuexp list metrics); "
-                    "the same as --set counters=…");
+  command->add_flag(
+      std::string("--counters{") + kAllCounters + "}", options->counters,
+      "read hardware counters after timing, in separate launches; =NAME,… selects groups, counters "
+      "or Nsight Compute metrics (gpuexp list metrics); same as --set counters=…");
   command->add_flag("--need-libraries", options->need_libraries,
-                    "run nothing where the library of a variant is missing, which would be skipped "
-                    "otherwise: results that others are to be compared with have all rows");
+                    "exit with an error if the library of a variant is missing, instead of "
+                    "skipping the variant: use it for results that later runs are compared with");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
-  command->add_flag(
-      "--profile", options->profile,
-      "one launch per cell, for nsys and ncu, in one cudaProfilerStart/Stop; no times");
+  command->add_flag("--profile", options->profile,
+                    "launch each cell once, for nsys and ncu, within one cudaProfilerStart/Stop "
+                    "range; no times are measured");
   add_device_options(*command, *options);
-  command->add_flag(
-      "--no-gate", options->no_gate,
-      "never block the stream until a launch is enqueued; times then hold the host's latency");
+  command->add_flag("--no-gate", options->no_gate,
+                    "do not block the stream until a launch is enqueued; times then include the "
+                    "host's launch latency");
   Option* const against = command->add_option(
       "--against", options->against,
-      "compare with these earlier results (a results.json or a run's folder) at the end");
+      "at the end, compare with these earlier results: a results.json or a run folder");
   against->excludes("--profile");
   for (const char* option : {"--profile", "--no-gate", "--against", "--need-libraries"})
     command->get_option("--simulate")->excludes(option);
   options->comparison.add_to(*command, against);
   command->add_option("--shard", options->shard, kShardDoc)->type_name("I/N");
   Option* const config = command->get_option("config");
-  Option* const resume = command->add_option(
-      "--resume", options->resume, "go on with the run in this folder: what is missing or failed");
+  Option* const resume =
+      command->add_option("--resume", options->resume,
+                          "resume the run in this folder: run its missing and failed cells");
   config->required(false);
   for (const char* fixed :
        {"config", "--filter", "--set", "--seed", "--out", "--profile", "--counters"})
     resume->excludes(fixed);
   command->footer(
-      "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
-      "after a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\n"
-      "one process for each of four GPUs: mpirun -n 4 gpuexp run collectives\n"
-      "on the first of four GPUs: gpuexp run all --shard 1/4 --out shards/1, then gpuexp merge "
-      "shards/*\n"
-      "exit codes: 0 all that ran passed, 1 internal error or failed output, 2 usage or config, 3 "
-      "incorrect results, 4 failed cells or none passed, 5 no usable GPU, or not what any cell "
-      "needs, 6 the comparison failed its gate, 7 a "
-      "process of a launcher is gone, 130 interrupted");
+      "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > "
+      "tiling.csv\nafter a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\none process for "
+      "each of four GPUs: mpirun -n 4 gpuexp run collectives\non the first of four GPUs: gpuexp "
+      "run all --shard 1/4 --out shards/1, then gpuexp merge shards/*\nexit codes: 0 all cells "
+      "that ran passed, 1 internal error or output not written, 2 usage or config error, 3 "
+      "incorrect results, 4 failed cells, or no cell passed, 5 no usable GPU, or the machine lacks "
+      "what every cell needs, 6 the comparison failed its gate, 7 a process of a launcher was "
+      "lost, 130 interrupted");
   command->callback([&context, options, config, resume] {
     if (config->count() == 0 && resume->count() == 0) throw CLI::RequiredError("config");
     if (!options->counters.empty())
@@ -479,14 +481,16 @@ void add_verify(Command& app, Context& context) {
   auto options = std::make_shared<RunArguments>();
   options->verify_only = true;
   options->config.add_to(*command);
-  command->add_option("--csv", options->csv, "write the rows there; - is standard output");
-  command->add_option("--json", options->json, "write the report there; - is standard output");
+  command->add_option("--csv", options->csv,
+                      "write the rows as CSV to this file; - is standard output");
+  command->add_option("--json", options->json,
+                      "write the report as JSON to this file; - is standard output");
   command->add_option("--mismatches", options->mismatches,
                       "folder for the first 1000 wrong elements of each incorrect cell, as CSV");
   add_device_options(*command, *options);
   command->footer(
-      "example: gpuexp verify all --filter 'matmul*/*'\n"
-      "exit codes: those of run (gpuexp run --help)");
+      "example: gpuexp verify all --filter 'matmul*/*'\nexit codes: the same as for run (gpuexp "
+      "run --help)");
   on_chosen(*command, context, [&context, options] { return start_run(context, *options); });
 }
 

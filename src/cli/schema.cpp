@@ -33,10 +33,10 @@ void add_schema(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "schema", "the JSON Schema of configs or of results.json, for editors and validators");
   auto options = std::make_shared<SchemaArguments>();
-  command->add_option("of", options->of, "config or results; default config")
+  command->add_option("of", options->of, "schema to print: config or results (default: config)")
       ->type_name("TEXT")
       ->check(CLI::IsMember({"config", "results"}));
-  command->add_option("--out", options->out, "write it there instead of to standard output");
+  command->add_option("--out", options->out, "file for the schema (default: standard output)");
   command->footer("example: gpuexp schema results --out results.schema.json");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }

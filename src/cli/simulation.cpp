@@ -50,8 +50,7 @@ ExecutedBlocks read_blocks(const std::string& text) {
   if (text == "all") return {ExecutedBlocks::kAll};
   const auto count = parsed<std::int64_t>(text);
   if (count.value_or(0) < 2)
-    throw ConfigError(
-        fmt::format("--blocks: \"{}\" is neither a number from 2 on nor \"all\"", text));
+    throw ConfigError(fmt::format("--blocks {}: expected an integer of at least 2, or all", text));
   return {*count};
 }
 

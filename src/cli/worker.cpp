@@ -208,7 +208,7 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
   try {
     channel.send(greeting.dump());
   } catch (const ChannelClosed& e) {
-    throw ConfigError(fmt::format("worker: is started by run and verify alone: {}", e.what()));
+    throw ConfigError(fmt::format("worker: only run and verify start this command: {}", e.what()));
   }
   if (!greeting.contains("device")) return ExitCode::no_device;
   const DeviceInfo info = device_from(greeting.at("device"));
@@ -273,8 +273,8 @@ void add_worker(Command& app, Context& context) {
   auto arguments = std::make_shared<WorkerArguments>();
   command->add_option("--device", arguments->device, "ordinal of the GPU");
   command->add_option("--further", arguments->further,
-                      "take the one so many after it, if there are several");
-  command->add_flag("--no-gate", arguments->no_gate, "as run's");
+                      "how many ordinals after it, if there are several GPUs");
+  command->add_flag("--no-gate", arguments->no_gate, "the same as for run");
   command->add_option("--environment", arguments->environment,
                       "a variable to be set before libraries are loaded, as NAME=VALUE");
   on_chosen(*command, context, [&context, arguments] { return work(context, *arguments); });

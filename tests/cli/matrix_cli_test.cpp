@@ -168,7 +168,7 @@ TEST_CASE("a run is resumed with the files that it began with, or not at all", "
       INFO(outcome.output);
       CHECK(outcome.exit_code == 2);
       CHECK_THAT(outcome.output, contains_text("gpuexp: --resume " + out + ": " + file + why));
-      CHECK_THAT(outcome.output, contains_text("; put the file back, or start a new run\n"));
+      CHECK_THAT(outcome.output, contains_text("; restore the file, or start a new run\n"));
     }
   };
   folder.write("m.mtx", kBanner + "2 2 1\n1 1 2\n");
