@@ -306,7 +306,8 @@ ExitCode run(const Context& context, const AnnotateArguments& options) {
     return ExitCode::ok;
   } catch (const NoGpu& reason) {
     fmt::print(stderr,
-               "gpuexp: no GPU: {}\ngpuexp: without --counters, annotate runs on the CPU only\n",
+               "gpuexp: no GPU: {}\n"
+               "gpuexp: without --counters, annotate runs on the CPU only\n",
                reason.what());
     return ExitCode::no_device;
   } catch (const DeviceError& error) {
@@ -364,10 +365,12 @@ void add_annotate(Command& app, Context& context) {
   command->add_flag("--json", options->json, "machine-readable, with every instruction");
   command->footer(
       "time %: the line's share of the time predicted from the machine code, by the cycles that "
-      "warps\nspend until they issue its instructions; then the warp state with the most of these "
-      "cycles, by\nits name in Nsight Compute.\nexample: gpuexp annotate matmul/naive --set m=256 "
-      "--set n=256 --set k=256\n         gpuexp annotate coalescing/read_strided --set n=4096 "
-      "--warp 0,0");
+      "warps\n"
+      "spend until they issue its instructions; then the warp state with the most of these cycles, "
+      "by\n"
+      "its name in Nsight Compute.\n"
+      "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
+      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 

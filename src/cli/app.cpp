@@ -167,10 +167,7 @@ const Family& find_family(const Registry& registry, const std::string& id) {
   if (const Family* family = registry.find(id)) return *family;
   if (const auto why = registry.left_out(id)) throw ConfigError(*why);
   const std::vector<std::string> ids = names_of(registry.families());
-  const auto near = nearest_name(id, ids);
-  throw ConfigError(fmt::format("family '{}' is not known{}; known: {}", shorten(id),
-                                near ? fmt::format("; did you mean '{}'?", *near) : "",
-                                fmt::join(ids, ", ")));
+  throw ConfigError(fmt::format("unknown family '{}'{}", shorten(id), allowed_names(id, ids)));
 }
 
 NamedVariant find_variant(const Registry& registry, const std::string& name) {

@@ -228,8 +228,9 @@ ExitCode calibrate_runs(const CompareArguments& options) {
   const Calibration& c = noise.calibration;
   write_file_atomically(options.out, to_json(noise));
   fmt::print(
-      "{}: min. effect {}, from {} in {} runs\nof {}, {} would be false verdicts without this "
-      "minimum effect, and {} with it; the rate is at most {:.2g} % with 95 % confidence{}\n",
+      "{}: min. effect {}, from {} in {} runs\n"
+      "of {}, {} would be false verdicts without this minimum effect, and {} with it; the rate is "
+      "at most {:.2g} % with 95 % confidence{}\n",
       noise.device.value_or("unknown GPU"), effect_text(c.effect), counted(noise.cells, "cell"),
       noise.runs, counted(noise.comparisons, "comparison"), c.false_without, c.false_with,
       100 * c.rate_bound,

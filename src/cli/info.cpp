@@ -322,9 +322,10 @@ void add_info(Command& app, Context& context) {
       "--device", options->device,
       "ordinal of the GPU to measure or check, or all with --check (default: 0)");
   command
-      ->add_option("--out", options->out,
-                   "write the ceilings to this file instead of $GPUEXP_DATA_DIR/ceilings/UUID.json "
-                   "(default of GPUEXP_DATA_DIR: ~/.local/share/gpuexp)")
+      ->add_option(
+          "--out", options->out,
+          "write the ceilings to this file instead of $GPUEXP_DATA_DIR/ceilings/UUID.json "
+          "(default of GPUEXP_DATA_DIR: $XDG_DATA_HOME/gpuexp, else ~/.local/share/gpuexp)")
       ->needs(measure);
   command
       ->add_option("--from", options->from,

@@ -107,9 +107,9 @@ void add_merge(Command& app, Context& context) {
                     "write partial results if shards or cells are missing; exit code 4");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->footer(
-      "example: gpuexp merge shards/* --out merged\nexit codes: 0 all cells that ran passed, 2 the "
-      "folders are not parts of one run, or parts are missing, 3 incorrect results, 4 failed or "
-      "missing cells, or no cell passed");
+      "example: gpuexp merge shards/* --out merged\n"
+      "exit codes: 0 all cells that ran passed, 2 the folders are not parts of one run, or parts "
+      "are missing, 3 incorrect results, 4 failed or missing cells, or no cell passed");
   on_chosen(*command, context, [&context, options] { return merge(context, *options); });
 }
 

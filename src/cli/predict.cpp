@@ -64,8 +64,11 @@ class PredictionReport {
       table.add_column(title, Align::right);
     for (const auto& cells : rows_)
       table.add_row(cells);
-    fmt::print("computed for {}, not measured; least time: datasheet; predicted: {}\n\n{}\n",
-               plan_.device.name, plan_.ceiling_source.source, table.render());
+    fmt::print(
+        "computed for {}, not measured; least time: datasheet; predicted: {}\n"
+        "\n"
+        "{}\n",
+        plan_.device.name, plan_.ceiling_source.source, table.render());
     if (stand_ins_ > 0) {
       fmt::print(
           "{} {} the registers of another architecture: this binary holds no code for compute "
@@ -232,8 +235,9 @@ void add_predict(Command& app, Context& context) {
                     "times without executing kernels");
   command->footer(
       "predicted: the time of the kernels' machine code, simulated on the CPU for this GPU; it is "
-      "stored, and\nreused for the same program, GPU and problem\nexample: gpuexp predict "
-      "wave_quantization --gpu h200");
+      "stored, and\n"
+      "reused for the same program, GPU and problem\n"
+      "example: gpuexp predict wave_quantization --gpu h200");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 

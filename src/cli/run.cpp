@@ -459,14 +459,15 @@ void add_run(Command& app, Context& context) {
        {"config", "--filter", "--set", "--seed", "--out", "--profile", "--counters"})
     resume->excludes(fixed);
   command->footer(
-      "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > "
-      "tiling.csv\nafter a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\none process for "
-      "each of four GPUs: mpirun -n 4 gpuexp run collectives\non the first of four GPUs: gpuexp "
-      "run all --shard 1/4 --out shards/1, then gpuexp merge shards/*\nexit codes: 0 all cells "
-      "that ran passed, 1 internal error or output not written, 2 usage or config error, 3 "
-      "incorrect results, 4 failed cells, or no cell passed, 5 no usable GPU, or the machine lacks "
-      "what every cell needs, 6 the comparison failed its gate, 7 a process of a launcher was "
-      "lost, 130 interrupted");
+      "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
+      "after a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\n"
+      "one process for each of four GPUs: mpirun -n 4 gpuexp run collectives\n"
+      "on the first of four GPUs: gpuexp run all --shard 1/4 --out shards/1, then gpuexp merge "
+      "shards/*\n"
+      "exit codes: 0 all cells that ran passed, 1 internal error or output not written, 2 usage or "
+      "config error, 3 incorrect results, 4 failed cells, or no cell passed, 5 no usable GPU, or "
+      "the machine lacks what every cell needs, 6 the comparison failed its gate, 7 a process of a "
+      "launcher was lost, 130 interrupted");
   command->callback([&context, options, config, resume] {
     if (config->count() == 0 && resume->count() == 0) throw CLI::RequiredError("config");
     if (!options->counters.empty())
@@ -489,8 +490,8 @@ void add_verify(Command& app, Context& context) {
                       "folder for the first 1000 wrong elements of each incorrect cell, as CSV");
   add_device_options(*command, *options);
   command->footer(
-      "example: gpuexp verify all --filter 'matmul*/*'\nexit codes: the same as for run (gpuexp "
-      "run --help)");
+      "example: gpuexp verify all --filter 'matmul*/*'\n"
+      "exit codes: the same as for run (gpuexp run --help)");
   on_chosen(*command, context, [&context, options] { return start_run(context, *options); });
 }
 

@@ -263,8 +263,8 @@ void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet) 
   if (!spans_gpus || tool == kDebugger) options.isolated = false;
   options.gated = false;
   if (quiet) return;
-  fmt::print(stderr, "gpuexp: {} is watching: {}no gate\n", tool,
-             options.isolated ? "" : "one process, and ");
+  fmt::print(stderr, "gpuexp: {} is attached: running with {}--no-gate\n", tool,
+             options.isolated ? "" : "--no-isolate and ");
 }
 
 void add_worker(Command& app, Context& context) {

@@ -118,7 +118,7 @@ TEST_CASE("annotate counts on a GPU where there is one, and says so where there 
       gpuexp("annotate matmul/naive --set m=64 --set n=64 --set k=64 --counters");
   if (gpuexp("info").exit_code == 0) return;  // a GPU's tests are elsewhere
   CHECK(counted.exit_code == 5);
-  CHECK_THAT(counted.output, contains_text("without --counters, the CPU alone counts"));
+  CHECK_THAT(counted.output, contains_text("without --counters, annotate runs on the CPU only"));
 }
 
 // A command and what it prints stand in one block, behind "$ ".

@@ -131,7 +131,7 @@ TEST_CASE("shards that are merged are the run that was divided", "[fleet][machin
   CHECK_THAT(seeds.output, contains_text("are not parts of one run") && contains_text("--seed 3"));
   const Outcome across = gpuexp("compare --across uuid " + shards.path("merged"));
   CHECK(across.exit_code == 2);
-  CHECK_THAT(across.output, contains_text("it was simulated and has no times"));
+  CHECK_THAT(across.output, contains_text("simulated results have no times"));
 }
 
 TEST_CASE("a merge of what is there names what is missing", "[fleet][machine_code]") {

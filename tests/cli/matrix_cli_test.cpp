@@ -222,9 +222,10 @@ TEST_CASE("an interrupted run says how to go on", "[machine_code]") {
              "exec");
   INFO(outcome.output);
   CHECK(outcome.exit_code == 130);
-  CHECK(outcome.output.ends_with(
-      "gpuexp: interrupted; what was measured is in " + out + "/log.jsonl: gpuexp report " + out +
-      ", or go on by gpuexp run --resume " + out + " --simulate 'h200'\n"));
+  CHECK(outcome.output.ends_with("gpuexp: interrupted; results so far are in " + out +
+                                 "/log.jsonl: show them with gpuexp report " + out +
+                                 ", or continue with gpuexp run --resume " + out +
+                                 " --simulate 'h200'\n"));
 }
 
 TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is gone",

@@ -252,7 +252,7 @@ class ProgramTest(LaunchedTest):
     def test_a_launcher_that_was_asked_for_has_to_be_there(self):
         code, _, err = self.ended(self.start(self.command("--ranks", "launcher")))
         self.assertEqual(code, 2)
-        self.assertIn("--ranks launcher: no launcher has started several processes", err)
+        self.assertIn("--ranks launcher: the environment names no launch of several processes", err)
 
     def test_shards_and_ranks_here_are_runs_of_their_own(self):
         for words in (["--shard", "2/2"], ["--ranks", "here"]):
@@ -271,7 +271,7 @@ class ProgramTest(LaunchedTest):
         self.assertEqual(code, RANK_LOST, err)
         self.assertEqual(out, "")
         self.assertIn("rank 1 is lost", err)
-        self.assertIn(f"go on by gpuexp run --resume {self.folder}/out", err)
+        self.assertIn(f"continue with gpuexp run --resume {self.folder}/out", err)
         self.ended(ranks[1])
         self.assertEqual(self.ended(ranks[2]), (0, "", ""))
         kept = log.read_text().count('"row"')

@@ -124,7 +124,7 @@ class SeveralGpusTest(unittest.TestCase):
                 done = subprocess.run([GPUEXP, "run", path, "--out", self.folder / f"results{len(flags)}", *flags], capture_output=True,
                                       text=True, timeout=120, env=environment, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("an injected library is watching: no gate", done.stderr)
+                self.assertIn("an injected library is attached: running with --no-gate", done.stderr)
                 for rank in (0, 1):
                     launch = f"push gpuexp rank {rank} peer_copy/loads/n=1001,pattern=ring,gpus=2/"
                     files = [f for f in self.folder.glob("events.*") if launch in f.read_text(encoding="utf-8")]
@@ -145,7 +145,7 @@ class SeveralGpusTest(unittest.TestCase):
                 told = run.communicate(timeout=120)[1].decode()
                 self.assertEqual(run.returncode, 0, told)
                 self.assertEqual({row["status"] for row in self.rows("killed" + device)}, {"passed"})
-                self.assertRegex(told, f"lost once, and taken anew: rank {device}: the worker process ended during .*: signal 9")
+                self.assertRegex(told, f"lost and reopened once: rank {device}: the worker process ended during .*: signal 9")
 
     def test_a_worker_that_stops_costs_its_cell_and_is_named(self):
         run = self.start(self.long_config(), "stopped")

@@ -216,10 +216,8 @@ At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 40
 }
 
 TEST_CASE("An empty report is rendered too", "[report][terminal][markdown]") {
-  CHECK(render_terminal(page_of(Report{}), {}) ==
-        "0 rows; the run is incomplete: the run ended early\n");
-  CHECK(render_markdown(page_of(Report{})) ==
-        "0 rows; the run is incomplete: the run ended early\n");
+  CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run ended before its end\n");
+  CHECK(render_markdown(page_of(Report{})) == "0 rows; the run ended before its end\n");
 }
 
 TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
