@@ -84,7 +84,7 @@ class AxisReader {
 
   void check_room(const Node& node, double count) const {
     if (static_cast<double>(items_.size()) + count > static_cast<double>(kMaxCells))
-      node.fail(fmt::format("the axis gets more than {} values", kMaxCells));
+      node.fail(fmt::format("the axis has more than {} values", kMaxCells));
   }
 
   IntegerRange read_integer_range(const Node& node) const {
@@ -160,7 +160,7 @@ class AxisReader {
   void add_wave_edges(const Node& node) {
     node.check_keys(kWaveEdgesKeys);
     if (!is_integer(parameter_)) {
-      node.fail(fmt::format("wave_edges need a whole-numbered size; {} is a real number",
+      node.fail(fmt::format("wave_edges need an integer parameter; {} is a real number",
                             parameter_.name));
     }
     const Node range = node.require("wave_edges");
@@ -169,8 +169,8 @@ class AxisReader {
     check_room(node, 1);
     const double sizes = static_cast<double>(to) - static_cast<double>(from) + 1;
     if (sizes > static_cast<double>(kMaxCells)) {
-      range.fail(fmt::format("holds {} sizes, each of which is looked at; allowed: at most {}",
-                             sizes, kMaxCells));
+      range.fail(fmt::format("spans {} sizes, all of which are checked; allowed: at most {}", sizes,
+                             kMaxCells));
     }
     items_.emplace_back(WaveEdges{from, to});
   }
@@ -253,9 +253,9 @@ void check_axes(const Experiment& experiment, const Node& place) {
   for (const Axis& axis : experiment.axes) {
     if (!holds_wave_edges(axis)) continue;
     if (with_edges) {
-      place.fail(
-          fmt::format("axes '{}' and '{}' both hold wave_edges; one axis of an experiment may",
-                      with_edges->parameter, axis.parameter));
+      place.fail(fmt::format(
+          "axes '{}' and '{}' both hold wave_edges; only one axis of an experiment may hold them",
+          with_edges->parameter, axis.parameter));
     }
     with_edges = &axis;
   }
@@ -270,9 +270,9 @@ void check_axes(const Experiment& experiment, const Node& place) {
                         axis.parameter));
       }
       if (axis.items.size() != first.items.size()) {
-        place.fail(fmt::format("zipped axes need equally many values; '{}' has {}, '{}' has {}",
-                               first.parameter, first.items.size(), axis.parameter,
-                               axis.items.size()));
+        place.fail(
+            fmt::format("zipped axes need the same number of values; '{}' has {}, '{}' has {}",
+                        first.parameter, first.items.size(), axis.parameter, axis.items.size()));
       }
     }
   }
@@ -315,7 +315,7 @@ double count_cells(const Experiment& experiment) {
 void check_cells(double cells, const Node& place) {
   if (cells > static_cast<double>(kMaxCells)) {
     place.fail(
-        fmt::format("the experiments up to here ask for {} cells (problem × variant × mode); "
+        fmt::format("the experiments up to this one have {} cells (problem × variant × mode); "
                     "allowed: at most {}",
                     cells, kMaxCells));
   }

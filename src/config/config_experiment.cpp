@@ -38,7 +38,7 @@ std::vector<const Variant*> read_variants(const Node& experiment, const Family& 
     }
     if (matches) continue;
     item.fail(fmt::format("{} {} of family '{}'{}", describe(item.json()),
-                          is_glob(pattern) ? "matches no variant" : "is no variant", family.id,
+                          is_glob(pattern) ? "matches no variant" : "is not a variant", family.id,
                           allowed_names(pattern, names_of(family.variants))));
   }
   std::vector<const Variant*> variants;
@@ -60,7 +60,7 @@ const Variant* read_baseline(const Node& experiment, const Family& family,
   }
   const char* problem = family.find(id) ? "is not among the experiment's variants"
                         : is_glob(id)   ? "is a pattern; a baseline is one variant"
-                                        : "is no variant";
+                                        : "is not a variant";
   node->fail(fmt::format("{} {}{}", describe(node->json()), problem, allowed_names(id, ids)));
 }
 
@@ -114,11 +114,11 @@ std::vector<std::string> read_counters(const Node& node) {
     const std::string name = item.text();
     if (!is_nsight_metric(name) && std::find(known.begin(), known.end(), name) == known.end()) {
       const auto near = nearest_name(name, known);
-      item.fail(fmt::format(
-          "{} is no counter, group of counters or metric of Nsight Compute;{} allowed: {}, {}, {}, "
-          "and what gpuexp list metrics names",
-          describe(item.json()), near ? fmt::format(" did you mean '{}'?", *near) : "",
-          kAllCounters, kNoCounters, fmt::join(counter_groups(), ", ")));
+      item.fail(
+          fmt::format("{} is not a counter, group of counters or Nsight Compute metric;{} allowed: "
+                      "{}, {}, {}, and the names that gpuexp list metrics prints",
+                      describe(item.json()), near ? fmt::format(" did you mean '{}'?", *near) : "",
+                      kAllCounters, kNoCounters, fmt::join(counter_groups(), ", ")));
     }
     if (std::find(counters.begin(), counters.end(), name) != counters.end())
       item.fail(fmt::format("{} is given twice", describe(item.json())));
@@ -126,7 +126,7 @@ std::vector<std::string> read_counters(const Node& node) {
   }
   if (counters == std::vector<std::string>{kNoCounters}) return {};
   if (std::find(counters.begin(), counters.end(), kNoCounters) != counters.end())
-    node.fail(fmt::format("'{}' stands alone", kNoCounters));
+    node.fail(fmt::format("'{}' cannot be combined with other counters", kNoCounters));
   return counters;
 }
 

@@ -51,7 +51,7 @@ Field field_of(const Value& value) {
 std::string text_at(const Node& node, std::string_view key) {
   const Node member = node.require(key);
   std::string text = member.text();
-  if (text.empty()) member.fail("expected a text that is not empty");
+  if (text.empty()) member.fail("expected a non-empty text");
   return text;
 }
 
@@ -105,7 +105,7 @@ void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow&
     }
     const Value given = read_value(value, *parameter);
     if (!is_swept(experiment, name) && given != parameter->default_value) {
-      value.fail(fmt::format("experiment '{}' has {} = {} alone", experiment.name, name,
+      value.fail(fmt::format("experiment '{}' has only {} = {}", experiment.name, name,
                              to_string(parameter->default_value)));
     }
     row.parameters.emplace_back(name, field_of(given));
@@ -117,7 +117,7 @@ void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow&
       names.push_back(experiment.axes[a].parameter);
     const std::size_t steps = matching_steps(experiment, axes, row);
     if (steps == 0) {
-      place.fail(fmt::format("experiment '{}' has no such value of {}", experiment.name,
+      place.fail(fmt::format("experiment '{}' does not have this value of {}", experiment.name,
                              fmt::join(names, ", ")));
     }
     if (steps > 1) {
@@ -153,7 +153,7 @@ ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments
                   : modes.front();
   read_parameters(node, experiment, row);
   if (const auto times = node.find("times"))
-    row.times = times->integer({1, kMaxTimes, false, "how often the row is added"});
+    row.times = times->integer({1, kMaxTimes, false, "number of times the row is added"});
   return row;
 }
 
@@ -190,12 +190,12 @@ ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
       const Family& family = family_of(row, experiments);
       const auto unit = unit_of_claim_column(name, family);
       if (!unit) {
-        item.fail(fmt::format("{} is no column of a claim about family '{}'{}",
+        item.fail(fmt::format("{} is not a column of a claim about family '{}'{}",
                               describe(item.json()), family.id,
                               allowed_names(name, column_names(family))));
       }
       if (!columns.names.empty() && *unit != columns.unit)
-        item.fail("is of another unit than the column before it");
+        item.fail("has a different unit than the column before it");
       columns.unit = *unit;
     }
     columns.names.push_back(name);
@@ -216,27 +216,27 @@ void read_quantity(const Node& claim, const std::string& unit, Quantity& quantit
         read_columns(over_column.value_or(claim.require("column")), quantity.over, experiments);
     if (over_column) quantity.over_columns = below.names;
   } else if (over_column) {
-    over_column->fail("is of the rows of \"over\", which is missing");
+    over_column->fail("applies to the rows of \"over\", which is missing");
   }
   const auto scale = units_per(unit, over ? "" : columns.unit);
   if (!scale) {
     const Node place = claim.require("unit");
-    place.fail(over ? fmt::format("{} is no unit of a quotient; allowed: ×, %, FLOP/B",
+    place.fail(over ? fmt::format("{} is not a unit of a ratio; allowed: ×, %, FLOP/B",
                                   describe(place.json()))
-                    : fmt::format("{} cannot stand for '{}', the unit of {}",
+                    : fmt::format("{} cannot be converted to '{}', the unit of {}",
                                   describe(place.json()), columns.unit, columns.names.front()));
   }
   quantity.scale = *scale;
 }
 
 void read_band(const Node& node, Claim& claim) {
-  const std::vector<Node> ends = node.items("two quotients");
+  const std::vector<Node> ends = node.items("two ratios");
   constexpr double kMost = 1e6;
   if (ends.size() != 2)
     node.fail(
-        fmt::format("expected two quotients, the least and the largest, found {}", ends.size()));
-  claim.band_low = ends[0].real({0, 1, true, "of what is measured over what is expected"});
-  claim.band_high = ends[1].real({1, kMost, false, "of what is measured over what is expected"});
+        fmt::format("expected two ratios, the minimum and the maximum, found {}", ends.size()));
+  claim.band_low = ends[0].real({0, 1, true, "ratio of the measured to the expected value"});
+  claim.band_high = ends[1].real({1, kMost, false, "ratio of the measured to the expected value"});
 }
 
 Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {

@@ -54,7 +54,8 @@ void check_seeds(const std::vector<Config>& configs) {
   for (const Config& config : configs) {
     if (config.seed == configs.front().seed) continue;
     throw ConfigError(fmt::format(
-        "{}: $.seed: {} has {} and {} has {}; one run has one: --seed N gives it to all",
+        "{}: $.seed: {} has {} and {} has {}; a run has one seed: set it for all configs with "
+        "--seed N",
         config.path, configs.front().path, configs.front().seed, config.path, config.seed));
   }
 }

@@ -29,7 +29,7 @@ L2SetAside::L2SetAside(std::int64_t bytes) {
   if (got < bytes) {
     GPUEXP_CUDA_NOEXCEPT(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
     throw DeviceError(
-        fmt::format("the device sets {} bytes of L2 aside, of {} that are asked for", got, bytes),
+        fmt::format("the device set {} bytes of L2 aside, of {} requested", got, bytes),
         DeviceFault::refused);
   }
   is_set_ = true;

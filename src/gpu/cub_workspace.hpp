@@ -17,7 +17,7 @@ void with_workspace(const char* algorithm, void* workspace, std::int64_t bytes, 
   auto given = static_cast<std::size_t>(bytes);
   if (needed > given)
     throw DeviceError(std::string(algorithm) + " needs " + std::to_string(needed) +
-                          " bytes of workspace, more than it was taken to need",
+                          " bytes of workspace, more than was allocated for it",
                       DeviceFault::refused);
   call(workspace, given);
 }

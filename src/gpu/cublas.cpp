@@ -66,7 +66,9 @@ cudaDataType cuda_type(DataType type) {
     case DataType::fp32: return CUDA_R_32F;
     case DataType::fp16: return CUDA_R_16F;
     case DataType::bf16: return CUDA_R_16BF;
-    default: refuse("cublasGemmEx: " + std::string(name_of(type)) + " is none of fp32, fp16, bf16");
+    default:
+      refuse("cublasGemmEx: " + std::string(name_of(type)) +
+             " is not supported; expected fp32, fp16 or bf16");
   }
 }
 

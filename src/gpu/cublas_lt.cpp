@@ -51,7 +51,9 @@ cudaDataType cuda_type(DataType type) {
   switch (type) {
     case DataType::fp16: return CUDA_R_16F;
     case DataType::bf16: return CUDA_R_16BF;
-    default: refuse("cublasLtMatmul: " + std::string(name_of(type)) + " is none of fp16, bf16");
+    default:
+      refuse("cublasLtMatmul: " + std::string(name_of(type)) +
+             " is not supported; expected fp16 or bf16");
   }
 }
 

@@ -334,7 +334,7 @@ class CudaExecutor final : public Executor,
   PeerGroup* peers_of(const Family& family) {
     if (!family.gpus) return nullptr;
     if (!peers_)
-      throw DeviceError(family.id + " spans several GPUs, and this is one alone",
+      throw DeviceError(family.id + " spans several GPUs, and this executor has one",
                         DeviceFault::refused);
     return &*peers_;
   }

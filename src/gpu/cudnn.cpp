@@ -202,9 +202,9 @@ Steps step_of(const AttentionBackward& backward) {
 namespace gpuexp::cudnn {
 
 std::optional<std::string> unavailable() {
-  return "built without cuDNN's headers: pip install nvidia-cudnn-frontend nvidia-cudnn-cu13, "
-         "and configure the build with -DGPUEXP_CUDNN_INCLUDE_DIRS=FOLDER;FOLDER, those of "
-         "cudnn_frontend.h and of cudnn.h";
+  return "built without cuDNN's headers: pip install nvidia-cudnn-frontend nvidia-cudnn-cu13, and "
+         "configure the build with -DGPUEXP_CUDNN_INCLUDE_DIRS=FOLDER;FOLDER, the folders of "
+         "cudnn_frontend.h and cudnn.h";
 }
 
 Steps step_of(const Attention&) {

@@ -58,8 +58,9 @@ DnnType softmax_type(DataType type) {
     case DataType::fp16: return DnnType::fp16;
     case DataType::bf16: return DnnType::bf16;
     default:
-      throw DeviceError("cuDNN: " + std::string(name_of(type)) + " is none of fp32, fp16, bf16",
-                        DeviceFault::refused);
+      throw DeviceError(
+          "cuDNN: " + std::string(name_of(type)) + " is not supported; expected fp32, fp16 or bf16",
+          DeviceFault::refused);
   }
 }
 

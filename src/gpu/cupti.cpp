@@ -31,8 +31,8 @@ void* library() {
 }
 
 constexpr const char* kPermission =
-    "the driver gives counters to administrators alone; run as root, with CAP_SYS_ADMIN, or load "
-    "the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
+    "the driver gives only administrators access to counters; run as root, with CAP_SYS_ADMIN, or "
+    "load the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
 
 CUcontext current_context() {
   GPUEXP_CUDA(cudaFree(nullptr));  // makes it

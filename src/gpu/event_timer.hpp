@@ -40,11 +40,11 @@ class EventTimer {
     const bool in_time = !gated || gate_.open();
     stop_.synchronize();
     if (!in_time) {
-      throw DeviceError(
-          "the launch of " + what +
-              " waited for the GPU, whose stream was blocked until the launch was enqueued; a "
-              "variant that does so declares Timing::ungated, and --no-gate blocks none",
-          DeviceFault::refused);
+      throw DeviceError("the launch of " + what +
+                            " waited for the GPU, whose stream was blocked until the launch was "
+                            "enqueued; declare Timing::ungated for such a variant, or use "
+                            "--no-gate, which never blocks the stream",
+                        DeviceFault::refused);
     }
     return elapsed_us(start_, stop_);
   }

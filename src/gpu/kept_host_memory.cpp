@@ -81,8 +81,9 @@ KeptHostMemory::KeptHostMemory(std::size_t bytes, Residence residence)
     memory_ = allocate(bytes, residence);
   }
   if (!memory_) {
-    throw DeviceError(fmt::format("the host has no {} bytes of memory for a buffer", bytes),
-                      DeviceFault::refused);
+    throw DeviceError(
+        fmt::format("the host cannot allocate {} bytes of memory for a buffer", bytes),
+        DeviceFault::refused);
   }
 }
 

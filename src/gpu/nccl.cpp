@@ -242,8 +242,8 @@ std::optional<std::string> prepare_environment() {
   for (const char* c = algorithms; *c; ++c)
     upper += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
   if (upper.find("NVLS") == std::string::npos || upper.front() == '^') return std::nullopt;
-  return "NCCL_ALGO asks for NVLS, NVLink multicast, which is not used here; name other algorithms "
-         "(Ring, Tree)";
+  return "NCCL_ALGO requests NVLS, NVLink multicast, which gpuexp does not use; set other "
+         "algorithms (Ring, Tree)";
 }
 
 }  // namespace gpuexp::nccl

@@ -41,7 +41,7 @@ template <class Function>
 void find(Function& function, const char* name) {
   function = driver_function_as<Function>(name);
   if (!function) {
-    throw DeviceError(fmt::format("the driver has no {}, by which GPUs share memory", name),
+    throw DeviceError(fmt::format("the driver lacks {}, which GPUs need to share memory", name),
                       DeviceFault::refused);
   }
 }
@@ -87,7 +87,7 @@ CUmemAllocationProp memory_on(int device, PeerHandles handles) {
 std::int64_t granularity(const CUmemAllocationProp& wanted) {
   std::size_t step = 0;
   check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
-        "memory that other GPUs reach (cuMemGetAllocationGranularity)");
+        "memory that other GPUs can access (cuMemGetAllocationGranularity)");
   return static_cast<std::int64_t>(step);
 }
 
@@ -97,7 +97,7 @@ class MemoryHandle {
   MemoryHandle(std::int64_t bytes, int device, PeerHandles handles) {
     const CUmemAllocationProp wanted = memory_on(device, handles);
     check(driver().create(&handle_, static_cast<std::size_t>(bytes), &wanted, 0),
-          fmt::format("{} bytes of memory that other GPUs reach (cuMemCreate)", bytes));
+          fmt::format("{} bytes of memory that other GPUs can access (cuMemCreate)", bytes));
   }
   /// Of another rank, whose exported() this is.
   MemoryHandle(const RankExchange::Told& exported, int rank) {
@@ -291,7 +291,7 @@ void PeerGroup::queue_barrier(const CudaStream& stream) {
 void PeerGroup::explain() const {
   const auto missed = [](const WaitReport& report, const std::string& what) {
     if (report.missing == 0) return;
-    throw DeviceError(fmt::format("rank {} did not come to {}", report.missing - 1,
+    throw DeviceError(fmt::format("rank {} did not reach {}", report.missing - 1,
                                   fmt::format(fmt::runtime(what), report.step)),
                       DeviceFault::peer_lost);
   };

@@ -76,7 +76,7 @@ CUtensorMap encoded(const TensorMap& map) {
   if (!encode) refuse(map, "this driver has no tensor maps");
   const std::size_t rank = map.extents.size();
   if (rank == 0 || map.strides.size() + 1 != rank || map.box.size() != rank)
-    refuse(map, "one stride less than extents, and as many extents of the box, belong to it");
+    refuse(map, "expected one stride fewer than extents, and as many box extents as extents");
   const bool is_negative =
       std::any_of(map.box.begin(), map.box.end(), [](auto b) { return b < 1; });
   if (is_negative) refuse(map, "the box is empty");

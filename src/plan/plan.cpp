@@ -278,17 +278,17 @@ class ExperimentPlanner {
     }
     const int gpus = experiment_.family->gpus_of(group.problem.get());
     if (gpus <= device.machine.gpus) return std::nullopt;
-    return fmt::format("spans {} GPUs, of which {} can be used here", gpus, device.machine.gpus);
+    return fmt::format("needs {} GPUs; {} can be used here", gpus, device.machine.gpus);
   }
 
   Reason unsupported(const Variant& variant, const Group& group) const {
     const void* const problem = group.problem.get();
     const bool spans_gpus = experiment_.family->gpus_of(problem) > 1;
     if (spans_gpus && group.mode == Mode::graph)
-      return "on several GPUs no launch follows another without a barrier, which a graph of "
-             "launches lacks";
+      return "launches on several GPUs need a barrier between them, which a CUDA graph of launches "
+             "does not have";
     if (spans_gpus && variant.timing != Timing::gated && variant.timing != Timing::ungated)
-      return "the host's clock does not span several GPUs";
+      return "timing on the host's clock does not support several GPUs";
     if (experiment_.family->unsupported) {
       if (auto reason = experiment_.family->unsupported(problem, plan_.device)) return reason;
     }
@@ -298,11 +298,12 @@ class ExperimentPlanner {
   Reason unsupported_mode(const Variant& variant, Mode mode) const {
     if (is_back_to_back(mode) && experiment_.family->reset &&
         !experiment_.family->repeats_without_reset)
-      return "its launches find what is restored before each, which nothing does back to back";
+      return "needs its inputs restored before each launch; back-to-back modes do not restore "
+             "them: use cold, warm or graph";
     if (variant.timing == Timing::ungated && is_captured(mode))
-      return "its launch waits for the GPU, which a graph cannot hold";
+      return "its launch waits for the GPU, which a CUDA graph cannot capture";
     if (times_first_launches(variant.timing) && follows_launches(mode))
-      return "its first launches are timed, which nothing precedes: mode cold has them";
+      return "times first launches, which only mode cold supports";
     return std::nullopt;
   }
 

@@ -37,7 +37,8 @@ class RunLogReader {
       read_line(text_.substr(begin, end - begin), ++number);
       begin = end + 1;
     }
-    if (number == 0) throw ReportError(fmt::format("{}: not a log: no line is whole", file_));
+    if (number == 0)
+      throw ReportError(fmt::format("{}: not a log: it has no complete line", file_));
     return finish();
   }
 
@@ -91,7 +92,7 @@ class RunLogReader {
         values.fail(kLine, fmt::format("no column '{}'", fixed_column(member).name));
     }
     if (!log_.report.table.rows.empty())
-      values.fail(kLine, "rows stand in the report and not in the log");
+      values.fail(kLine, "the report of the log's first line must not have rows");
   }
 
   void read_origin(JsonValues& values, const Place& place) {
@@ -115,7 +116,7 @@ class RunLogReader {
     values.array(place, "an array of two counts",
                  [&](const Place& at) { values.read(at, numbers.emplace_back()); });
     if (numbers.size() != 2 || numbers[0] < 1 || numbers[0] > numbers[1])
-      values.fail(kLine, "a shard is one from 1 to their count, and that count");
+      values.fail(kLine, "expected a shard from 1 to the number of shards, and that number");
     log_.origin.shard = {numbers[0], numbers[1]};
   }
 
@@ -130,7 +131,7 @@ class RunLogReader {
           default: values.scanner().skip();
         }
       });
-      if (count < 2) values.fail(kLine, "a cell of the plan has a shard and a key");
+      if (count < 2) values.fail(kLine, "expected a shard and a key for each cell of the plan");
     });
   }
 
@@ -162,7 +163,7 @@ class RunLogReader {
         default: values.scanner().skip();
       }
     });
-    if (count < 3) values.fail(kLine, "a sample has a cell, a round and a time");
+    if (count < 3) values.fail(kLine, "expected a cell, a round and a time for each sample");
     if (!(time_us >= 0)) values.fail(kLine, "a time is below 0");
     cells_[cell].samples_us.push_back(time_us);
   }
@@ -303,7 +304,7 @@ class RunLogReader {
   // The row of a cell whose group was running when the log ended.
   static void cut_short(ResultRecord& record, const std::vector<double>& samples_us) {
     record.status = Status::not_run;
-    record.reason = "the run ended before any sample of it";
+    record.reason = "the run ended before its first sample";
     if (samples_us.empty()) return;
     record.reason =
         fmt::format("the run ended after {} of it, median {:.6g} us, not verified",

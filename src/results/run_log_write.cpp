@@ -81,7 +81,7 @@ void RunLogWriter::append(std::string line) {
       // Readers leave out half a line at the end; what a resumed run adds must not follow one.
       const bool whole = written == 0 || ::ftruncate(descriptor_, before.st_size) == 0;
       throw ReportError(fmt::format("{}: cannot write: {}{}", path_, std::strerror(error),
-                                    whole ? "" : "; its last line is not whole"));
+                                    whole ? "" : "; its last line is incomplete"));
     }
     written += static_cast<std::size_t>(count);
   }

@@ -123,8 +123,8 @@ void check_plan(const RunPart& a, const RunPart& b) {
                               : fmt::format("{} in shard {}", cell->key, cell->shard);
   };
   refuse_parts(a, b,
-               fmt::format("their plans differ from cell {} on ({}; {}), as those of two kinds of "
-                           "GPU do where a config has wave_edges",
+               fmt::format("their plans differ at cell {} and possibly later ({}; {}), as plans "
+                           "for two GPU models do if a config has wave_edges",
                            first_a - in_a.begin(), shown(first_a, in_a), shown(first_b, in_b)));
 }
 
@@ -217,7 +217,7 @@ std::vector<Taken> choose(std::vector<RunPart> parts, std::vector<std::string>& 
     std::ranges::stable_sort(same, is_before);
     for (std::size_t i = 1; i < same.size(); ++i) {
       notes.push_back(fmt::format(
-          "{} is there more than once: {} is taken ({}), {} is left out ({})", identity.second,
+          "{} was given more than once: {} is used ({}), {} is ignored ({})", identity.second,
           same.front().part.name, state_of(same.front()), same[i].part.name, state_of(same[i])));
     }
     chosen.push_back(std::move(same.front()));
@@ -248,8 +248,9 @@ std::vector<std::string> missing_from(const std::vector<Taken>& parts) {
   }
   for (const Taken& t : parts) {
     if (is_finished(t)) continue;
-    const std::string what = t.unfinished.empty() ? "its last row is there, and not its end"
-                                                  : "without a result: " + cells_text(t.unfinished);
+    const std::string what = t.unfinished.empty()
+                                 ? "it has all rows, but its log does not say that it ended"
+                                 : "without a result: " + cells_text(t.unfinished);
     missing.push_back(
         fmt::format("{} has not finished in {} ({})", identity_of(t.part), t.part.name, what));
   }
@@ -298,7 +299,7 @@ std::vector<PublishedFigure> common_figures(const std::vector<Taken>& parts) {
   if (same) return figures;
   for (PublishedFigure& figure : figures) {
     for (Claim& claim : figure.claims)
-      claim.model = {{}, {}, "the model says different things of the GPUs that ran this", ""};
+      claim.model = {{}, {}, "the model's results differ between the GPUs of the merged runs", ""};
   }
   return figures;
 }
@@ -381,7 +382,7 @@ class RowMerger {
 MergedRuns merge_runs(std::vector<RunPart> parts) {
   for (const RunPart& part : parts) {
     if (part.log.origin.plan.empty() && part.log.cells > 0)
-      throw ReportError(fmt::format("{}: the log does not say what was planned", part.name));
+      throw ReportError(fmt::format("{}: the log does not contain the plan", part.name));
     if (&part != &parts.front()) check_belongs(parts.front(), part);
   }
   MergedRuns merged;

@@ -187,7 +187,7 @@ void GroupRun::sample_first_launches(Turn& turn) {
     try {
       if (!session_.restart()) {
         end(turn, Status::skipped,
-            "its first launches are timed in a process of their own, which --no-isolate forgoes");
+            "times first launches in a separate process, which --no-isolate rules out");
       }
     } catch (const DeviceError& error) {
       fail(turn, error);

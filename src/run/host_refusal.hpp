@@ -17,7 +17,7 @@ auto with_host_refusals(const Function& function) -> decltype(function()) {
   } catch (const InputError& error) {
     throw DeviceError(error.what(), DeviceFault::refused);
   } catch (const std::bad_alloc&) {
-    throw DeviceError("the host has no memory for it", DeviceFault::refused);
+    throw DeviceError("not enough host memory", DeviceFault::refused);
   }
 }
 

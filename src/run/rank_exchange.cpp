@@ -24,7 +24,7 @@ namespace gpuexp {
 namespace {
 
 [[noreturn]] void fail_at(const std::string& step) {
-  throw DeviceError(fmt::format("the ranks' meeting: {}: {}", step, std::strerror(errno)),
+  throw DeviceError(fmt::format("the exchange between ranks: {}: {}", step, std::strerror(errno)),
                     DeviceFault::lost);
 }
 
@@ -51,7 +51,7 @@ std::pair<sockaddr_un, socklen_t> address_of(const std::string& meeting) {
   address.sun_family = AF_UNIX;
   const std::string name = "gpuexp-" + meeting;
   if (name.size() + 1 > sizeof address.sun_path)
-    throw DeviceError("the ranks' meeting has too long a name", DeviceFault::lost);
+    throw DeviceError("the exchange between ranks has too long a name", DeviceFault::lost);
   std::copy(name.begin(), name.end(), address.sun_path + 1);
   return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
 }
@@ -108,7 +108,7 @@ RankExchange::RankExchange(const RankPlace& place, double patience_s)
         const auto first = std::find_if(sockets_.begin() + 1, sockets_.end(),
                                         [](const OwnedDescriptor& s) { return !s; });
         fail_for(static_cast<int>(first - sockets_.begin()),
-                 fmt::format("has not come to the meeting within {:g} s", patience_s_));
+                 fmt::format("did not join the exchange between ranks within {:g} s", patience_s_));
       }
       OwnedDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!socket || !is_of_this_user(socket.get())) continue;
@@ -127,7 +127,8 @@ RankExchange::RankExchange(const RankPlace& place, double patience_s)
     constexpr std::chrono::milliseconds kBetweenTries{5};
     if (errno != ECONNREFUSED && errno != EINTR && errno != EAGAIN) fail_at("connect");
     if (steady_seconds() > end_s)
-      fail_for(0, fmt::format("has not come to the meeting within {:g} s", patience_s_));
+      fail_for(0,
+               fmt::format("did not join the exchange between ranks within {:g} s", patience_s_));
     std::this_thread::sleep_for(kBetweenTries);
   }
   if (!is_of_this_user(socket.get())) fail_for(0, "is a process of another user");
@@ -159,7 +160,7 @@ void RankExchange::send(int rank, const Told& told, int descriptor) const {
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   }
   if (::sendmsg(socket_to(rank), &message, MSG_NOSIGNAL) < 0)
-    fail_for_gone(rank, fmt::format("is gone: {}", std::strerror(errno)));
+    fail_for_gone(rank, fmt::format("has ended: {}", std::strerror(errno)));
 }
 
 RankExchange::Told RankExchange::receive(int rank) const {
@@ -168,7 +169,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
   // silent.
   const double patience_s = place_.rank == 0 ? patience_s_ : 2 * patience_s_;
   if (!wait_readable(socket, patience_s))
-    fail_for(rank, fmt::format("has told nothing for {:g} s", patience_s));
+    fail_for(rank, fmt::format("has sent nothing for {:g} s", patience_s));
   std::array<char, kLongest + 1> text{};
   iovec part{text.data(), text.size()};
   msghdr message{};
@@ -178,7 +179,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
   message.msg_control = passenger.room.data();
   message.msg_controllen = passenger.room.size();
   const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (count <= 0) fail_for_gone(rank, "is gone");
+  if (count <= 0) fail_for_gone(rank, "has ended");
   Told told;
   told.text.assign(text.data() + 1, static_cast<std::size_t>(count - 1));
   if (const cmsghdr* const header = CMSG_FIRSTHDR(&message);
@@ -192,7 +193,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
 
 std::vector<RankExchange::Told> RankExchange::all_gather(const std::string& text, int descriptor) {
   if (text.size() > kLongest)
-    throw DeviceError("the ranks' meeting: too long a message", DeviceFault::lost);
+    throw DeviceError("the exchange between ranks: too long a message", DeviceFault::lost);
   std::vector<Told> told(static_cast<std::size_t>(place_.ranks));
   told[static_cast<std::size_t>(place_.rank)] = {
       text, OwnedDescriptor(descriptor < 0 ? -1 : ::dup(descriptor))};

@@ -29,7 +29,7 @@ std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& st
       const Residence from = problem.residence_of(copy->from);
       const Residence to = problem.residence_of(copy->to);
       if (from == Residence::pageable || to == Residence::pageable)
-        throw std::runtime_error("how the driver copies pageable memory is not modelled");
+        throw std::runtime_error("copies of pageable memory are not modelled");
       if (from == to) throw std::runtime_error("copies within a memory are not modelled");
       of.unit = to == Residence::device ? Unit::copy_to_device : Unit::copy_to_host;
       of.bytes = copy->bytes * copy->rows;
@@ -75,7 +75,7 @@ void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceS
     if (!kernel || kernel->shape.grid.count() == 0) continue;
     const auto resident = occupancy(kernel->shape, device, resources);
     if (!resident) {
-      launch.refusal = "how many of its blocks an SM holds is not known";
+      launch.refusal = "the number of its resident blocks per SM is unknown";
       return;
     }
     const SharedDemand demand{kernel->shape.block.count(), resident->shared_bytes,

@@ -209,7 +209,7 @@ class CodePredictor::Impl {
   CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
                            sim::Simulator& simulator) const {
     if (is_ended()) return unsettled("the run was ended");
-    if (is_back_to_back(cell.mode)) return {{}, {}, "how fast the host launches is not modelled"};
+    if (is_back_to_back(cell.mode)) return {{}, {}, "the host's launch rate is not modelled"};
     if (cell.variant->phases) return from_phases(problem, cell, timed, simulator);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};
@@ -227,7 +227,7 @@ class CodePredictor::Impl {
       return {time.total_us, time.terms, "", time.caches, time.timeline};
     } catch (const std::bad_alloc&) {
       timed.forget();
-      return unsettled("the host has no memory for its buffers");
+      return unsettled("not enough host memory for its buffers");
     } catch (const std::exception& e) {  // somebody waits for the cell
       timed.forget();
       return unsettled(e.what());

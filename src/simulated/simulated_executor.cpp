@@ -202,7 +202,7 @@ SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResourc
 SimulationLimits::~SimulationLimits() = default;
 
 std::string SimulationLimits::refusal(const Variant& variant, const void* problem) {
-  if (variant.is_vendor) return "a library's call, whose kernels are not simulated";
+  if (variant.is_vendor) return "calls a vendor library, whose kernels are not simulated";
   const Steps steps =
       variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
   if (std::string why = state_->simulator.refusal(steps); !why.empty()) return why;
@@ -212,9 +212,8 @@ std::string SimulationLimits::refusal(const Variant& variant, const void* proble
   if (why.empty()) return why;
   const Work work = variant.work(problem);
   return fmt::format(
-      "{:.2g} operations and {:.2g} bytes are too many to execute all of its blocks, and some "
-      "alone "
-      "cannot be: {}; --set takes a smaller problem",
+      "{:.2g} operations and {:.2g} bytes are too many to execute all of its blocks, and a sample "
+      "of them cannot be executed: {}; choose a smaller problem with --set",
       operation_count(work), work.moved_read + work.moved_written, why);
 }
 

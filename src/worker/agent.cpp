@@ -127,7 +127,7 @@ class Agent {
     try {
       worker_ = start_(arguments);
     } catch (const std::system_error& error) {
-      tell({fmt::format("no worker process can be started: {}", error.what()), false});
+      tell({fmt::format("cannot start a worker process: {}", error.what()), false});
     }
   }
   void end_worker() {
@@ -165,7 +165,7 @@ std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std
     throw JobLost(
         fmt::format("rank {}: {}", options.place.rank, json.at("refused").get<std::string>()));
   } catch (const ChannelClosed&) {
-    why = "rank 0 has closed the connection: the secret is another's, or it has ended";
+    why = "rank 0 closed the connection: the job secret differs, or rank 0 has ended";
     return std::nullopt;
   }
 }
@@ -177,7 +177,7 @@ Channel meet_first(const JobOptions& options) {
   for (;;) {
     const double left_s = end_s - steady_seconds();
     if (left_s <= 0 || options.interrupted()) {
-      throw JobLost(fmt::format("rank {}: rank 0 has not let this process in within {:g} s: {}",
+      throw JobLost(fmt::format("rank {}: rank 0 did not accept this process within {:g} s: {}",
                                 options.place.rank, options.patience_s, why));
     }
     if (auto channel = admitted(options, left_s, why)) return *std::move(channel);
@@ -191,7 +191,7 @@ void serve_as_agent(const JobOptions& options, const StartWorker& start) {
   Agent agent(meet_first(options), start);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     std::signal(signal, SIG_IGN);
-  if (!agent.serve()) throw JobLost(fmt::format("rank {}: rank 0 is gone", options.place.rank));
+  if (!agent.serve()) throw JobLost(fmt::format("rank {}: rank 0 was lost", options.place.rank));
 }
 
 }  // namespace gpuexp

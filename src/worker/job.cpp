@@ -50,7 +50,7 @@ class LauncherVariables {
     const std::string value = text(name);
     const auto number = parsed<int>(value);
     if (!number || *number < 0)
-      throw ConfigError(fmt::format("{}={}: not a number of a process", name, value));
+      throw ConfigError(fmt::format("{}={}: expected an integer of at least 0", name, value));
     return *number;
   }
 
@@ -68,16 +68,16 @@ const Launcher* launcher_of(const LauncherVariables& environment) {
     if (&launcher == &kLaunchers.back() && !is_step_of_slurm(environment)) continue;
     if (!environment.has(launcher.ranks)) {
       throw ConfigError(
-          fmt::format("{} is set, but not {}: how many processes are there? --ranks here makes "
-                      "each of them a run of its own",
+          fmt::format("{} is set, but not {}: the number of processes is unknown; set both, or "
+                      "make each process a run of its own with --ranks here",
                       launcher.rank, launcher.ranks));
     }
     return &launcher;
   }
   if (environment.has("PMIX_RANK")) {
     throw ConfigError(
-        "PMIX_RANK is set, but nothing says how many processes there are: set GPUEXP_RANK and "
-        "GPUEXP_RANKS; --ranks here makes each of them a run of its own");
+        "PMIX_RANK is set, but the number of processes is unknown: set GPUEXP_RANK and "
+        "GPUEXP_RANKS, or make each process a run of its own with --ranks here");
   }
   return nullptr;
 }
@@ -112,8 +112,8 @@ std::optional<JobPlace> launched_place(const EnvironmentLookup& lookup) {
   place.rank = environment.number(launcher->rank);
   place.ranks = environment.number(launcher->ranks);
   if (place.rank >= place.ranks) {
-    throw ConfigError(
-        fmt::format("{}={}, but {}={}", launcher->rank, place.rank, launcher->ranks, place.ranks));
+    throw ConfigError(fmt::format("{}={}, but {}={}: expected a rank below the number of ranks",
+                                  launcher->rank, place.rank, launcher->ranks, place.ranks));
   }
   if (place.ranks == 1) return std::nullopt;
   place.local_rank =

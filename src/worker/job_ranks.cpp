@@ -132,10 +132,12 @@ JobRanks::JobRanks(const JobOptions& options)
     if (left_s <= 0) {
       const int strangers = rendezvous.turned_away();
       throw JobLost(fmt::format(
-          "{} of {} did not come within {:g} s{}; --ranks here waits for none", missing(), ranks(),
-          options.patience_s,
-          strangers > 0 ? fmt::format(" ({} had another secret)", counted(strangers, "connection"))
-                        : ""));
+          "{} of {} did not connect within {:g} s{}; --rank-timeout allows more time, and --ranks "
+          "here waits for no other process",
+          missing(), ranks(), options.patience_s,
+          strangers > 0
+              ? fmt::format(" ({} had a different secret)", counted(strangers, "connection"))
+              : ""));
     }
     if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
       admit(*std::move(channel), options);
@@ -144,8 +146,8 @@ JobRanks::JobRanks(const JobOptions& options)
   }
   if (!disagrees_.empty()) {
     throw ConfigError(
-        fmt::format("{}: the processes of one run have one command line; --ranks here makes each "
-                    "of them a run of its own",
+        fmt::format("{}: all processes of a run need the same command line; --ranks here makes "
+                    "each process a run of its own",
                     disagrees_));
   }
 }
@@ -159,12 +161,12 @@ void JobRanks::admit(Channel channel, const JobOptions& options) {
     const bool is_known = hello.rank > 0 && hello.rank < ranks();
     if (!is_known || members_[static_cast<std::size_t>(hello.rank)].link) {
       const char* const why =
-          is_known ? "another process is this rank" : "there is no such rank in this job";
+          is_known ? "another process already has this rank" : "there is no such rank in this job";
       channel.send(Json{{"refused", why}}.dump());
       return;
     }
     if (hello.arguments != options.arguments && disagrees_.empty()) {
-      disagrees_ = fmt::format("rank {} was started with other arguments than rank 0: {}",
+      disagrees_ = fmt::format("rank {} was started with different arguments than rank 0: {}",
                                hello.rank, fmt::join(hello.arguments, " "));
     }
     channel.send(R"({"welcome": true})");
@@ -192,7 +194,7 @@ std::unique_ptr<WorkerProcess> JobRanks::start(int rank,
   const Hello& first = members_.front().hello;
   if (member.hello.boot != first.boot) {
     throw DeviceError(
-        fmt::format("is on host {}, and rank 0 on {}: ranks share memory within one host",
+        fmt::format("is on host {}, and rank 0 is on {}: all ranks of a run must be on one host",
                     member.hello.host, first.host),
         DeviceFault::refused);
   }
@@ -208,9 +210,9 @@ void JobRanks::check() const {
 void GpuOwners::take(int rank, const std::string& uuid) {
   const auto [owner, is_new] = ranks_.try_emplace(uuid, rank);
   if (is_new || owner->second == rank) return;
-  throw DeviceError(
-      fmt::format("its GPU, {}, is rank {}'s, too: each rank needs its own", uuid, owner->second),
-      DeviceFault::refused);
+  throw DeviceError(fmt::format("its GPU, {}, is also used by rank {}: each rank needs its own GPU",
+                                uuid, owner->second),
+                    DeviceFault::refused);
 }
 
 }  // namespace gpuexp

@@ -99,7 +99,7 @@ std::string RemoteExecutor::start() {
   try {
     worker_ = options_.start();
   } catch (const std::system_error& error) {
-    throw DeviceError(fmt::format("no worker process can be started: {}", error.what()),
+    throw DeviceError(fmt::format("cannot start a worker process: {}", error.what()),
                       DeviceFault::lost);
   }
   std::string greeting = receive(kGreetingTimeoutS, "greeting");
@@ -140,14 +140,13 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
          ending.killed ? DeviceFault::killed : DeviceFault::lost);
   }
   if (options_.abandoned())
-    lose(fmt::format("{} was given up, because another rank was lost", what),
-         DeviceFault::peer_lost);
+    lose(fmt::format("{} was stopped because another rank was lost", what), DeviceFault::peer_lost);
   if (interrupted_s > 0) {
     lose(fmt::format("interrupted during {}, which did not end within {} s", what,
                      kInterruptedPatienceS),
          DeviceFault::interrupted);
   }
-  lose(fmt::format("{} did not end within {:.0f} s; --launch-timeout allows more", what,
+  lose(fmt::format("{} did not end within {:.0f} s; --launch-timeout allows more time", what,
                    steady_seconds() - start_s),
        DeviceFault::timed_out);
 }

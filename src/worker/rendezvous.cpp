@@ -50,8 +50,8 @@ HostPort host_and_port(const std::string& text) {
 void check_secret(const std::string& secret) {
   if (secret.size() != kSecretDigits || secret.find_first_not_of(kDigits) != std::string::npos) {
     throw ConfigError(
-        "GPUEXP_JOB_SECRET: 32 hexadecimal digits in lower case are wanted, as openssl rand -hex "
-        "16 makes them");
+        "GPUEXP_JOB_SECRET: expected 32 lowercase hexadecimal digits, such as openssl rand -hex 16 "
+        "prints");
   }
 }
 
@@ -123,7 +123,7 @@ HostPort place_of(int socket) {
   const std::string name = host.data();
   if (name == "0.0.0.0" || name == "::") {
     throw ConfigError(fmt::format(
-        "--listen {}: name the one interface at which the other hosts reach this one", name));
+        "--listen {}: expected the address of one interface that the other hosts can reach", name));
   }
   return {name, port.data()};
 }
@@ -138,10 +138,10 @@ void need_private_folder(const fs::path& folder) {
     throw ConfigError(fmt::format("{}: {}", folder.string(), std::strerror(errno)));
   if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() ||
       (found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw ConfigError(fmt::format(
-        "{}: the job's secret needs a folder of this user's that nobody else may enter (mode "
-        "0700); GPUEXP_JOB_DIR names another",
-        folder.string()));
+    throw ConfigError(
+        fmt::format("{}: the job's secret needs a folder that only this user can access (mode "
+                    "0700); set GPUEXP_JOB_DIR to use another folder",
+                    folder.string()));
   }
 }
 
@@ -187,7 +187,7 @@ std::optional<Invitation> found_invitation(const JobOptions& options, std::strin
   const auto port = lines.next();
   const auto secret = lines.next();
   if (!secret) {
-    why = fmt::format("{}: not an address and a secret", file.string());
+    why = fmt::format("{}: expected a host, a port and a secret", file.string());
     return std::nullopt;
   }
   return Invitation{{*host, *port}, *secret};
@@ -203,7 +203,7 @@ Rendezvous::Rendezvous(const JobOptions& options)
   if (!options.secret.empty()) {
     if (host_and_port(options.listen).port == "0") {
       throw ConfigError(
-          "GPUEXP_JOB_SECRET: the other ranks need a port, too: --listen HOST:PORT, or "
+          "GPUEXP_JOB_SECRET: the other ranks also need a port: set --listen HOST:PORT or "
           "GPUEXP_LISTEN");
     }
     return;

@@ -58,7 +58,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   CHECK_THAT(run.output, contains_text("NVIDIA H200 SXM 141GB, simulated: no times"));
   // Both streams go to one place, line by line.
   CHECK(run.output.ends_with("\nresults are in " + dir.string() + "\n"));
-  CHECK_THAT(run.output, contains_text("a library's call, whose kernels are not simulated"));
+  CHECK_THAT(run.output, contains_text("calls a vendor library, whose kernels are not simulated"));
   const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
   CHECK(json["provenance"]["device"]["executed_on"] == "simulated");
   CHECK(json["provenance"]["device"]["uuid"].is_null());

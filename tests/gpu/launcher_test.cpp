@@ -161,7 +161,7 @@ TEST_CASE("a tensor map that the driver refuses is named in full", "[launcher]")
   }
   SECTION("a stride that is missing") {
     tensor.map.strides.clear();
-    CHECK_THAT(refusal(), contains_text("one stride less than extents"));
+    CHECK_THAT(refusal(), contains_text("expected one stride fewer than extents"));
   }
 }
 

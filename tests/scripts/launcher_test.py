@@ -189,7 +189,7 @@ class AnyLauncherTest(LaunchedTest):
         self.wait_for("four workers", lambda: len(self.processes()) >= 4 + 4)
         ranks[0].kill()
         for rank in (1, 2, 3):
-            self.assertEqual(self.ended(ranks[rank], 10), (RANK_LOST, "", f"rank {rank}: rank 0 is gone\n"))
+            self.assertEqual(self.ended(ranks[rank], 10), (RANK_LOST, "", f"rank {rank}: rank 0 was lost\n"))
         self.ended(ranks[0])
 
 
@@ -215,11 +215,11 @@ class ProgramTest(LaunchedTest):
     def test_ranks_that_do_not_come_are_named(self):
         began = time.monotonic()
         rank_0 = self.start(self.command("--rank-timeout", "1"), GPUEXP_RANK="0", GPUEXP_RANKS="3", GPUEXP_JOB_ID=self.mark)
-        self.assertEqual(self.ended(rank_0), (RANK_LOST, "", "gpuexp: ranks 1, 2 of 3 did not come within 1 s; --ranks here waits for none\n"))
+        self.assertEqual(self.ended(rank_0), (RANK_LOST, "", "gpuexp: ranks 1, 2 of 3 did not connect within 1 s; --rank-timeout allows more time, and --ranks here waits for no other process\n"))
         rank_1 = self.start(self.command("--rank-timeout", "1"), GPUEXP_RANK="1", GPUEXP_RANKS="3", GPUEXP_JOB_ID=self.mark)
         code, _, err = self.ended(rank_1)
         self.assertEqual(code, RANK_LOST)
-        self.assertRegex(err, r"^gpuexp: rank 1: rank 0 has not let this process in within 1 s: .*job-.*: No such file or directory\n$")
+        self.assertRegex(err, r"^gpuexp: rank 1: rank 0 did not accept this process within 1 s: .*job-.*: No such file or directory\n$")
         self.assertLess(time.monotonic() - began, 20)
 
     def test_processes_that_want_different_things_are_no_run(self):
@@ -227,7 +227,7 @@ class ProgramTest(LaunchedTest):
                             GPUEXP_JOB_ID=self.mark) for rank in range(2)]
         code, _, err = self.ended(ranks[0])
         self.assertEqual(code, 2)
-        self.assertIn("rank 1 was started with other arguments than rank 0: run", err)
+        self.assertIn("rank 1 was started with different arguments than rank 0: run", err)
         self.assertEqual(self.ended(ranks[1]), (0, "", ""))
 
     def test_a_secret_from_the_environment_needs_no_folder(self):
@@ -235,7 +235,7 @@ class ProgramTest(LaunchedTest):
         ranks = self.start_ranks(2, self.command())
         code, _, err = self.ended(ranks[0])
         self.assertEqual(code, 2)
-        self.assertIn("the other ranks need a port, too: --listen HOST:PORT", err)
+        self.assertIn("the other ranks also need a port: set --listen HOST:PORT", err)
         for rank in ranks[1:]:
             rank.kill()
             self.ended(rank)

@@ -192,7 +192,7 @@ class SeveralGpusTest(unittest.TestCase):
                 began = time.monotonic()
                 present = self.ranks_of(self.long_config(), f"missing{missing}", [None] * missing, "--rank-timeout", 3, ranks=ranks)
                 first = self.closed(present)[0].communicate(timeout=60)[1]
-                self.assertIn(f"rank {missing} of {ranks} did not come within 3 s", first)
+                self.assertIn(f"rank {missing} of {ranks} did not connect within 3 s", first)
                 self.assertNotEqual(present[0].returncode, 0)
                 for other in present[1:]:
                     other.wait(60)
@@ -224,7 +224,7 @@ class SeveralGpusTest(unittest.TestCase):
         self.assertEqual(self.launched(config, "one_gpu", ("0", "0")), [4, 0])
         reasons = {row["reason"] for row in self.rows("one_gpu") if row["status"] == "failed"}
         self.assertEqual(len(reasons), 1, reasons)
-        self.assertRegex(reasons.pop(), "^rank 1: its GPU, GPU-.*, is rank 0's, too")
+        self.assertRegex(reasons.pop(), "^rank 1: its GPU, GPU-.*, is also used by rank 0")
 
 
 if __name__ == "__main__":

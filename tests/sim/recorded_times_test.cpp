@@ -216,7 +216,7 @@ TEST_CASE("a predicted time does not depend on where the host has put buffers",
 const std::map<std::string, std::string>& without_time() {
   static const std::string atomics = "the time model has no rate of atomic operations";
   static const std::string bus = "how kernels reach the host's memory is not modelled";
-  static const std::string pageable = "how the driver copies pageable memory is not modelled";
+  static const std::string pageable = "copies of pageable memory are not modelled";
   static const std::string two_kernels = "what two kernels leave each other of L2 is not modelled";
   static const std::string places = "where its blocks write is found out while they run";
   static const std::string waiting = "the time of blocks that wait for others is not modelled";

@@ -161,19 +161,19 @@ TEST_CASE("variants and baselines are checked", "[config][error]") {
           {R"("variants": "naive")", ".variants: expected a list of variants, found \"naive\""},
           {R"("variants": [1])", ".variants[0]: expected a string, found 1"},
           {R"("variants": ["naive", "coalescd"])",
-           ".variants[1]: \"coalescd\" is no variant of family 'matmul'; did you mean "
+           ".variants[1]: \"coalescd\" is not a variant of family 'matmul'; did you mean "
            "'coalesced'? " +
                ids},
           {R"("variants": ["tma_*"])",
            ".variants[0]: \"tma_*\" matches no variant of family 'matmul'; " + ids},
-          {R"("variants": [""])", ".variants[0]: \"\" is no variant of family 'matmul'; " + ids},
+          {R"("variants": [""])", ".variants[0]: \"\" is not a variant of family 'matmul'; " + ids},
           {R"("variants": ["naive", "*", "naive"])", ".variants[2]: \"naive\" is given twice"},
           {R"("variants": ["naive", "smem_*"], "baseline": "vendor")",
            ".baseline: \"vendor\" is not among the experiment's variants; allowed: naive, "
            "smem_tile, "
            "smem_padded"},
           {R"("baseline": "naiv")",
-           ".baseline: \"naiv\" is no variant; did you mean 'naive'? " + ids},
+           ".baseline: \"naiv\" is not a variant; did you mean 'naive'? " + ids},
           {R"("baseline": "smem_*")",
            ".baseline: \"smem_*\" is a pattern; a baseline is one variant; " + ids},
           {R"("baseline": null)", ".baseline: expected a string, found null"},
@@ -266,11 +266,11 @@ TEST_CASE("ranges of axes are checked", "[config][error]") {
           {R"("axes": {"alpha": {"from": 1, "to": 0, "step": 1}})",
            ".axes.alpha: 'from' is 1, above 'to', which is 0"},
           {R"("axes": {"alpha": {"from": 0, "to": 1, "step": 1e-300}})",
-           ".axes.alpha: the axis gets more than 1000000 values"},
+           ".axes.alpha: the axis has more than 1000000 values"},
           {R"("axes": {"n": {"from": 1, "to": 1000001, "step": 1}})",
-           ".axes.n: the axis gets more than 1000000 values"},
+           ".axes.n: the axis has more than 1000000 values"},
           {R"("axes": {"n": [{"from": 1, "to": 1000000, "step": 1}, 7]})",
-           ".axes.n[1]: the axis gets more than 1000000 values"},
+           ".axes.n[1]: the axis has more than 1000000 values"},
           {R"("axes": {"n": {"pow2": 8}})",
            ".axes.n.pow2: expected a list of two powers of two, found 8"},
           {R"("axes": {"n": {"pow2": [8]}})",
@@ -298,12 +298,13 @@ TEST_CASE("ranges of axes are checked", "[config][error]") {
           {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 9999999}}})",
            ".axes.n.wave_edges.to: 9999999 is out of range; allowed: 1 to 1048576" + n},
           {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 1048576}}})",
-           ".axes.n.wave_edges: holds 1048576 sizes, each of which is looked at; allowed: at most "
+           ".axes.n.wave_edges: spans 1048576 sizes, all of which are checked; allowed: at most "
            "1000000"},
           {R"("axes": {"alpha": {"wave_edges": {"from": 1, "to": 2}}})",
-           ".axes.alpha: wave_edges need a whole-numbered size; alpha is a real number"},
+           ".axes.alpha: wave_edges need an integer parameter; alpha is a real number"},
           {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 2}}, "stride": {"wave_edges": {"from": 1, "to": 2}}})",
-           ": axes 'n' and 'stride' both hold wave_edges; one axis of an experiment may"},
+           ": axes 'n' and 'stride' both hold wave_edges; only one axis of an experiment may hold "
+           "them"},
       });
 }
 
@@ -313,7 +314,7 @@ TEST_CASE("zip is checked", "[config][error]") {
       "matmul",
       {
           {axes + R"("zip": [["m", "n"]])",
-           ": zipped axes need equally many values; 'm' has 2, 'n' has 3"},
+           ": zipped axes need the same number of values; 'm' has 2, 'n' has 3"},
           {axes + R"("zip": [["m", "l"]])", ".zip[0][1]: unknown axis \"l\"; allowed: m, n, k"},
           {R"("zip": [["m", "n"]])", ".zip[0][0]: unknown axis \"m\"; none is allowed"},
           {axes + R"("zip": [["m", "m"]])", ".zip[0][1]: axis 'm' is zipped twice"},
@@ -342,16 +343,17 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("modes": ["warm", "warm"])", ".modes[1]: \"warm\" is given twice"},
           {R"("counters": [])", ".counters: expected a list of counters, found an empty list"},
           {R"("counters": ["memry"])",
-           ".counters[0]: \"memry\" is no counter, group of counters or metric of Nsight Compute; "
+           ".counters[0]: \"memry\" is not a counter, group of counters or Nsight Compute metric; "
            "did you mean 'memory'? allowed: all, none, memory, local, shared, atomics, divergence, "
-           "pipes, tensor, occupancy, and what gpuexp list metrics names"},
+           "pipes, tensor, occupancy, and the names that gpuexp list metrics prints"},
           {R"("counters": ["dram_read_byte"])",
-           ".counters[0]: \"dram_read_byte\" is no counter, group of counters or metric of Nsight "
-           "Compute; did you mean 'dram_read_bytes'? allowed: all, none, memory, local, shared, "
-           "atomics, "
-           "divergence, pipes, tensor, occupancy, and what gpuexp list metrics names"},
+           ".counters[0]: \"dram_read_byte\" is not a counter, group of counters or Nsight Compute "
+           "metric; did you mean 'dram_read_bytes'? allowed: all, none, memory, local, shared, "
+           "atomics, divergence, pipes, tensor, occupancy, and the names that gpuexp list metrics "
+           "prints"},
           {R"("counters": ["memory", "memory"])", ".counters[1]: \"memory\" is given twice"},
-          {R"("counters": ["none", "memory"])", ".counters: 'none' stands alone"},
+          {R"("counters": ["none", "memory"])",
+           ".counters: 'none' cannot be combined with other counters"},
           {R"("measure": [])", ".measure: expected an object, found an empty list"},
           {R"("measure": {"min_sample": 2})",
            ".measure.min_sample: unknown key; did you mean 'min_samples'? allowed: "
@@ -393,9 +395,8 @@ TEST_CASE("a config that asks for too many cells is an error before they are mad
   check_experiment("matmul",
                    {
                        {R"("axes": {"m": )" + all + R"(, "n": )" + all + R"(, "k": )" + all + "}",
-                        ": the experiments up to here ask for 1407374883553280 cells (problem "
-                        "× variant × mode); "
-                        "allowed: at most 1000000"},
+                        ": the experiments up to this one have 1407374883553280 cells (problem × "
+                        "variant × mode); allowed: at most 1000000"},
                    });
   // Many experiments, each within the limit: the third is the one too many.
   std::string text = R"({"name": "t", "experiments": [)";
@@ -404,9 +405,8 @@ TEST_CASE("a config that asks for too many cells is an error before they are mad
             R"(", "axes": {"n": )" + all + "}}";
   }
   CHECK(error_of(text + "]}") ==
-        "x.json: $.experiments[3]: the experiments up to here ask for 1310720 cells (problem × "
-        "variant "
-        "× mode); allowed: at most 1000000");
+        "x.json: $.experiments[3]: the experiments up to this one have 1310720 cells (problem × "
+        "variant × mode); allowed: at most 1000000");
 }
 
 TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
@@ -453,7 +453,7 @@ TEST_CASE("--set is checked", "[config][error]") {
       {"n=1e999", "--set n=1e999:1:1: 1e999 is beyond the range of a double"},
       {"n=[1]",
        "--set n=[1]: tiling.n[0]: expected an integer (n: columns of B and C), found \"[1]\""},
-      {"n=1", "--set: tiling: zipped axes need equally many values; 'm' has 2, 'n' has 1"},
+      {"n=1", "--set: tiling: zipped axes need the same number of values; 'm' has 2, 'n' has 1"},
       {"type=fp33",
        "--set type=fp33: scale.type[0]: unknown type \"fp33\"; did you mean 'fp32'? allowed: fp32, "
        "tf32"},
@@ -479,12 +479,11 @@ TEST_CASE("--set is checked", "[config][error]") {
   });
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": "scale"}]})",
                  {{}, {"n=1", "n=2"}, ""}) == "--set n=2: 'n' is set twice");
-  CHECK(
-      error_of(R"({"name": "t", "experiments": [{"family": "scale",
+  CHECK(error_of(R"({"name": "t", "experiments": [{"family": "scale",
                      "axes": {"n": {"from": 1, "to": 400000, "step": 1}}}]})",
-               {{}, {"alpha=1,2"}, ""}) ==
-      "--set: scale: the experiments up to here ask for 1600000 cells (problem × variant × mode); "
-      "allowed: at most 1000000");
+                 {{}, {"alpha=1,2"}, ""}) ==
+        "--set: scale: the experiments up to this one have 1600000 cells (problem × variant × "
+        "mode); allowed: at most 1000000");
 }
 
 TEST_CASE("a filter that leaves nothing is an error", "[config][error]") {

@@ -118,23 +118,25 @@ TEST_CASE("mistakes in claims are named with their place", "[config][figures]") 
       {claim_of("\"us\"", time, row(R"("variant": "naive")")),
        "rows: experiment 'ladder' has several values of n, m; name one in \"at\""},
       {claim_of("\"us\"", time, row(R"("variant": "naive", "at": {"n": 65})")),
-       "rows.at: experiment 'ladder' has no such value of n, m"},
+       "rows.at: experiment 'ladder' does not have this value of n, m"},
       {claim_of("\"us\"", time, row(R"("variant": "naive", "at": {"n": 64, "m": 128})")),
-       "rows.at: experiment 'ladder' has no such value of n, m"},
+       "rows.at: experiment 'ladder' does not have this value of n, m"},
       {claim_of("\"us\"", time, row(R"("variant": "naive", "at": {"n": 64, "k": 33})")),
-       "rows.at: experiment 'ladder' has no such value of k"},
+       "rows.at: experiment 'ladder' does not have this value of k"},
       {claim_of("\"us\"", time, row(R"("variant": "naive", "at": {"q": 64})")),
        "rows.at.q: unknown parameter"},
-      {claim_of("\"us\"", "\"time_median\"", kRow), "column: \"time_median\" is no column"},
-      {claim_of("\"us\"", "\"metric.nothing\"", kRow), "column: \"metric.nothing\" is no column"},
-      {claim_of("\"us\"", "\"counter.nothing\"", kRow), "column: \"counter.nothing\" is no column"},
+      {claim_of("\"us\"", "\"time_median\"", kRow), "column: \"time_median\" is not a column"},
+      {claim_of("\"us\"", "\"metric.nothing\"", kRow),
+       "column: \"metric.nothing\" is not a column"},
+      {claim_of("\"us\"", "\"counter.nothing\"", kRow),
+       "column: \"counter.nothing\" is not a column"},
       {claim_of("\"us\"", "[\"time_median_us\", \"counter.dram_read_bytes\"]", kRow),
-       "column[1]: is of another unit than the column before it"},
-      {claim_of("\"GB\"", time, kRow), "unit: \"GB\" cannot stand for 'us'"},
+       "column[1]: has a different unit than the column before it"},
+      {claim_of("\"GB\"", time, kRow), "unit: \"GB\" cannot be converted to 'us'"},
       {claim_of("\"us\"", time, kRow, R"(, "over": )" + kRow),
-       "unit: \"us\" is no unit of a quotient"},
+       "unit: \"us\" is not a unit of a ratio"},
       {claim_of("\"us\"", time, kRow, R"(, "over_column": "tflops")"),
-       "over_column: is of the rows of \"over\", which is missing"},
+       "over_column: applies to the rows of \"over\", which is missing"},
       {claim_of("\"us\"", time, kRow, R"(, "expected": "no")"), "expected: unknown key"},
       {R"("name": "a", "published": 0, "because": "so", "band": [0.8, 1.25], "unit": "us",
           "column": "time_median_us", "rows": )" +
@@ -147,11 +149,11 @@ TEST_CASE("mistakes in claims are named with their place", "[config][figures]") 
       {R"("name": "a", "published": 1, "because": "so", "band": [1], "unit": "us",
           "column": "time_median_us", "rows": )" +
            kRow,
-       "band: expected two quotients"},
+       "band: expected two ratios"},
       {R"("name": "a", "published": 1, "because": "", "band": [1, 1], "unit": "us",
           "column": "time_median_us", "rows": )" +
            kRow,
-       "because: expected a text that is not empty"},
+       "because: expected a non-empty text"},
   };
   for (const auto& [claim, message] : kMistakes)
     CHECK_THAT(message_of(claim), contains_text(place + message));
@@ -183,7 +185,8 @@ TEST_CASE("rows at edges of waves, which a device decides, may be claimed", "[co
   CHECK(figures(text("[1791, " + edges + "]", at)) == 1);
   CHECK(figures(text("[1793, " + edges + "]", at)) == 1);
   CHECK_THROWS_WITH(figures(text(edges, "")), contains_text("has several values of n"));
-  CHECK_THROWS_WITH(figures(text("[1791, 1792]", at)), contains_text("has no such value of n"));
+  CHECK_THROWS_WITH(figures(text("[1791, 1792]", at)),
+                    contains_text("does not have this value of n"));
 }
 
 TEST_CASE("columns of claims are columns of results, with their units", "[config][figures]") {

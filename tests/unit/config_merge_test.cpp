@@ -90,9 +90,10 @@ TEST_CASE("two configs of one name, or of two seeds, are no run", "[config][merg
       read_as_one({a, same}, fake::registry()),
       contains_text("b.json: $.name: 'a' is the name of ") && contains_text("a.json too"));
   const fs::path other = write(folder.path() / "c.json", config_of("c", 8));
-  CHECK_THROWS_WITH(read_as_one({a, other}, fake::registry()),
-                    contains_text("c.json: $.seed: ") && contains_text("a.json has 7 and ") &&
-                        contains_text("c.json has 8; one run has one: --seed N gives it to all"));
+  CHECK_THROWS_WITH(
+      read_as_one({a, other}, fake::registry()),
+      contains_text("c.json: $.seed: ") && contains_text("a.json has 7 and ") &&
+          contains_text("c.json has 8; a run has one seed: set it for all configs with --seed N"));
   ConfigOverrides overrides;
   overrides.seed = 9;
   CHECK(read_as_one({a, other}, fake::registry(), overrides).seed == 9);

@@ -117,7 +117,7 @@ TEST_CASE("two ranks with one GPU are an error that names both") {
     FAIL("no error");
   } catch (const DeviceError& error) {
     CHECK_FALSE(error.device_lost());
-    CHECK_THAT(error.what(), contains_text("its GPU, GPU-b, is rank 1's, too"));
+    CHECK_THAT(error.what(), contains_text("its GPU, GPU-b, is also used by rank 1"));
   }
 }
 

@@ -76,21 +76,21 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
 TEST_CASE("a rank that does not come, or is gone, is named") {
   const std::string meeting = random_meeting();
   CHECK_THROWS_WITH(RankExchange({0, 2, meeting}, 0.05),
-                    "rank 1 has not come to the meeting within 0.05 s");
+                    "rank 1 did not join the exchange between ranks within 0.05 s");
   CHECK_THROWS_WITH(RankExchange({1, 2, meeting}, 0.05),
-                    "rank 0 has not come to the meeting within 0.05 s");
+                    "rank 0 did not join the exchange between ranks within 0.05 s");
   {
     std::jthread other([&] { const RankExchange leaves({1, 2, meeting}, 5); });
     RankExchange stays({0, 2, meeting}, 5);
     other.join();
-    CHECK_THROWS_WITH(stays.all_gather("here"), "rank 1 is gone");
+    CHECK_THROWS_WITH(stays.all_gather("here"), "rank 1 has ended");
   }
   std::jthread silent([&] {
     RankExchange exchange({1, 2, meeting}, 5);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   });
   RankExchange waits({0, 2, meeting}, 0.1);
-  CHECK_THROWS_WITH(waits.all_gather("here"), "rank 1 has told nothing for 0.1 s");
+  CHECK_THROWS_WITH(waits.all_gather("here"), "rank 1 has sent nothing for 0.1 s");
 }
 
 TEST_CASE("meetings have names that differ") {

@@ -120,11 +120,11 @@ TEST_CASE("a log says which part of which plan it is of") {
     return std::string();
   };
   CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[3,2]"),
-             contains_text("a shard is one from 1 to their count"));
+             contains_text("expected a shard from 1 to the number of shards"));
   CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[2]"), contains_text("and that count"));
   CHECK_THAT(with("[2,\"e/b\"]", "[5,\"e/b\"]"), contains_text("shard 5 of 2"));
   CHECK_THAT(with("[2,\"e/b\"]", "[1,\"e/b\"]"), contains_text("2 cells, and 1 in the plan"));
-  CHECK_THAT(with("[2,\"e/b\"]", "[2]"), contains_text("has a shard and a key"));
+  CHECK_THAT(with("[2,\"e/b\"]", "[2]"), contains_text("expected a shard and a key"));
 }
 
 TEST_CASE("a log keeps the kernels that were counted, of rows that passed", "[counters]") {
@@ -332,7 +332,8 @@ TEST_CASE("a log begins with a report that has a status, a reason and no rows") 
     return "";
   };
   CHECK(error_of(blank()).empty());
-  CHECK_THAT(error_of(small_report()), contains_text("log.jsonl:1: rows stand in the report"));
+  CHECK_THAT(error_of(small_report()),
+             contains_text("log.jsonl:1: the report of the log's first line must not have rows"));
   for (const char* name : {"status", "reason"}) {
     Report other = blank();
     RecordColumn& column = *std::find_if(other.table.columns.begin(), other.table.columns.end(),

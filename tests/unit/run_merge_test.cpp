@@ -183,9 +183,9 @@ TEST_CASE("a shard that ran twice is taken once: the one that finished, then the
     CHECK(runs.report.table.rows.front().gpu_uuid == "GPU-2");
     REQUIRE(runs.notes.size() == 2);
     CHECK(runs.notes[0] ==
-          "shard 1/2 is there more than once: late is taken (finished at 2026-01-01T02:00:00Z), "
-          "early is left out (finished at 2026-01-01T01:00:00Z)");
-    CHECK_THAT(runs.notes[1], contains_text("cut is left out (not finished, ended at"));
+          "shard 1/2 was given more than once: late is used (finished at 2026-01-01T02:00:00Z), "
+          "early is ignored (finished at 2026-01-01T01:00:00Z)");
+    CHECK_THAT(runs.notes[1], contains_text("cut is ignored (not finished, ended at"));
   }
 }
 
@@ -196,7 +196,8 @@ TEST_CASE("whole runs are one for each GPU, and their rows are never mixed", "[m
   CHECK(runs.report.complete);
   REQUIRE(runs.report.table.rows.size() == 2 * kPlan.size());
   REQUIRE(runs.notes.size() == 1);
-  CHECK_THAT(runs.notes[0], contains_text("the whole run on GPU-1 is there more than once: again"));
+  CHECK_THAT(runs.notes[0],
+             contains_text("the whole run on GPU-1 was given more than once: again"));
   CHECK(runs.report.samples_us[0] == std::vector{4.0});
   CHECK(runs.report.samples_us[1] == std::vector{5.0});
   const auto experiments = experiments_of(runs.report.table);
@@ -275,7 +276,7 @@ TEST_CASE("what is not of one run is refused, with what differs", "[merge]") {
              contains_text("their columns differ"));
   RunPart unplanned = two;
   unplanned.log.origin.plan.clear();
-  CHECK_THAT(refusal(unplanned, unplanned), contains_text("the log does not say what was planned"));
+  CHECK_THAT(refusal(unplanned, unplanned), contains_text("the log does not contain the plan"));
 }
 
 }  // namespace

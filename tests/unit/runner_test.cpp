@@ -340,7 +340,7 @@ TEST_CASE("a problem that cannot be set up fails each of its cells, and the next
     fail = [&] { throw InputError(reason); };
   }
   SECTION("by too little memory of the host") {
-    reason = "the host has no memory for it";
+    reason = "not enough host memory";
     fail = [] { throw std::bad_alloc(); };
   }
   int set_ups = 0;

@@ -93,7 +93,7 @@ TEST_CASE("a worker behind an agent that is lost costs its cell, and the next ha
   const auto c =
       GENERATE(Case{"kill_launch", Status::failed,
                     "rank 1: the worker process ended during launch of second: signal 9"},
-               Case{"hang_launch", Status::failed, "rank 0: rank 1 has told nothing for 1 s"});
+               Case{"hang_launch", Status::failed, "rank 0: rank 1 has sent nothing for 1 s"});
   AgentRun b(c.fault);
   const auto rows = b.run();
   REQUIRE(rows.size() == 4);
@@ -179,7 +179,9 @@ TEST_CASE("a rank that never comes is an error that names it, within the time th
   } catch (const JobLost& lost) {
     what = lost.what();
   }
-  CHECK(what == "rank 3 of 4 did not come within 1 s; --ranks here waits for none");
+  CHECK(what ==
+        "rank 3 of 4 did not connect within 1 s; --rank-timeout allows more time, and --ranks here "
+        "waits for no other process");
   CHECK(steady_seconds() - start_s < 3);
   CHECK(left_behind(job).empty());
   CHECK(job.agent(1).end().how == "exit code 0");
@@ -204,7 +206,8 @@ TEST_CASE("a rank with another command line is an error that names it") {
   } catch (const ConfigError& error) {
     what = error.what();
   }
-  CHECK_THAT(what, contains_text("rank 1 was started with other arguments than rank 0: run toy"));
+  CHECK_THAT(what,
+             contains_text("rank 1 was started with different arguments than rank 0: run toy"));
   CHECK_THAT(what, contains_text("--ranks here"));
   CHECK(job.agent(1).end().how == "exit code 0");
 }

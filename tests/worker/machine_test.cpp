@@ -145,7 +145,7 @@ TEST_CASE("what a rank suffers ends the workers of all, and the reason names it"
            "rank 1: the worker process ended during launch of second: signal 9", false},
       Case{"kill_missed", Status::failed,
            "rank 1: the worker process ended during launch of second: signal 9", false},
-      Case{"hang_launch", Status::failed, "rank 0: rank 1 has told nothing for 1 s", false},
+      Case{"hang_launch", Status::failed, "rank 0: rank 1 has sent nothing for 1 s", false},
       Case{"no_memory", Status::failed, "rank 1: no memory", true},
       Case{"wrong", Status::incorrect, "first y of rank 1[3]", true});
   MachineRun b(c.fault, 3);
@@ -183,7 +183,7 @@ TEST_CASE("ranks wait so long for one that does not come, and no longer") {
   MachineRun b("late", 2);
   const auto rows = b.run();
   CHECK_THAT(rows[0].reason,
-             contains_text("rank 0: rank 1 has not come to the meeting within 1 s"));
+             contains_text("rank 0: rank 1 did not join the exchange between ranks within 1 s"));
   CHECK(rows[0].status == Status::failed);
   for (int i = 1; i < 4; ++i) {
     INFO(rows[i].reason);
@@ -263,7 +263,7 @@ TEST_CASE("cells that span more GPUs than the machine has are skipped") {
   const auto rows = b.run();
   for (int i = 0; i < 3; ++i) {
     CHECK(rows[i].status == Status::skipped);
-    CHECK(rows[i].reason == "spans 5 GPUs, of which 4 can be used here");
+    CHECK(rows[i].reason == "needs 5 GPUs; 4 can be used here");
   }
   CHECK(rows[3].status == Status::passed);
   CHECK(b.started == std::vector<int>{0});

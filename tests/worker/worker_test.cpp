@@ -214,7 +214,7 @@ TEST_CASE("what ends a worker costs the cell that did it, and the reason says ho
       Case{"illegal", Status::failed, "cudaErrorIllegalAddress", 2},
       Case{"refused", Status::failed, "cudaErrorInvalidValue", 1},
       Case{"malformed", Status::failed, "m.mtx:3: the row is '0'", 1},
-      Case{"no_memory", Status::failed, "the host has no memory for it", 1});
+      Case{"no_memory", Status::failed, "not enough host memory", 1});
   WorkerRun b(c.fault);
   const auto rows = b.run();
   INFO(c.fault << ": " << rows[1].reason);
