@@ -16,90 +16,94 @@ namespace gpuexp {
 inline constexpr std::array kConfigKeys{
     Key{"$schema", "Path or address of this schema, for editors."},
     Key{"name", "Letters, digits, '.', '_' and '-'; results go to results/<name>-<utc>/."},
-    Key{"description", "What the experiments show, in a sentence or two."},
-    Key{"seed", "Seed of the input data, 1 when absent; equal seeds give equal inputs."},
+    Key{"description", "What the experiments show, in one or two sentences."},
+    Key{"seed", "Seed of the input data, 1 if absent; equal seeds give equal inputs."},
     Key{"experiments", "At least one; they run in this order."},
-    Key{"figures", "Published figures that these experiments are held against; none when absent."},
+    Key{"figures",
+        "Published figures that the results of these experiments are compared with; none if "
+        "absent."},
 };
 
 inline constexpr std::array kFigureKeys{
-    Key{"title", "What there is to see."},
+    Key{"title", "Title of the figure."},
     Key{"source", "Where the numbers were published."},
-    Key{"published_on", "The GPU that they were published for, as the source has it."},
+    Key{"published_on", "The GPU that the numbers were published for, as named by the source."},
     Key{"device",
-        "Its device spec (gpuexp list), by which the model transposes the numbers to "
-        "another GPU; they are taken as they are when absent."},
+        "Device spec of that GPU (gpuexp list), from which the model transposes the numbers to "
+        "another GPU; if absent, the numbers are used unchanged."},
     Key{"claims", "At least one."},
 };
 
 inline constexpr std::array kSourceKeys{
-    Key{"author", "Who published them."},
-    Key{"title", "Of the paper, page or talk."},
-    Key{"year", "Of publication."},
-    Key{"address", "Of the page."},
-    Key{"place", "Figure, table or section that has the numbers."},
+    Key{"author", "Who published the numbers."},
+    Key{"title", "Title of the paper, page or talk."},
+    Key{"year", "Year of publication."},
+    Key{"address", "Address of the page."},
+    Key{"place", "Figure, table or section with the numbers."},
 };
 
 inline constexpr std::array kClaimKeys{
-    Key{"name", "What the number is of. Unique in a figure."},
+    Key{"name", "What the number measures. Unique in a figure."},
     Key{"published", "The published number, above 0."},
     Key{"unit",
-        "Its unit: that of the column, or us, ms, s, GB/s, TB/s, GFLOP/s, TFLOP/s, B, MB, "
-        "GB; of quotients \"×\", \"%\" or \"FLOP/B\"."},
+        "Unit of the number: the unit of the column, or us, ms, s, GB/s, TB/s, GFLOP/s, TFLOP/s, "
+        "B, MB, GB; for ratios \"×\", \"%\" or \"FLOP/B\"."},
     Key{"column",
-        "The column that the claim is about, or several, which are added up: "
-        "time_median_us, useful_gb_per_s, moved_gb_per_s, tflops, kernel_launches, "
-        "grid_blocks, waves, operations, useful_bytes, moved_bytes, metric.NAME, "
-        "counter.NAME."},
-    Key{"rows", "The row, or several, which are added up."},
-    Key{"over", "The row, or the sum of several, that the rows are divided by; none when absent."},
-    Key{"over_column", "The column, or several, of these rows; that of the others when absent."},
+        "The column that the claim is about, or several columns, which are summed: time_median_us, "
+        "useful_gb_per_s, moved_gb_per_s, tflops, kernel_launches, grid_blocks, waves, operations, "
+        "useful_bytes, moved_bytes, metric.NAME, counter.NAME."},
+    Key{"rows", "The row, or several rows, which are summed."},
+    Key{"over", "The row, or several rows, by whose sum the rows are divided; none if absent."},
+    Key{"over_column",
+        "The column, or several columns, of the rows in \"over\"; if absent, those of \"column\"."},
     Key{"band",
-        "Least and largest quotient of what is measured over what is expected at which the "
-        "number counts as reproduced."},
-    Key{"because", "Why the band is as wide."},
+        "Minimum and maximum ratio of the measured to the expected value at which the number "
+        "counts as reproduced."},
+    Key{"because", "Why the band has this width."},
     Key{"expectation",
-        "Why a GPU may be known to differ; said where the number is not reproduced."},
+        "Why a GPU may be known to differ; printed if the number is not reproduced."},
 };
 
 inline constexpr std::array kClaimedRowKeys{
-    Key{"experiment", "Its name."},
-    Key{"variant", "One of the experiment's."},
-    Key{"mode", "One of the experiment's; where it has but one, that when absent."},
+    Key{"experiment", "Name of the experiment."},
+    Key{"variant", "A variant of the experiment."},
+    Key{"mode", "A mode of the experiment; may be absent if the experiment has only one."},
     Key{"at",
-        "Values of parameters; of those of which the experiment has one value, that when "
-        "absent."},
-    Key{"times", "How often the row is added: a batch of 64 is four of 16. Once when absent."},
+        "Values of parameters; a parameter may be absent if the experiment has only one value of "
+        "it."},
+    Key{"times",
+        "Number of times the row is added, 1 if absent: a batch of 64 is four batches of 16."},
 };
 
 inline constexpr std::array kExperimentKeys{
     Key{"family", "The family whose variants are compared."},
-    Key{"name", "Names the experiment in reports; the family when absent. Unique in a config."},
-    Key{"variants", "Names or globs ('*', '?', '[a-z]'); all variants when absent."},
-    Key{"baseline", "The selected variant that speed-ups refer to; none when absent."},
+    Key{"name", "Name of the experiment in reports; the family if absent. Unique in a config."},
+    Key{"variants", "Names or globs ('*', '?', '[a-z]'); all variants if absent."},
+    Key{"baseline", "The selected variant that speedups refer to; none if absent."},
     Key{"axes", "Values of parameters to sweep; parameters that are not named keep their default."},
     Key{"zip", "Lists of axes that advance together; other axes are crossed."},
-    Key{"modes", "How cells are launched and timed; [\"cold\"] when absent."},
+    Key{"modes", "How cells are launched and timed; [\"cold\"] if absent."},
     Key{"measure", "When a measurement is long enough."},
     Key{"counters",
         "Hardware counters to read after timing: groups, names (gpuexp list metrics) and metrics "
-        "of Nsight Compute; \"all\" for every group, \"none\" for none. None when absent."},
+        "of Nsight Compute; \"all\" for every group, \"none\" for none. None if absent."},
 };
 
 inline constexpr std::array kRangeKeys{
     Key{"from", "First value."},
-    Key{"to", "No value is above this; it is one of them when the step hits it."},
-    Key{"step", "Distance of values, above 0."},
+    Key{"to", "Maximum; it is a value if a whole number of steps reaches it."},
+    Key{"step", "Difference of successive values, above 0."},
 };
 
 inline constexpr std::array kPow2Keys{
-    Key{"pow2", "Every power of two from the first to the second of two powers of two."},
+    Key{"pow2", "Two powers of two: every power of two from the first to the second."},
 };
 
 inline constexpr std::array kWaveEdgesKeys{
     Key{"wave_edges",
         "Every size from 'from' to 'to' whose grid ends a wave, the next size, and one beyond; "
-        "computed per variant and device. On one axis of an experiment, which is not zipped."},
+        "computed per variant and device. Only on one axis of an experiment, which must not be "
+        "zipped."},
 };
 
 inline constexpr std::array kWaveEdgesRangeKeys{
@@ -117,11 +121,12 @@ struct ModeKey : Key {
 };
 inline constexpr std::array kModes{
     ModeKey(Mode::cold, "Caches are flushed before every sample."),
-    ModeKey(Mode::warm, "The same buffers again, after an untimed launch."),
-    ModeKey(Mode::graph, "Many launches per replay of a CUDA graph, over buffers in rotation."),
+    ModeKey(Mode::warm, "The buffers are reused, after an untimed launch."),
+    ModeKey(Mode::graph,
+            "Many launches per replay of a CUDA graph, which rotate over copies of the buffers."),
     ModeKey(Mode::back_to_back,
             "20 launches in a row on the host's clock, as nccl-tests times collectives."),
-    ModeKey(Mode::back_to_back_graph, "The same as a CUDA graph, which is replayed."),
+    ModeKey(Mode::back_to_back_graph, "20 launches in a row as one CUDA graph, which is replayed."),
     ModeKey(Mode::profile, "One launch from flushed caches, for a profiler; no times."),
 };
 
@@ -155,8 +160,8 @@ inline constexpr std::array kMeasureKeys{
                "stops early",
                {0, 1}, &MeasureSettings::target_relative_ci),
     MeasureKey("fine_relative_ci",
-               "go on until the half-width is below this while the group has been sampled for "
-               "less than fine_seconds",
+               "continue until the half-width over the median is below this, as long as the group "
+               "has been sampled for less than fine_seconds",
                {0, 1}, &MeasureSettings::fine_relative_ci),
     MeasureKey("fine_seconds", "wall time per group after which target_relative_ci is enough",
                {0, 3600}, &MeasureSettings::fine_seconds),
@@ -165,13 +170,12 @@ inline constexpr std::array kMeasureKeys{
                "that these show what the power cap leaves",
                {0, 3600}, &MeasureSettings::sustain_seconds),
     MeasureKey("burst_check_seconds",
-               "seconds for which they do so after the samples of a group near the power cap, to "
-               "see what a longer run would come to; 0: not",
+               "seconds for which the launches run back to back after the samples of a group near "
+               "the power cap, to measure what a longer run would reach; 0 disables this",
                {0, 3600}, &MeasureSettings::burst_check_seconds),
     MeasureKey("warmup_launches", "untimed launches before the first sample", {0, 1000},
                &MeasureSettings::warmup_launches),
-    MeasureKey("warmup_seconds",
-               "seconds after which no further warm-up launch begins; the first always does",
+    MeasureKey("warmup_seconds", "wall time after which no further warm-up launch begins",
                {0, 3600}, &MeasureSettings::warmup_seconds),
 };
 
