@@ -53,49 +53,53 @@ concept MaybeConst = std::is_same_v<std::remove_const_t<T>, Struct>;
 
 template <MaybeConst<DeviceProvenance> T, class Visit>
 void visit_members(T& device, const Visit& visit) {
-  visit("name", device.name, "as the driver reports it");
+  visit("name", device.name, "name that the driver reports");
   visit("executed_on", device.executed_on,
-        "gpu, or simulated: by the CPU, which measures no times");
-  visit("uuid", device.uuid, "of the GPU, or of its MIG instance");
-  visit("pci_bus_id", device.pci_bus_id, "its place in the machine");
-  visit("compute_capability", device.compute_capability, "such as 9.0");
-  visit("sm_count", device.sm_count, "streaming multiprocessors");
-  visit("driver_version", device.driver_version, "of the kernel module");
-  visit("runtime_version", device.runtime_version, "of the CUDA runtime");
-  visit("sm_clock_mhz", device.sm_clock_mhz, "at the start of the run");
-  visit("sm_clock_max_mhz", device.sm_clock_max_mhz, "the highest that the device allows");
-  visit("memory_clock_mhz", device.memory_clock_mhz, "at the start of the run");
-  visit("power_limit_w", device.power_limit_w, "in force at the start of the run");
-  visit("temperature_c", device.temperature_c, "at the start of the run");
+        "gpu or simulated; simulated runs execute on the CPU and have no times");
+  visit("uuid", device.uuid, "UUID of the GPU or of its MIG instance");
+  visit("pci_bus_id", device.pci_bus_id, "PCI bus id of the GPU");
+  visit("compute_capability", device.compute_capability, "compute capability, such as 9.0");
+  visit("sm_count", device.sm_count, "number of streaming multiprocessors");
+  visit("driver_version", device.driver_version, "version of the driver's kernel module");
+  visit("runtime_version", device.runtime_version, "version of the CUDA runtime");
+  visit("sm_clock_mhz", device.sm_clock_mhz, "SM clock at the start of the run (MHz)");
+  visit("sm_clock_max_mhz", device.sm_clock_max_mhz, "maximum SM clock of the device (MHz)");
+  visit("memory_clock_mhz", device.memory_clock_mhz, "memory clock at the start of the run (MHz)");
+  visit("power_limit_w", device.power_limit_w, "power limit at the start of the run (W)");
+  visit("temperature_c", device.temperature_c, "GPU temperature at the start of the run (°C)");
   visit("ecc_enabled", device.ecc_enabled, "whether memory is protected by error-correcting codes");
-  visit("memory_total_bytes", device.memory_total_bytes, "of the device");
-  visit("memory_bytes_per_s", device.memory_bytes_per_s, "theoretical bandwidth of its memory");
-  visit("memory_free_bytes", device.memory_free_bytes, "at the start of the run");
+  visit("memory_total_bytes", device.memory_total_bytes, "total device memory (B)");
+  visit("memory_bytes_per_s", device.memory_bytes_per_s, "theoretical memory bandwidth (B/s)");
+  visit("memory_free_bytes", device.memory_free_bytes,
+        "free device memory at the start of the run (B)");
   visit("pcie_generation", device.pcie_generation,
-        "of its link to the host, at the start of the run");
-  visit("pcie_width", device.pcie_width, "lanes of that link");
-  visit("numa_node", device.numa_node, "of the host, that it is next to");
+        "PCIe generation of the link to the host at the start of the run");
+  visit("pcie_width", device.pcie_width, "number of PCIe lanes of the link to the host");
+  visit("numa_node", device.numa_node, "NUMA node of the host that the GPU is attached to");
   visit("process_numa_nodes", device.process_numa_nodes,
-        "nodes of the host whose processors the run could use");
+        "NUMA nodes of the host whose processors the run could use");
 }
 
 template <MaybeConst<CeilingProvenance> T, class Visit>
 void visit_members(T& ceiling, const Visit& visit) {
-  visit("unit", ceiling.unit, "of the numbers");
+  visit("unit", ceiling.unit, "unit of the numbers");
   visit("value", ceiling.value,
-        "that limits and predictions were made from; null where only the datasheet has one");
-  visit("low", ceiling.low,
-        "lower end of its 95 % interval; null where it was scaled from another GPU's");
-  visit("high", ceiling.high, "upper end of it");
-  visit("from", ceiling.from, "key of the row that it was measured in");
-  visit("datasheet", ceiling.datasheet, "null where the datasheet has none");
+        "measured ceiling that limits and predictions use; null if only the datasheet has a value");
+  visit(
+      "low", ceiling.low,
+      "lower end of the 95 % interval of the value; null if the value was scaled from another GPU");
+  visit(
+      "high", ceiling.high,
+      "upper end of the 95 % interval of the value; null if the value was scaled from another GPU");
+  visit("from", ceiling.from, "key of the row in which the value was measured");
+  visit("datasheet", ceiling.datasheet, "value in the datasheet; null if the datasheet has none");
 }
 
 template <MaybeConst<ConfigProvenance> T, class Visit>
 void visit_members(T& config, const Visit& visit) {
-  visit("path", config.path, "as given");
+  visit("path", config.path, "path as given");
   visit("name", config.name, "the config's own name");
-  visit("sha256", config.sha256, "of the text, hexadecimal");
+  visit("sha256", config.sha256, "SHA-256 of the text, hexadecimal");
   visit("text", config.text, "the file's bytes");
 }
 
@@ -104,85 +108,93 @@ void visit_members(T& input, const Visit& visit) {
   visit("file", input.file, "name as in the config");
   visit("path", input.path, "absolute path");
   visit("bytes", input.bytes, "size of the file");
-  visit("sha256", input.sha256, "of the file's bytes, hexadecimal");
+  visit("sha256", input.sha256, "SHA-256 of the file's bytes, hexadecimal");
 }
 
 template <MaybeConst<Provenance> T, class Visit>
 void visit_members(T& run, const Visit& visit) {
-  visit("gpuexp_version", run.gpuexp_version, "of the program that wrote this");
-  visit("git_commit", run.git_commit, "that it was built from");
-  visit("git_dirty", run.git_dirty, "built from a tree with uncommitted changes");
-  visit("compiler", run.compiler, "of the host code");
+  visit("gpuexp_version", run.gpuexp_version, "version of the program that wrote this");
+  visit("git_commit", run.git_commit, "commit that the program was built from");
+  visit("git_dirty", run.git_dirty,
+        "whether the program was built from a tree with uncommitted changes");
+  visit("compiler", run.compiler, "compiler of the host code");
   visit("cuda_toolkit", run.cuda_toolkit, "version of nvcc");
   visit("utc", run.utc, "start of the run, ISO 8601");
   visit("host", run.host, "name of the machine");
-  visit("shard", run.shard, "part of the run that this is, such as 2/4; absent where it is all");
+  visit("shard", run.shard, "shard of the run, such as 2/4; absent for a whole run");
 }
 
 template <MaybeConst<PartProvenance> T, class Visit>
 void visit_members(T& part, const Visit& visit) {
-  visit("shard", part.shard, "absent where it was a whole run");
-  visit("utc", part.utc, "its start, ISO 8601");
-  visit("host", part.host, "name of its machine");
-  visit("gpu_uuid", part.gpu_uuid, "of its GPU; null where it was simulated");
-  visit("gpu", part.gpu, "the GPU's name");
-  visit("rows", part.rows, "how many of the rows are its");
+  visit("shard", part.shard, "shard of the run, such as 2/4; absent for a whole run");
+  visit("utc", part.utc, "start of the run, ISO 8601");
+  visit("host", part.host, "name of the machine");
+  visit("gpu_uuid", part.gpu_uuid, "UUID of the GPU; null if the run was simulated");
+  visit("gpu", part.gpu, "name of the GPU");
+  visit("rows", part.rows, "number of rows from this run");
 }
 
 template <MaybeConst<RankProvenance> T, class Visit>
 void visit_members(T& rank, const Visit& visit) {
-  visit("rank", rank.rank, "from 0");
-  visit("host", rank.host, "name of its machine");
-  visit("gpu", rank.gpu, "the GPU's name");
-  visit("gpu_uuid", rank.gpu_uuid, "of its GPU");
-  visit("pci_bus_id", rank.pci_bus_id, "the GPU's place in the machine");
-  visit("numa_node", rank.numa_node, "of the host, that its GPU is next to");
+  visit("rank", rank.rank, "rank, counted from 0");
+  visit("host", rank.host, "name of the machine");
+  visit("gpu", rank.gpu, "name of the GPU");
+  visit("gpu_uuid", rank.gpu_uuid, "UUID of the rank's GPU");
+  visit("pci_bus_id", rank.pci_bus_id, "PCI bus id of the GPU");
+  visit("numa_node", rank.numa_node, "NUMA node of the host that the GPU is attached to");
   visit("processors", rank.processors,
-        "of the host, that its process could use: those next to the GPU, of the ones that it was "
-        "given");
+        "host processors that the rank's process could use: of the processors it was given, those "
+        "next to the GPU");
 }
 
 template <MaybeConst<FigureSource> T, class Visit>
 void visit_members(T& source, const Visit& visit) {
-  visit("author", source.author, "who published it");
-  visit("title", source.title, "of the paper, page or talk");
-  visit("year", source.year, "of publication");
-  visit("address", source.address, "of the page");
-  visit("place", source.place, "figure, table or section that has the numbers");
+  visit("author", source.author, "who published the numbers");
+  visit("title", source.title, "title of the paper, page or talk");
+  visit("year", source.year, "year of publication");
+  visit("address", source.address, "address of the page");
+  visit("place", source.place, "figure, table or section with the numbers");
 }
 
 template <MaybeConst<PublishedFigure> T, class Visit>
 void visit_members(T& figure, const Visit& visit) {
-  visit("title", figure.title, "what there is to see");
-  visit("published_on", figure.published_on, "the GPU, as the source has it");
-  visit("device", figure.device, "its device spec; empty where it has none");
+  visit("title", figure.title, "title of the figure");
+  visit("published_on", figure.published_on,
+        "GPU that the numbers were published for, as named by the source");
+  visit("device", figure.device, "device spec of that GPU; empty if it has none");
 }
 
 template <MaybeConst<Claim> T, class Visit>
 void visit_members(T& claim, const Visit& visit) {
-  visit("name", claim.name, "what the number is of");
-  visit("unit", claim.unit, "of the number, and of all others of the claim");
+  visit("name", claim.name, "what the number measures");
+  visit("unit", claim.unit, "unit of all numbers of the claim");
   visit("published", claim.published, "the published number");
-  visit("scale", claim.quantity.scale, "units of the columns in one of the claim's");
-  visit("band_low", claim.band_low,
-        "least quotient of the value over what is expected at which it counts as reproduced");
-  visit("band_high", claim.band_high, "the largest");
-  visit("because", claim.because, "why the band is as wide");
+  visit("scale", claim.quantity.scale, "number of column units in one unit of the claim");
+  visit(
+      "band_low", claim.band_low,
+      "minimum ratio of the value to the expected value at which the number counts as reproduced");
+  visit(
+      "band_high", claim.band_high,
+      "maximum ratio of the value to the expected value at which the number counts as reproduced");
+  visit("because", claim.because, "why the band has this width");
   visit("expectation", claim.expectation, "why a GPU may be known to differ; may be empty");
   visit("model_here", claim.model.here,
-        "the same quantity by the model, on this device; null where it has none");
-  visit("model_published", claim.model.published, "likewise, on the device of the source");
-  visit("why_no_model", claim.model.why_not, "why one of the two is null; may be empty");
+        "the quantity as the model predicts it on this device; null if it predicts none");
+  visit("model_published", claim.model.published,
+        "the quantity as the model predicts it on the device of the source; null if it predicts "
+        "none");
+  visit("why_no_model", claim.model.why_not,
+        "why model_here or model_published is null; may be empty");
   visit("bound_by", claim.model.bound_by,
-        "what takes longest in the last of the rows, by the model; may be empty");
+        "what takes longest in the last row, according to the model; may be empty");
 }
 
 template <MaybeConst<ClaimedRow> T, class Visit>
 void visit_members(T& row, const Visit& visit) {
-  visit("experiment", row.experiment, "its experiment");
-  visit("variant", row.variant, "its variant");
-  visit("mode", row.mode, "its mode");
-  visit("times", row.times, "how often it is added");
+  visit("experiment", row.experiment, "experiment of the row");
+  visit("variant", row.variant, "variant of the row");
+  visit("mode", row.mode, "mode of the row");
+  visit("times", row.times, "number of times the row is added");
 }
 
 template <MaybeConst<RunTimes> T, class Visit>
@@ -193,10 +205,12 @@ void visit_members(T& times, const Visit& visit) {
 
 template <MaybeConst<GroupTimes> T, class Visit>
 void visit_members(T& group, const Visit& visit) {
-  visit("experiment", group.experiment, "its experiment");
-  visit("parameters", group.parameters, "its problem, such as m=64,n=64,k=64");
-  visit("mode", group.mode, "its mode");
-  visit("began_s", group.began_s, "after the run began, or after it was resumed");
+  visit("experiment", group.experiment, "experiment of the row");
+  visit("parameters", group.parameters,
+        "parameters of the group's problem, such as m=64,n=64,k=64");
+  visit("mode", group.mode, "mode of the row");
+  visit("began_s", group.began_s,
+        "seconds from the start or the resumption of the run to the start of the group");
 }
 
 /// These members as an object: null where they are missing, and absent if kLaterMembers has them.

@@ -108,7 +108,7 @@ PublishedFigure read_figure(JsonValues& values, const Place& place) {
 
 Json rows_schema() {
   Json row = schemas_of_members<ClaimedRow>();
-  row["at"] = described("Parameters that tell it from others.",
+  row["at"] = described("Parameters that distinguish the row from others.",
                         {{"type", "object"},
                          {"additionalProperties", {{"type", Json::array({"string", "number"})}}}});
   return list_of(object(row, {"experiment", "variant", "mode", "at"}));
@@ -121,17 +121,17 @@ Json outcome_schema() {
   const Json number = {{"type", Json::array({"number", "null"})}};
   return object(
       {{"expected",
-        described("What the published number becomes on this device.", {{"type", "number"}})},
-       {"is_transposed", described("Whether the model made it of the published number, which "
-                                   "stands unchanged otherwise.",
+        described("Expected value: the published number on this device.", {{"type", "number"}})},
+       {"is_transposed", described("Whether the model transposed the published number to this "
+                                   "device; if false, the number is unchanged.",
                                    {{"type", "boolean"}})},
-       {"value", described("The claim's quantity; null where a row has no number.", number)},
-       {"value_is", described("Measured, counted, simulated, computed or predicted; none where it "
-                              "is null.",
+       {"value", described("Value of the claim's quantity; null if a row has no number.", number)},
+       {"value_is", described("Origin of the value: measured, counted, simulated, computed or "
+                              "predicted; none if the value is null.",
                               {{"type", "string"}})},
-       {"ratio", described("Value over what is expected.", number)},
+       {"ratio", described("Ratio of the value to the expected value.", number)},
        {"verdict", {{"enum", verdicts}}},
-       {"why", described("Of the verdict, for people.", {{"type", "string"}})}},
+       {"why", described("Reason for the verdict, as text for readers.", {{"type", "string"}})}},
       {"expected", "value", "verdict", "why"});
 }
 
@@ -168,12 +168,14 @@ std::vector<PublishedFigure> read_figures(JsonValues& values, const Place& place
 
 Json figure_schema() {
   Json claim = schemas_of_members<Claim>();
-  claim["columns"] = described("That are added up.", list_of({{"type", "string"}}, 1));
-  claim["over_columns"] =
-      described("Of the rows below; empty where they are the same.", list_of({{"type", "string"}}));
-  claim["rows"] = described("That are added up.", rows_schema());
-  claim["over"] = described("That the sum is divided by the sum of; may be empty.", rows_schema());
-  claim["outcome"] = described("What this report's rows say.", outcome_schema());
+  claim["columns"] =
+      described("Columns whose sum is the quantity.", list_of({{"type", "string"}}, 1));
+  claim["over_columns"] = described("Columns of the rows in over; empty if they are the same.",
+                                    list_of({{"type", "string"}}));
+  claim["rows"] = described("Rows whose sum is the quantity.", rows_schema());
+  claim["over"] =
+      described("Rows by whose sum the sum of rows is divided; may be empty.", rows_schema());
+  claim["outcome"] = described("Outcome for this report's rows.", outcome_schema());
   Json figure = schemas_of_members<PublishedFigure>();
   figure["source"] =
       described("Where it was published.", object(schemas_of_members<FigureSource>(), {}));

@@ -17,22 +17,23 @@ using json_schema::object;
 using json_schema::reference;
 
 constexpr const char* kSchemaDoc =
-    "What gpuexp run, verify and report write. Numbers that are missing are null. Members and "
-    "columns that this schema does not name may be there, now and in later versions: whoever reads "
-    "results ignores what it does not know.";
+    "Results that gpuexp run, verify and report write. Missing numbers are null. Results may have "
+    "members and columns that this schema does not name, now and in later versions: readers must "
+    "ignore unknown members.";
 constexpr const char* kVersionDoc =
-    "Raised when a reader of the version before would misread a report: a member or column is "
-    "gone, or its meaning, unit or type is another. Members, columns and texts of an enumeration "
-    "are added without raising it.";
+    "Version of the format, raised when a reader of the previous version would misread a report: "
+    "when a member or column is removed, or its meaning, unit or type changes. Members, columns "
+    "and enumeration values may be added without raising it.";
 
 // ---- provenance
 
 Json ceilings() {
   const Json ceiling = object(schemas_of_members<CeilingProvenance>(), {});
-  return object({{"source", described("Where they are from, for people.", {{"type", "string"}})},
-                 {"values", described("By the names that gpuexp info --measure shows.",
-                                      {{"type", "object"}, {"additionalProperties", ceiling}})}},
-                {"source", "values"});
+  return object(
+      {{"source", described("Source of the ceilings, as text for readers.", {{"type", "string"}})},
+       {"values", described("Ceilings by the names that gpuexp info --measure prints.",
+                            {{"type", "object"}, {"additionalProperties", ceiling}})}},
+      {"source", "values"});
 }
 
 Json provenance() {
@@ -45,19 +46,19 @@ Json provenance() {
   properties["argv"] = described("The command line, program first.", list_of({{"type", "string"}}));
   properties["config"] = described("The config that was run.", config);
   properties["settings"] =
-      described("What was in force after defaults, config and command line.",
+      described("Settings in force after defaults, config and command line.",
                 {{"type", "object"},
                  {"additionalProperties", {{"type", Json::array({"string", "number", "null"})}}}});
-  properties["device"] = described("What the driver said of the GPU.", device);
-  properties[kCeilingsMember] = described(
-      "What the GPU can do at most, from which limits and predictions were made.", ceilings());
-  properties[kPartsMember] =
-      described("The runs that merged results are of, which have in common what else stands here.",
-                list_of(part));
-  properties[kRanksMember] = described(
-      "Where the ranks of problems ran that span GPUs; absent where none did.", list_of(rank));
+  properties["device"] = described("The GPU as the driver reports it.", device);
+  properties[kCeilingsMember] =
+      described("Ceilings of the GPU, which limits and predictions use.", ceilings());
+  properties[kPartsMember] = described(
+      "The runs that were merged; all other provenance is common to them.", list_of(part));
+  properties[kRanksMember] =
+      described("Where the ranks of problems that span GPUs ran; absent if no problem spans GPUs.",
+                list_of(rank));
   properties[kInputsMember] = described(
-      "Files that inputs were read from; absent where all were generated.", list_of(input));
+      "Files that inputs were read from; absent if all inputs were generated.", list_of(input));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 
@@ -71,8 +72,8 @@ Json column() {
   Json types = Json::array();
   for (const FieldType type : {FieldType::text, FieldType::integer, FieldType::real})
     types.push_back(name_of(type));
-  return object({{"name", described("Of the member in every row.", text())},
-                 {"unit", described("Empty for counts and texts.", text())},
+  return object({{"name", described("Name of the member in every row.", text())},
+                 {"unit", described("Unit; empty for counts and texts.", text())},
                  {"type", {{"enum", types}}},
                  {"doc", text()}},
                 {"name", "unit", "type", "doc"});
@@ -113,7 +114,7 @@ Json row() {
     if (column.presence == Presence::passed) of_passed_rows[column.name] = {{"type", "null"}};
   }
   properties[std::string(kSamplesMember)] = described(
-      "Time of every launch (us), in the order taken; absent where samples were left out.",
+      "Time of every launch (us), in the order measured; absent if samples were left out.",
       list_of({{"type", "number"}}));
   Json out = object(properties, required);
   out["patternProperties"] = {
@@ -136,17 +137,18 @@ Json times() {
 
 Json group() {
   Json properties = schemas_of_members<GroupTimes>();
-  properties[kTimesMember] = described("Seconds that were spent on it, by what for.", times());
+  properties[kTimesMember] = described("Seconds spent on the group, by purpose.", times());
   return object(properties, {"experiment", "parameters", "mode", "began_s", kTimesMember});
 }
 
 Json kernel() {
-  Json out =
-      object({{"key", described("Of the row whose launch it is part of.", text())},
-              {"kernel", described("Its place in the launch, from 0.", {{"type", "integer"}})},
-              {"name", described("Its name and template arguments; null where not known.",
-                                 {{"type", Json::array({"string", "null"})}})}},
-             {"key", "kernel", "name"});
+  Json out = object(
+      {{"key", described("Key of the row whose launch includes the kernel.", text())},
+       {"kernel",
+        described("Position of the kernel in the launch, counted from 0.", {{"type", "integer"}})},
+       {"name", described("Name and template arguments of the kernel; null if unknown.",
+                          {{"type", Json::array({"string", "null"})}})}},
+      {"key", "kernel", "name"});
   out["patternProperties"] = {{"^counter\\.", counter()}};
   return out;
 }
@@ -159,30 +161,29 @@ std::string report_schema() {
   schema.update(object(
       {{"schema_version", described(kVersionDoc, {{"const", kReportSchemaVersion}})},
        {"provenance", reference("provenance")},
-       {"complete", described("Every planned row is there; false after an interruption.",
+       {"complete", described("Whether every planned row is present; false after an interruption.",
                               {{"type", "boolean"}})},
-       {"columns", described("One per member of every row, in order, raw samples aside.",
+       {"columns", described("Columns: one per member of every row, in order, except raw samples.",
                              list_of(reference("column")))},
        {"rows", list_of(reference("row"))},
        {std::string(kKernelColumnsMember),
-        described("One per member of every kernel, in order; absent where no hardware "
-                  "counters were asked for.",
+        described("Columns: one per member of every kernel, in order; absent if no hardware "
+                  "counters were requested.",
                   list_of(reference("column")))},
        {std::string(kKernelsMember),
         described("The kernels of every row's launch, with what the GPU counted in each.",
                   list_of(reference("kernel")))},
        {kTimesMember,
         described(
-            "Seconds that the run took, by what for, with those before it was resumed. Of a "
-            "run that was killed, the sum of its groups. Absent where they were not recorded.",
+            "Seconds that the run took, by purpose, including those before it was resumed; for a "
+            "run that was killed, the sum over its groups. Absent if they were not recorded.",
             times())},
        {kGroupTimesMember,
-        described("Of these, what was spent on the cells of an experiment that share a "
-                  "problem and a mode; absent where it was not recorded.",
+        described("The share of these seconds spent on each group: the cells of an experiment with "
+                  "the same problem and mode. Absent if it was not recorded.",
                   list_of(group()))},
        {std::string(kFiguresMember),
-        described("Published figures that the config holds rows against; absent where it "
-                  "has none.",
+        described("Published figures that the config compares rows with; absent if it has none.",
                   list_of(reference("figure")))}},
       {"schema_version", "provenance", "complete", "columns", "rows"}));
   schema["$defs"] = {{"provenance", provenance()},

@@ -299,9 +299,9 @@ Table empty_kernel_table(const Plan& plan) {
   const auto counters = select_counters(plan.config->counters());
   if (counters.empty()) return table;
   table.columns = {
-      {"key", "", FieldType::text, "of the row whose launch it is part of"},
-      {"kernel", "", FieldType::integer, "its place in the launch, from 0"},
-      {"name", "", FieldType::text, "its name and template arguments; empty where not known"}};
+      {"key", "", FieldType::text, "key of the row whose launch includes the kernel"},
+      {"kernel", "", FieldType::integer, "position of the kernel in the launch, counted from 0"},
+      {"name", "", FieldType::text, "name and template arguments of the kernel; empty if unknown"}};
   for (const SelectedCounter& counter : counters)
     table.columns.push_back(counter_info(counter));
   return table;
