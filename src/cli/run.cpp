@@ -440,7 +440,7 @@ void add_run(Command& app, Context& context) {
                     "range; no times are measured");
   add_device_options(*command, *options);
   command->add_flag("--no-gate", options->no_gate,
-                    "do not block the stream until a launch is enqueued; times then include the "
+                    "never block the stream while launches are enqueued; times then include the "
                     "host's launch latency");
   Option* const against = command->add_option(
       "--against", options->against,

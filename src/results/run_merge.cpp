@@ -123,7 +123,7 @@ void check_plan(const RunPart& a, const RunPart& b) {
                               : fmt::format("{} in shard {}", cell->key, cell->shard);
   };
   refuse_parts(a, b,
-               fmt::format("their plans differ at cell {} and possibly later ({}; {}), as plans "
+               fmt::format("their plans differ starting at cell {} ({}; {}), as plans "
                            "for two GPU models do if a config has wave_edges",
                            first_a - in_a.begin(), shown(first_a, in_a), shown(first_b, in_b)));
 }

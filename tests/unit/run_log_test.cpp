@@ -121,7 +121,7 @@ TEST_CASE("a log says which part of which plan it is of") {
   };
   CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[3,2]"),
              contains_text("expected a shard from 1 to the number of shards"));
-  CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[2]"), contains_text("and that count"));
+  CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[2]"), contains_text("and that number"));
   CHECK_THAT(with("[2,\"e/b\"]", "[5,\"e/b\"]"), contains_text("shard 5 of 2"));
   CHECK_THAT(with("[2,\"e/b\"]", "[1,\"e/b\"]"), contains_text("2 cells, and 1 in the plan"));
   CHECK_THAT(with("[2,\"e/b\"]", "[2]"), contains_text("expected a shard and a key"));

@@ -265,7 +265,7 @@ TEST_CASE("what is not of one run is refused, with what differs", "[merge]") {
              contains_text("the first is shard 1/2, the second shard 2/3"));
   CHECK_THAT(changed([](RunLog& log) { log.origin.shard.reset(); }), contains_text("a whole run"));
   CHECK_THAT(changed([](RunLog& log) { log.origin.plan[3].key = "e/c/n=2"; }),
-             contains_text("from cell 3 on (e/b/n=2 in shard 2; e/c/n=2 in shard 2)"));
+             contains_text("starting at cell 3 (e/b/n=2 in shard 2; e/c/n=2 in shard 2)"));
   CHECK_THAT(changed([](RunLog& log) { log.report.provenance.device.executed_on = kSimulated; }),
              contains_text("the first was measured, the second simulated"));
   CHECK_THAT(changed([](RunLog& log) {
