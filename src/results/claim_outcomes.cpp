@@ -127,7 +127,7 @@ ClaimValue quantity_of(const Quantity& quantity, const std::vector<ResultRecord>
     *value.number /= *over.number;
   }
   if (value.number) *value.number /= quantity.scale;
-  if (value.number && !std::isfinite(*value.number)) return {{}, {}, "what it is divided by is 0"};
+  if (value.number && !std::isfinite(*value.number)) return {{}, {}, "the denominator is 0"};
   return value;
 }
 
@@ -139,16 +139,16 @@ std::string amount(double number, const std::string& unit) {
 // Why it is outside of the band: what was known beforehand, else what binds here.
 std::string reason_outside(const Claim& claim) {
   if (!claim.expectation.empty()) return claim.expectation;
-  if (claim.model.bound_by.empty()) return "Nothing that was known beforehand says why.";
-  return fmt::format("By the model, {} is bound by {} here.", shown_row(claim.quantity.rows.back()),
-                     claim.model.bound_by);
+  if (claim.model.bound_by.empty()) return "No known reason explains the difference.";
+  return fmt::format("According to the model, {} is bound by {} here.",
+                     shown_row(claim.quantity.rows.back()), claim.model.bound_by);
 }
 
 std::string why_of(const Claim& claim, const ClaimOutcome& outcome) {
   const std::string expected = amount(outcome.expected, claim.unit);
   const bool is_exact = claim.band_low == claim.band_high;
   if (is_exact && outcome.verdict == ClaimVerdict::reproduced)
-    return fmt::format("{}, as it has to be: {}", expected, claim.because);
+    return fmt::format("{}, exactly as expected: {}", expected, claim.because);
   const std::string share = fmt::format("{} of {}", significant(*outcome.ratio, kDigits), expected);
   const std::string band = fmt::format("{} to {}", significant(claim.band_low, kDigits),
                                        significant(claim.band_high, kDigits));
@@ -157,7 +157,7 @@ std::string why_of(const Claim& claim, const ClaimOutcome& outcome) {
   std::string why =
       fmt::format("{}, outside of the band of {}. {}", share, band, reason_outside(claim));
   if (!claim.model.why_not.empty())
-    why += fmt::format(" The published number stands unchanged: {}.", claim.model.why_not);
+    why += fmt::format(" The published number is used unchanged: {}.", claim.model.why_not);
   return why;
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("a count that has to be equal says so, and one that is not is not repr
           "[figures]") {
   Claim c = claim();
   c.band_low = c.band_high = 1;
-  CHECK(outcome_of(c, rows()).why == "5×, as it has to be: it is a toy");
+  CHECK(outcome_of(c, rows()).why == "5×, exactly as expected: it is a toy");
   c.published = 5.01;
   CHECK(outcome_of(c, rows()).verdict == ClaimVerdict::not_reproduced);
 }
@@ -105,11 +105,12 @@ TEST_CASE("a number outside of the band says why, if anybody knows", "[figures]"
   CHECK(unknown.verdict == ClaimVerdict::not_reproduced);
   CHECK(unknown.ratio == 0.5);
   CHECK_THAT(unknown.why,
-             contains_text("0.5 of 10×, outside of the band of 0.9 to 1.1. Nothing that was known "
-                           "beforehand says why."));
+             contains_text("0.5 of 10×, outside of the band of 0.9 to 1.1. No known reason "
+                           "explains the difference."));
   c.model.bound_by = "dram";
-  CHECK_THAT(outcome_of(c, rows()).why,
-             contains_text("By the model, ladder/slow at n = 128, warm is bound by dram here."));
+  CHECK_THAT(
+      outcome_of(c, rows()).why,
+      contains_text("According to the model, ladder/slow at n = 128, warm is bound by dram here."));
   c.expectation = "A toy has 100 SMs.";
   CHECK_THAT(outcome_of(c, rows()).why, contains_text("1.1. A toy has 100 SMs."));
   CHECK_THAT(outcome_of(claim(), rows()).why, !contains_text("bound by"));
