@@ -132,7 +132,7 @@ TEST_CASE("the model transposes a number where it has both devices", "[figures]"
   CHECK_FALSE(outcome.is_transposed);
   CHECK(outcome.expected == 10.0);
   CHECK(outcome.verdict == ClaimVerdict::not_reproduced);
-  CHECK_THAT(outcome.why, contains_text("The published number stands unchanged: no code for it."));
+  CHECK_THAT(outcome.why, contains_text("The published number is used unchanged: no code for it."));
 }
 
 TEST_CASE("rows that are missing, skipped or untimed are not measured", "[figures]") {
