@@ -233,7 +233,7 @@ class Slurm(unittest.TestCase):
             shard, finished = self.kill_in_the_middle(cluster)
             early, _ = self.merge()
             self.assertEqual(early.returncode, 2, early.stderr)
-            self.assertIn("nothing is written", early.stderr)
+            self.assertIn("nothing was written", early.stderr)
             cluster.wait_for("the requeued task", lambda: cluster.tasks().get(shard, ("", ""))[0] == "PD", 30)
             cluster.call("scontrol", "update", f"JobId={job}_{shard}", "StartTime=now")
             cluster.wait_for("all tasks", lambda: not cluster.tasks(), 60)
