@@ -295,9 +295,9 @@ inline constexpr int kReferenceWarps = 8;
 inline constexpr std::int64_t kReferenceBlockRows = kReferenceRows * kReferenceWarps;
 inline constexpr std::int64_t kReferenceBlockColumns = kReferenceColumns * 32;
 
-/// A thread for each element converts both factors of every product to fp64, of which an SM does 16
-/// per clock (CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions"); here it
-/// is 8 elements for 16 products.
+/// A thread sums 4 × 4 elements of C, so that it converts 4 + 4 elements to fp64 for 16 products. A
+/// thread per element converts two for each product, and an SM has fewer results per clock of such
+/// conversions than of multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions").
 template <class T, class Bound>
 __global__ void __launch_bounds__(32 * kReferenceWarps)
     gemm_reference_kernel(ReferenceView out, GemmPanels<T, Bound> panels) {

@@ -71,7 +71,7 @@ struct Misfit {
 struct InFlight {
   double warps_per_sm;
   double bytes_per_sm;
-  double least_us;  ///< of all loads, at the latency of an idle memory (Little's law)
+  double least_us;  ///< time of all loads at the latency of an idle memory (Little's law)
 };
 
 /// What loads take by Little's law, beside what the longest resource needs. DRAM's own time and the

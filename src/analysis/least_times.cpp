@@ -130,7 +130,7 @@ class LeastTimesOf {
                                 stored / *c.l2_write_bytes_per_s));
   }
 
-  // Over all SMs, of so many per clock and SM.
+  // The rate of all SMs, each of which takes `per_clock` per clock.
   std::optional<double> per_second(double per_clock) const {
     const auto clock_hz = clock_of(row_, rates_);
     if (!rates_.sm_count || !clock_hz) return std::nullopt;

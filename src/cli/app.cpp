@@ -137,7 +137,7 @@ void ConfigOptions::add_to(Command& command) {
                   "comma in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
-  // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.
+  // Parsed here: CLI11 would wrap -1, and numbers above 64 bits, into another seed.
   command
       .add_option_function<std::string>(
           "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },

@@ -202,8 +202,8 @@ class Run {
     }
   }
 
-  /// Missing counters cost their columns; a metric that was asked for by name and does not exist is
-  /// a mistake.
+  /// Counters that the device lacks leave their columns empty. A metric that the config names and
+  /// the device lacks is an error; in a simulated run, so is a counter.
   void check_counters() {
     const std::vector<std::string> names = config_.counters();
     if (names.empty()) return;
@@ -219,7 +219,7 @@ class Run {
       if (!is_missing) continue;
       if (device_.info.spec.simulated)
         throw ConfigError(fmt::format("counters: {} is not simulated", name));
-      if (counter) continue;  // of a group, some GPUs lack a counter
+      if (counter) continue;  // some GPUs lack a counter: its column stays empty
       throw ConfigError(
           fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' lists its metrics, "
                       "to which .sum, .avg, .max, .min, .pct or .ratio is appended",

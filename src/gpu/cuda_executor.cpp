@@ -214,7 +214,7 @@ class CudaExecutor final : public Executor,
   }
 
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
-    // One round is queued behind the one that runs, so that the GPU waits for nobody.
+    // The host enqueues a round while the previous round runs, so that the GPU never waits.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
     explained([&] {
