@@ -8,8 +8,9 @@
 // dK = dSᵀ·Q. dV and dK are sums over queries, dQ is a sum over keys: a kernel that accumulates two
 // of them in registers must sum the third in memory, or recompute S and dP (Dao,
 // "FlashAttention-2", 2023).
+#include "kernels/attention_backward/gradient_reference.cuh"
 #include "kernels/attention_backward/keys.cuh"
-#include "kernels/attention_backward/reference.cuh"
+#include "kernels/common/attention_gradient_reference.cuh"
 #include "kernels/common/attention_score_product.cuh"
 
 namespace gpuexp::attention_backward {
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kBlock)
 
 std::optional<std::string> has_no_dropout(const Problem& p) {
   if (p.dropout == 0) return std::nullopt;
-  return "has no dropout: attention_backward/tiles_ahead and two_pass do";
+  return "does not implement dropout; attention_backward/tiles_ahead and two_pass do";
 }
 
 template <class In, int kDim>
@@ -102,7 +103,7 @@ Variant stored() {
   v.deterministic = true;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
-    if (stored_weights(p) == 0) return "so many weights are not kept";
+    if (stored_weights(p) == 0) return "needs more stored weights than the family keeps";
     return lacks_room_for_product(device);
   };
   works_in(v, matrix_bytes, matrix_bytes);
@@ -151,12 +152,13 @@ Variant recompute_atomics() {
   return v;
 }
 
-// ---- tiles_ahead: copies while products run
+// ---- tiles_ahead: asynchronous copies during the products
 //
-// The next tile of queries is on its way by cp.async while one is multiplied, in a second place of
-// shared memory: an SM has a single block, whose warps all wait where its copies are waited for.
-// stalled_long_scoreboard falls, tensor_active_pct rises. Dropout is here, too: which weights it
-// takes is found again by Philox, of the seed and each one's place, as in the forward pass.
+// cp.async copies the next tile of queries to a second stage of shared memory while the block
+// multiplies the current one. Without the second stage all warps of the block wait for each copy,
+// and no other block runs on the SM meanwhile. stalled_long_scoreboard decreases and
+// tensor_active_pct increases. This variant also implements dropout: Philox recomputes from the
+// seed and the position of each weight whether dropout removed it, as in the forward pass.
 
 Variant tiles_ahead() {
   Variant v = variant("tiles_ahead", "recompute_atomics",
@@ -177,10 +179,11 @@ Variant tiles_ahead() {
   return v;
 }
 
-// ---- cudnn: what a library makes of it
+// ---- cudnn: the library's backward pass
 //
-// On Hopper tensor cores are asked by wgmma, whose operands stay in shared memory, and whose four
-// warps share what mma.sync brings to the registers of each. dQ is added up in whatever order.
+// On Hopper, cuDNN issues wgmma. Its operands stay in shared memory, where the four warps of a
+// warpgroup share them; mma.sync needs them in the registers of each warp. The order in which cuDNN
+// sums dQ is not specified.
 
 Variant cudnn_backward() {
   Variant v = variant("cudnn", "", {});
@@ -202,14 +205,15 @@ Variant cudnn_backward() {
 
 Family declare() {
   Family f("attention_backward", Topic::patterns,
-           "What is it worth to keep attention's weights for the backward pass?");
+           "Is attention's backward pass faster with stored or with recomputed weights?");
   f.physics =
-      "The gradients of attention take four products with its weights P, and five where P is found "
-      "again from Q, K and one number per row. P in memory is read twice, and a gradient as large "
-      "is written and read twice, at DRAM's rate; found again, tile by tile, neither leaves its "
-      "SM, and tensor cores are the limit. dK and dV are summed over queries and dQ over keys: a "
-      "block that has the former in registers adds its part of the latter up in memory, by atomic "
-      "operations whose order is not fixed, or a second kernel finds the weights once more.";
+      "The gradients of attention need four matrix products if the weights P are stored, and five "
+      "if P is recomputed from Q, K and one number per row. Stored weights are read twice from "
+      "DRAM, and their gradient, which has the same size, is written once and read twice. "
+      "Recomputed tile by tile, neither leaves the SM, and the tensor cores are the limit. dK and "
+      "dV are sums over queries, dQ is a sum over keys. A block that accumulates dK and dV in "
+      "registers adds its part of dQ to memory by atomic operations, whose order is not fixed; "
+      "otherwise a second kernel recomputes the weights.";
   declare_parameters(f, {4, 1, 8192, 8192});
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };
@@ -231,7 +235,7 @@ Family declare() {
       .output("dk_stored", &Data::dk_stored, &Problem::dtype, key_elements,
               within(Gradient::of_k, true));
   f.metric("peak_bytes", "B",
-           "device memory: operands, gradients, weights that are kept, and what a launch works in");
+           "device memory of operands, gradients, stored weights and workspace");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;

@@ -1,5 +1,5 @@
-// attention_backward's variants have in common how they are launched, and those that recompute the
-// weights a kernel over blocks of keys.
+// Launch helpers of all attention_backward variants, and the kernel over blocks of keys of those
+// that recompute the weights.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ Steps launch_rows(const Problem& p, const Data& d, const RowWorkspace& at) {
 
 // ---- blocks of keys
 
-/// dK and dV of a block of keys, and its part of dQ if kAddsQueries. With two stages, the next tile
-/// of queries is in flight while one is multiplied.
+/// Computes dK and dV of a block of keys and, if kAddsQueries, adds its part of dQ to `dq_sums`.
+/// With two stages, copies of the next tile of queries are in flight during the products.
 template <class In, int kDim, int kStages, bool kAddsQueries, bool kDrops>
 __global__ void __launch_bounds__(kKeyThreads, 1)
     keys_kernel(Heads heads, GradientOperands<In> x, KeyGradients<In> to, float* dq_sums) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
                                                 allowed.queries - query);
     begin_rows<kDim, kTileQueries, kKeyThreads>(tiles.d_o(stage), x.d_o + at,
                                                 allowed.queries - query);
-    constexpr int kUnits = kTileQueries / 4;  // of 16 bytes
+    constexpr int kUnits = kTileQueries / 4;  // 16-byte vectors of a row of floats
     if (threadIdx.x < 2 * kUnits) {
       const std::int64_t row = head * padded_rows(allowed.queries) + query;
       const int unit = threadIdx.x % kUnits * 4;
@@ -99,11 +99,11 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
   for (int step = 0; step < steps; ++step) {
     const int stage = step % kStages, query = query_of(step);
     if (kStages == 1) {
-      __syncthreads();  // all warps are done with the tiles before
+      __syncthreads();  // all warps have read the previous tiles
       begin(step);
     }
     cp_async_wait<0>();
-    __syncthreads();  // the tiles are there, and all warps are done with those before
+    __syncthreads();  // the tiles have arrived, and all warps have read the previous ones
     if (kStages > 1 && step + 1 < steps) begin(step + 1);
     const unsigned kept = kept_bits<kDrops, kTileQueries / 8>([&](int tile) {
       return kept_transposed(heads, heads.first_query(head_of(step)) + query + 8 * tile,
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
     add_product<In, kDim, 1, kTileQueries>(dv, p, tiles.d_o(stage));
     add_product<In, kDim, 1, kTileQueries>(dk, ds, tiles.q(stage));
     if (kAddsQueries) {
-      __syncthreads();  // dSᵀ of all warps is there
+      __syncthreads();  // all warps have stored their dSᵀ
       TileGradient<In, kDim> dq;
       dq.multiply(tiles.scores(), tiles.k());
       dq.add_to(dq_sums + tile_of_sums(head_of(step), allowed.queries, query, kDim));
@@ -156,8 +156,8 @@ Steps launch_keys(const Problem& p, const Data& d, const RowWorkspace& at) {
       static_cast<float*>(at.own));
 }
 
-/// Where expected changes hold: scores are far more than L2 holds, blocks more than there are SMs,
-/// and a block goes through many tiles.
+/// True if the expected changes hold: the scores exceed L2 by far, there are more blocks than SMs,
+/// and each block iterates over many tiles.
 inline bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27, kManyRows = 32768, kManyKeys = 1024;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows &&
@@ -173,7 +173,7 @@ inline std::optional<std::string> lacks_room(const Problem& p, const DeviceSpec&
   });
 }
 
-// In two_pass.cu.
+// Defined in two_pass.cu.
 Variant two_pass();
 
 }  // namespace gpuexp::attention_backward

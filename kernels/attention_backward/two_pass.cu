@@ -1,15 +1,17 @@
-// attention_backward/two_pass, which is compiled apart: it has about half of the family's kernels.
+// attention_backward/two_pass. It has about half of the family's kernels, hence a translation unit
+// of its own.
 #include "kernels/attention_backward/keys.cuh"
 
 namespace gpuexp::attention_backward {
 
-// ---- two_pass: each gradient by those who have its rows
+// ---- two_pass: separate kernels for dK, dV and for dQ
 //
-// A first kernel keeps dK and dV as before, and leaves dQ alone. A second one has 128 queries per
-// block and goes through the keys that they see, as the forward pass does, with dQ in registers:
-// nothing is added up in memory, and each sum has one order. It costs S and dP once more, seven
-// products in place of five: tensor_instructions grow by two fifths. It relieves L2 of atomic
-// operations.
+// The first kernel accumulates dK and dV in registers as before and does not compute dQ. In the
+// second kernel a block has 128 queries, iterates over the keys that they attend to, as the forward
+// pass does, and accumulates dQ in registers. L2 executes no atomic operations
+// (global_reduction_requests decreases), and each sum has a fixed order, so results are
+// bitwise-identical. The second kernel recomputes S and dP: seven products instead of five, and
+// tensor_instructions increases by two fifths.
 
 constexpr int kGradientKeys = 32;
 
@@ -31,7 +33,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   char* const q_own = shared + warp_row * Tile::kPitch;
   char* const d_o_own = d_o_tile + warp_row * Tile::kPitch;
   const std::int64_t head = blockIdx.y;
-  // The last queries see the most keys: their blocks start first.
+  // With a causal mask the last queries attend to the most keys: their blocks start first.
   const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
   const std::int64_t row = heads.first_query(head) + query;
   const TileRange<kGradientKeys> range(allowed, query, true);
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(kBlock, 2)
 #pragma unroll 1
   for (int tile = range.end - 1; tile >= range.first; --tile) {
     cp_async_wait<0>();
-    __syncthreads();  // the tiles are there, and all warps are done with those before
+    __syncthreads();  // the tiles have arrived, and all warps have read the previous ones
     if (tile > range.first) begin(tile - 1);
     const char* const k_tile = key_tiles + tile % 2 * 2 * kTileBytes;
     const int key = tile * kGradientKeys;
@@ -100,7 +102,7 @@ Steps launch_two_passes(const Problem& p, const Data& d, void* workspace) {
                 heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
 }
 
-// As a step of training asks for it (kernels/common/attention_steps.cuh).
+// The entry for training steps (kernels/common/attention_steps.cuh).
 Steps gradients_in_two_passes(const Problem& p, const Data& d, void* workspace) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
     return launch_two_passes<decltype(in), dim(), false>(p, d, workspace);

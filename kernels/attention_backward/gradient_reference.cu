@@ -1,18 +1,16 @@
-// Inputs of attention's gradients, and their plain reference.
-#pragma once
+// Inputs and the plain fp64 reference of attention's gradients. They are a translation unit of
+// their own because their kernels take nvcc as long as the family's do.
+#include "kernels/attention_backward/gradient_reference.cuh"
 
 #include "kernels/common/attention_gradient_inputs.cuh"
 #include "kernels/common/attention_gradient_reference.cuh"
-#include "kernels/common/attention_steps.cuh"
 
 namespace gpuexp::attention_backward {
 
-using namespace attention;
-
-inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return with_type_and_dim(p, [&](auto in, auto) {
     using In = decltype(in);
-    constexpr int kOfO = 3, kOfGradient = 4;  // behind those of the operands
+    constexpr int kOfO = 3, kOfGradient = 4;  // streams 0 to 2 fill Q, K and V
     const auto log_sum = log_sum_of<In>(p, seed);
     return fill_operands(p, static_cast<In*>(d.q), static_cast<In*>(d.k), static_cast<In*>(d.v),
                          seed) +
@@ -28,7 +26,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   });
 }
 
-inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   Steps steps;
   with_type_and_dim(p, [&](auto in, auto dim) {
     using In = decltype(in);
