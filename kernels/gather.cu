@@ -8,9 +8,9 @@
 // The table has 8 floats, one sector, per value, and no two indices share a sector. A random gather
 // from any table far larger than L2 behaves so, because a sector is gone before another of its
 // values is asked for; here it holds at every size, so the bytes that move are known exactly.
+#include "device/l2_cache.hpp"
 #include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::gather {
 

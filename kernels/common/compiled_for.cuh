@@ -2,8 +2,8 @@
 // compiles for: on a device that runs older code, such a kernel could only trap.
 #pragma once
 
+#include "device/compiled_code.hpp"
 #include "device/device_spec.hpp"
-#include "sass/compiled_code.hpp"
 
 namespace gpuexp {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "device/hardware_sizes.hpp"
-#include "model/l2_cache.hpp"
+#include "device/l2_cache.hpp"
 #include "sass/tensor_shape.hpp"
 #include "timing/schedule.hpp"
 #include "timing/sm_time.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/random_bits.hpp"
 #include "device/hardware_sizes.hpp"
-#include "model/l2_cache.hpp"
+#include "device/l2_cache.hpp"
 
 namespace gpuexp {
 

@@ -4,16 +4,6 @@
 
 namespace gpuexp {
 
-const std::vector<std::string>& resource_names() {
-  static const std::vector<std::string> kNames{
-      "dram",        "l2",      "l1",     "shared", "blocks",
-      "issue",       "fma",     "alu",    "fp64",   "xu",
-      "tensor",      "latency", "launch", "host",   "copy_to_device",
-      "copy_to_host",
-      "links"};
-  return kNames;
-}
-
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us) {
   std::vector<Term> terms;
   for (const auto& [name, time_us] : times_us)

@@ -1,4 +1,4 @@
-// The resources of a GPU that a launch can be bound by, and how long each would take it alone.
+// Time that a launch needs for each resource by itself.
 #pragma once
 
 #include <map>
@@ -7,18 +7,13 @@
 
 namespace gpuexp {
 
-/// The time that a launch would take if one resource alone were used.
+/// The time of a launch that is bound by one resource only.
 struct Term {
-  std::string resource;
+  std::string resource;  ///< one of resource_names() (device/resource_names.hpp)
   double time_us = 0;
 };
 
-/// Of times by resource.
+/// The terms of `times_us`, which maps resources to times in microseconds, in descending order of time.
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
-
-/// What a launch can be bound by: "dram", "l2", "l1", "shared", "blocks" (how fast they start),
-/// "issue", the pipes, "latency", "launch"; of what the host's clock times also "host" (its calls),
-/// "copy_to_device", "copy_to_host"; of problems that span GPUs "links".
-const std::vector<std::string>& resource_names();
 
 }  // namespace gpuexp

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "model/resource_terms.hpp"
+#include "device/resource_names.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text_parts.hpp"
 #include "sass/code_listing.hpp"
 #include "sass/line_table.hpp"
-#include "sass/listing_text.hpp"
 #include "sass/machine_code.hpp"
 
 namespace gpuexp {

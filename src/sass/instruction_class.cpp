@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text_parts.hpp"
 #include "sass/issue_pipe.hpp"
-#include "sass/listing_text.hpp"
 
 namespace gpuexp {
 

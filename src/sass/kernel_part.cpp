@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 
 namespace gpuexp {
 

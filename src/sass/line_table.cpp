@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 
 namespace gpuexp {
 

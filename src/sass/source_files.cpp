@@ -1,6 +1,6 @@
 #include "sass/source_files.hpp"
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 
 namespace gpuexp {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 #include "sim/fault.hpp"
 #include "sim/opcodes.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 #include "sim/matrix_descriptor.hpp"
 #include "sim/opcodes.hpp"
 #include "sim/registers.hpp"

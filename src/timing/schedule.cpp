@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text_parts.hpp"
 #include "device/hardware_sizes.hpp"
-#include "sass/listing_text.hpp"
 #include "sass/tensor_shape.hpp"
 #include "timing/register_banks.hpp"
 

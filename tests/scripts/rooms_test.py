@@ -9,9 +9,11 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PAGE = SOURCE.parent / "docs/architecture.md"
-ROOMS = ["base", "stats", "device", "sass", "family", "config", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
+LIBRARIES = {"foundation": ["base", "stats", "device", "family", "config"], "simulator": ["sass", "sim", "timing", "model"],
+             "measuring": ["record", "plan", "run", "simulated", "worker"], "reporting": ["results", "analysis", "render", "lesson"]}
+ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
          "render", "lesson", "worker", "gpu", "simulated", "cli"]
-FOUNDATION = {"base", "stats", "device", "family", "config"}  # the page shows it only among its own rooms
+FOUNDATION = set(LIBRARIES["foundation"])  # the page shows it only among its own rooms
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 
 
@@ -102,7 +104,12 @@ class RoomsTest(unittest.TestCase):
         folders = {path.split("/")[0] for path in self.files}
         self.assertEqual(folders - set(ROOMS), {"tools"})
 
-    def test_rooms_include_earlier_ones_alone(self):
+    def test_libraries_are_those_of_the_build(self):
+        built = dict(re.findall(r"^set\((\w+)_rooms (.*)\)$", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE))
+        self.assertEqual({library: rooms.split() for library, rooms in built.items()}, LIBRARIES)
+        self.assertEqual({room for rooms in LIBRARIES.values() for room in rooms}, set(ROOMS) - {"gpu", "cli"})
+
+    def test_rooms_include_only_earlier_rooms(self):
         self.assertEqual(upward(self.files), [])
 
     def test_the_page_shows_what_rooms_include(self):

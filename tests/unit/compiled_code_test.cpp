@@ -1,4 +1,4 @@
-#include "sass/compiled_code.hpp"
+#include "device/compiled_code.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,8 +1,8 @@
-#include "sass/compiled_code.hpp"
+#include "device/compiled_code.hpp"
 
 #include <fmt/format.h>
 
-#include "sass/listing_text.hpp"
+#include "base/text_parts.hpp"
 
 namespace gpuexp {
 

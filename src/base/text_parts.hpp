@@ -1,4 +1,4 @@
-// Takes apart the lines that cuobjdump and nvdisasm print.
+// Splits text into words and numbers from the front.
 #pragma once
 
 #include <algorithm>

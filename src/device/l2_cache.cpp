@@ -1,4 +1,4 @@
-#include "model/l2_cache.hpp"
+#include "device/l2_cache.hpp"
 
 #include <algorithm>
 
