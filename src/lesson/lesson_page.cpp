@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kStart = "<!-- gpuexp: ";
 constexpr std::string_view kStartEnd = " -->";
 constexpr std::string_view kEnd = "<!-- /gpuexp -->";
-constexpr std::string_view kValue = "<!-- gpuexp: value ";
-// Behind these alone a comment starts a block of HTML, which is no part of a paragraph or an item.
-constexpr std::string_view kBeforeBlock = " \t>-*+.0123456789";
+constexpr std::string_view kValues = "<!-- gpuexp: values";
+constexpr std::string_view kValuesEnd = "-->";
+constexpr std::string_view kIs = " = ";  // between the text of a value and what it is
 
 struct Form {
   LessonPartKind kind;
@@ -113,7 +113,7 @@ const Form& find_form(const std::string& name, const std::string& place) {
     if (form.name == name) return form;
     names.emplace_back(form.name);
   }
-  throw ConfigError(fmt::format("{}: '{}' is no part of a lesson{}", place, in_message(name),
+  throw ConfigError(fmt::format("{}: '{}' is not a part of a lesson{}", place, in_message(name),
                                 allowed_names(name, names)));
 }
 
@@ -152,6 +152,49 @@ LessonPart part_of(std::string_view text, const std::string& place) {
   return part;
 }
 
+// One line of a list of values.
+struct ListedValue {
+  std::string text;   ///< as it is in the paragraph
+  std::string words;  ///< "ROW column=NAME"
+  std::string place;
+};
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// The prose of a paragraph, in which a value's text is searched: code between backticks and targets
+// of links are blanked.
+std::string searched_prose(std::string_view paragraph) {
+  std::string prose(paragraph);
+  bool is_code = false, is_target = false;
+  for (std::size_t i = 0; i < prose.size(); ++i) {
+    const char c = paragraph[i];
+    if (!is_target && c == '`') is_code = !is_code;
+    if (!is_code && c == '(' && i > 0 && paragraph[i - 1] == ']') is_target = true;
+    if (is_target && c == ')') is_target = false;
+    if (is_code || is_target) prose[i] = '\0';
+  }
+  return prose;
+}
+
+// Where `text` is in the prose at or after `from`, not as a part of a longer word or number.
+std::size_t find_value(std::string_view prose, std::string_view text, std::size_t from) {
+  const auto begins_inside = [&](std::size_t at) {
+    return at > 0 &&
+           (is_word(prose[at - 1]) || (at > 1 && prose[at - 1] == '.' && is_word(prose[at - 2])));
+  };
+  const auto ends_inside = [&](std::size_t end) {
+    if (end >= prose.size() || !is_word(text.back())) return false;
+    const bool is_point = prose[end] == '.' || prose[end] == ',';
+    return is_word(prose[end]) || (is_point && end + 1 < prose.size() && is_word(prose[end + 1]));
+  };
+  std::size_t at = prose.find(text, from);
+  while (at != std::string_view::npos && (begins_inside(at) || ends_inside(at + text.size())))
+    at = prose.find(text, at + 1);
+  return at;
+}
+
 class Parser {
  public:
   explicit Parser(const std::string& name) : name_(name) {}
@@ -170,7 +213,9 @@ class Parser {
  private:
   void read_line(std::string_view line) {
     ++line_;
-    if (is_meant_as_marker(line)) {
+    if (is_in_values_) {
+      read_value(line);
+    } else if (is_meant_as_marker(line)) {
       read_marker(line);
     } else if (!is_open_) {
       text_ += line;
@@ -179,53 +224,83 @@ class Parser {
 
   void read_marker(std::string_view line) {
     const std::string_view marker = trimmed(line);
-    if (line.find(kValue) != std::string_view::npos) return read_values(line);
     if (marker == kEnd) return end_part(line);
+    if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
+    if (marker == kValues) return start_values();
     const bool is_start = marker.size() >= kStart.size() + kStartEnd.size() &&
                           marker.starts_with(kStart) && marker.ends_with(kStartEnd);
     if (!is_start) {
       throw ConfigError(
-          fmt::format("{}: '{}' is no marker; expected '{}PART …{}' or '{}', alone on a line",
-                      place(), in_message(marker), kStart, kStartEnd, kEnd));
+          fmt::format("{}: '{}' is not a marker; expected '{}PART …{}', '{}' or '{}' on a line of "
+                      "its own",
+                      place(), in_message(marker), kStart, kStartEnd, kValues, kEnd));
     }
-    if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
     marker_ = marker.substr(0, marker.size() - kStartEnd.size()).substr(kStart.size());
-    start_part(part_of(marker_, place()), line);
+    LessonPart part = part_of(marker_, place());
+    if (part.kind == LessonPartKind::value)
+      throw ConfigError(fmt::format("{}: a value is listed below its paragraph; expected '{}'",
+                                    place(), kValues));
+    start_part(std::move(part), line);
   }
 
-  // Text, and numbers between markers in it.
-  void read_values(std::string_view line) {
-    if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
-    if (line.substr(0, line.find(kValue)).find_first_not_of(kBeforeBlock) == std::string_view::npos)
-      throw ConfigError(fmt::format(
-          "{}: the line starts with a marker, which ends a paragraph in Markdown; expected a word "
-          "in front of it",
-          place()));
-    for (std::size_t start = line.find(kValue); start != std::string_view::npos;
-         start = line.find(kValue)) {
-      line.remove_prefix(read_value(line, start));
+  void start_values() {
+    is_open_ = is_in_values_ = true;
+    open_place_ = place();
+    marker_ = "values";
+    values_.clear();
+  }
+
+  void read_value(std::string_view line) {
+    const std::string_view entry = trimmed(line);
+    if (entry == kValuesEnd) return end_values();
+    const std::size_t is = entry.rfind(kIs);
+    if (is == std::string_view::npos || is == 0 || entry.find(kValuesEnd) != std::string_view::npos)
+      throw ConfigError(fmt::format("{}: '{}' is not a value; expected 'TEXT{}ROW …' or '{}'",
+                                    place(), in_message(entry), kIs, kValuesEnd));
+    values_.push_back(
+        {std::string(entry.substr(0, is)), std::string(entry.substr(is + kIs.size())), place()});
+  }
+
+  // Splits the paragraph above the list at its values.
+  void end_values() {
+    is_open_ = is_in_values_ = false;
+    const std::size_t blank = text_.rfind("\n\n");
+    const std::size_t start = blank == std::string::npos ? 0 : blank + 2;
+    const std::string prose = searched_prose(std::string_view(text_).substr(start));
+    const std::string paragraph = text_.substr(start);
+    std::string unnamed = prose;
+    std::string before = text_.substr(0, start);
+    std::size_t end = 0;
+    for (const ListedValue& value : values_) {
+      const std::size_t at = find_value(prose, value.text, end);
+      if (at == std::string::npos)
+        throw ConfigError(
+            fmt::format("{}: the paragraph above has no '{}'; expected the texts of "
+                        "its values, in their order",
+                        value.place, in_message(value.text)));
+      add_value(before + paragraph.substr(end, at - end), value);
+      before.clear();
+      end = at + value.text.size();
+      unnamed.replace(at, value.text.size(), value.text.size(), '\0');
     }
-    if (is_meant_as_marker(line.substr(kEnd.size())))
-      throw ConfigError(fmt::format("{}: '{}' is no marker of a value; expected '{}ROW …{}…{}'",
-                                    place(), in_message(trimmed(line.substr(kEnd.size()))), kValue,
-                                    kStartEnd, kEnd));
-    text_ = line;
+    for (const ListedValue& value : values_) {
+      if (find_value(unnamed, value.text, 0) != std::string::npos)
+        throw ConfigError(
+            fmt::format("{}: '{}' is more often in the paragraph above than in the "
+                        "list; expected a line for each",
+                        value.place, in_message(value.text)));
+    }
+    text_ = before + paragraph.substr(end) + std::string(kValues) + "\n";
+    for (const ListedValue& value : values_) {
+      add_value(std::move(text_), value);
+      text_ = std::string(kIs) + value.words + "\n";
+    }
+    text_ += std::string(kValuesEnd) + "\n";
   }
 
-  // Returns where its end marker stands, which the next piece of text begins with.
-  std::size_t read_value(std::string_view line, std::size_t start) {
-    const std::size_t marker_end = line.find(kStartEnd, start);
-    const std::size_t end = line.find(kEnd, start);
-    if (marker_end == std::string_view::npos || end == std::string_view::npos || end < marker_end)
-      throw ConfigError(fmt::format("{}: '{}' has no end; expected '{}' on the same line", place(),
-                                    in_message(line.substr(start)), kEnd));
-    const std::size_t text_end = marker_end + kStartEnd.size();
-    text_ += line.substr(0, text_end);
-    const std::size_t words = start + kStart.size();
-    page_.pieces.push_back(
-        {std::move(text_), part_of(line.substr(words, marker_end - words), place())});
-    text_.clear();
-    return end;
+  void add_value(std::string text, const ListedValue& value) {
+    const std::string words = fmt::format("{} {}", name_of(LessonPartKind::value), value.words);
+    page_.pieces.push_back({std::move(text), part_of(words, value.place)});
   }
 
   void start_part(LessonPart part, std::string_view line) {
@@ -250,8 +325,8 @@ class Parser {
   }
 
   [[noreturn]] void fail_open(const std::string& what) const {
-    throw ConfigError(
-        fmt::format("{}: '{}' {}; expected '{}' below it", open_place_, marker_, what, kEnd));
+    throw ConfigError(fmt::format("{}: '{}' {}; expected '{}' below it", open_place_, marker_, what,
+                                  is_in_values_ ? kValuesEnd : kEnd));
   }
 
   std::string place() const { return fmt::format("{}:{}", name_, line_); }
@@ -261,6 +336,8 @@ class Parser {
   std::string text_;
   std::size_t line_ = 0;
   bool is_open_ = false;
+  bool is_in_values_ = false;  ///< then is_open_, too
+  std::vector<ListedValue> values_;
   std::string open_place_;
   std::string marker_;  ///< the last one that started a part
 };

@@ -5,8 +5,14 @@
 //   …                                                      generated
 //   <!-- /gpuexp -->
 //
-// A `value` is a number in prose: <!-- gpuexp: value ROW column=NAME -->…<!-- /gpuexp --> stands
-// inside of a line.
+// Numbers in prose come from recorded files, too. A comment below their paragraph lists them in
+// their order, and each is replaced there and in the list:
+//
+//   The kernel takes 12 µs, 3.1× as long as the copy.
+//   <!-- gpuexp: values
+//   12 µs = matmul/naive/* column=time_median_us
+//   3.1× = matmul/naive/* column=time_median_us over=copy/*
+//   -->
 #pragma once
 
 #include <cstddef>
@@ -32,7 +38,7 @@ enum class LessonPartKind {
   table,     ///< a recorded file as it is
   declared,  ///< a list that the program declares, as its columns
   figures,   ///< the published figures of recorded results
-  value,     ///< one number, inside of a line
+  value,     ///< one number of a list `values`
 };
 std::string_view name_of(LessonPartKind kind);
 
@@ -66,9 +72,9 @@ std::string in_message(std::string_view text);
 /// Whether a part of it is made from the page's results.
 bool needs_results(const LessonPage& page);
 
-/// Splits the page. Text that an earlier run generated is left out. `name` is for messages. Throws
-/// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, that stands
-/// inside of another's part, or that Markdown would take for the start of a block.
+/// Splits the page, without text that an earlier run generated. `name` is for messages. Throws
+/// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, or that is
+/// inside another part, and for a value whose text is not in the paragraph above its list.
 LessonPage parse_lesson(std::string_view text, const std::string& name);
 
 }  // namespace gpuexp

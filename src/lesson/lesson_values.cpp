@@ -32,8 +32,11 @@ class Query {
     const std::string as = unit_or_ratio();
     const std::size_t column = this->column("column", part_.option("column"));
     if (as == "text") {
-      const Field& field = table_.rows[one_row(part_.subject)][column];
-      return escape_markdown(printable(text_of(field)));
+      const std::string text =
+          escape_markdown(printable(text_of(table_.rows[one_row(part_.subject)][column])));
+      if (text.find_first_not_of(' ') == std::string::npos)
+        fail(fmt::format("{} is empty; expected a text", part_.option("column")));
+      return text;
     }
     return format(as, taken(take, column), is_quotient() ? "" : table_.columns[column].unit);
   }

@@ -80,10 +80,10 @@ TEST_CASE("a page that needs no results is read without any") {
 
 TEST_CASE("a value of a page names the file that it cannot be read from") {
   const fs::path page = fs::temp_directory_path() / "gpuexp_cli_value.md";
-  std::ofstream(page) << "a <!-- gpuexp: value b column=c file=absent.csv -->?<!-- /gpuexp -->\n";
+  std::ofstream(page) << "a ?\n<!-- gpuexp: values\n? = b column=c file=absent.csv\n-->\n";
   const Outcome outcome = gpuexp("lesson " + page.string());
   CHECK(outcome.exit_code == 2);
-  CHECK_THAT(outcome.output, contains_text("gpuexp_cli_value.md:1: "));
+  CHECK_THAT(outcome.output, contains_text("gpuexp_cli_value.md:3: "));
   CHECK_THAT(outcome.output, contains_text("absent.csv"));
   fs::remove(page);
 }

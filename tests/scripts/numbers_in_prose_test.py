@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Numbers with units in README and docs come from recorded files.
 
-A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, docs/writing.md), where a test
-compares it with the file it was recorded in. This test finds the others: digits with a unit outside of generated parts, of code, and
+A list below its paragraph says where a measured number comes from (`<!-- gpuexp: values`, docs/writing.md), and a test compares it
+with that file. This test finds the others: digits with a unit outside of generated parts, of code, and
 of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), which made_by_test.py compares. Parts that another test compares
 stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers and factors in
 comments over variants, which the program prints, are derived in the same sentence or held by what the variant declares. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
@@ -60,7 +60,7 @@ ALLOWED = [
     ("docs/measuring.md", "launch takes 50 ms or more", "src/config/config.hpp", "warmup_seconds = 0.05;"),
     # What that run took beyond its plan.
     ("docs/measuring.md", "waits about 11 s", "docs/studies/run_times/first_runs.csv", "softmax,5,16.22"),
-    ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at 1980", "configs/devices/h200.json",
+    ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at the maximum clock", "configs/devices/h200.json",
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
     ("docs/statistics.md", "sampled to 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),
     ("docs/statistics.md", "a half-width of 0.25 %", "src/config/config.hpp", "fine_relative_ci = 0.0025;"),
@@ -147,10 +147,25 @@ def without_code(text):
     return re.sub(r"`[^`\n]*`", "", text)
 
 
+def without_listed_values(text):
+    """The page without the numbers that lists of values (docs/writing.md) name in the paragraph above them, and without the lists."""
+    parts = re.split(r"<!-- gpuexp: values\n(.*?)\n-->", text, flags=re.S)
+    for i in range(0, len(parts) - 1, 2):
+        before, paragraph = re.fullmatch(r"(.*\n\n|)(.*)", parts[i], re.S).groups()
+        end = 0
+        for value in (line.rpartition(" = ")[0] for line in parts[i + 1].split("\n")):
+            at = paragraph.find(value, end)
+            while at > 0 and re.match(r"[\w.]", paragraph[at - 1]):
+                at = paragraph.find(value, at + 1)
+            paragraph, end = paragraph[:at] + paragraph[at + len(value):], at
+        parts[i], parts[i + 1] = before + paragraph, "\n" * (parts[i + 1].count("\n") + 2)
+    return "".join(parts)
+
+
 def prose_of(text):
     """The page without what is generated, and without code."""
     text = without_code(text)
-    text = re.sub(r"<!-- gpuexp: value .*?<!-- /gpuexp -->", "", text)
+    text = without_listed_values(text)
     text = re.sub(r"<!-- gpuexp: (?!results )\S.*?<!-- /gpuexp -->", blank, text, flags=re.S)
     text = HELD.sub(blank, text)
     text = re.sub(r"<!-- made by: [^\n]* -->\n\n(?:\|[^\n]*\n)+", blank, text)
@@ -183,11 +198,11 @@ def text_of_file(name):
 
 def check_finds_them():
     """The finder itself: what it has to find, and what it must not."""
-    value = "<!-- gpuexp: value a column=b -->12 µs<!-- /gpuexp -->"
+    listed = "It takes 12 µs, or 3 s, or 12 µs again.\n<!-- gpuexp: values\n12 µs = a column=b\n12 µs = c column=b\n-->\n"
     found = "It takes 12 µs, 3.5 ms or 2 s, 8.2 times as long: 1.5× as fast, at 4 TB/s and 80 % of 4,814 GB/s.\n"
     assert [n for _, n, _ in bare_numbers(found)] == ["12 µs", "3.5 ms", "2 s", "8.2 times", "1.5×", "4 TB/s", "80 %", "4,814 GB/s"]
     clean = [
-        f"It takes {value}, and {value} again.\n",
+        listed.replace("3 s", "more"),
         "```\nsleep 2 s\n```\n",
         "Set `measure.max_seconds` to `2 s`.\n",
         "A tile of 128×128 elements, 16 bytes, n = 2048, 132 SMs, CUDA 13.0, 32 lanes.\n",
@@ -196,6 +211,7 @@ def check_finds_them():
     ]
     for text in clean:
         assert not bare_numbers(text), text
+    assert [(line, number) for line, number, _ in bare_numbers(listed + "4 s\n")] == [(1, "3 s"), (6, "4 s")]
     assert not bare_numbers("within 5 % of it\n", ["within 5 %"])
     check_held_parts()
     assert [line for line, _, _ in bare_numbers("a\n```\n1 s\n```\n2 s\n")] == [5]

@@ -55,14 +55,19 @@ std::string rendered(const std::string& page, bool replaces_results = false) {
                        {registry, report, "rows.csv", {}, recorded, replaces_results});
 }
 
-// What a value marker shows; `marker` is what stands behind "value ".
-std::string value(const std::string& marker, bool replaces_results = false) {
-  const std::string start = "It takes <!-- gpuexp: value " + marker + " -->";
-  const std::string end = "<!-- /gpuexp -->, cold.\n";
-  const std::string text = rendered(start + "old" + end, replaces_results);
+std::string values_below(const std::string& paragraph, const std::string& entries) {
+  return paragraph + "<!-- gpuexp: values\n" + entries + "-->\n";
+}
+
+// The text that replaces a value in the paragraph and in the list; `words` say what it is.
+std::string value(const std::string& words, bool replaces_results = false) {
+  const std::string start = "It takes ", end = ", cold.\n";
+  const std::string text =
+      rendered(values_below(start + "old" + end, "old = " + words + "\n"), replaces_results);
   REQUIRE(text.starts_with(start));
-  REQUIRE(text.ends_with(end));
-  return text.substr(start.size(), text.size() - start.size() - end.size());
+  const std::string shown = text.substr(start.size(), text.find(end) - start.size());
+  CHECK(text == values_below(start + shown + end, shown + " = " + words + "\n"));
+  return shown;
 }
 
 std::string page_mistake(const std::string& page) {
@@ -74,8 +79,9 @@ std::string page_mistake(const std::string& page) {
   return "";
 }
 
-std::string value_mistake(const std::string& marker) {
-  return page_mistake("\nIt takes <!-- gpuexp: value " + marker + " -->old<!-- /gpuexp -->.\n");
+// The list is on line 2, so that its first value is on line 3.
+std::string value_mistake(const std::string& words) {
+  return page_mistake(values_below("It takes old.\n", "old = " + words + "\n"));
 }
 
 TEST_CASE("a value is a number of one recorded row, in its column's unit") {
@@ -110,50 +116,67 @@ TEST_CASE("a value may be taken of several rows") {
 
 TEST_CASE("a mistake in a value names the page, the line, what was found and what is allowed") {
   CHECK(value_mistake("a/fast/* column=tflops") ==
-        "page.md:2: 'a/fast/*' names 2 of 4 rows of rows.csv; expected one");
+        "page.md:3: 'a/fast/*' names 2 of 4 rows of rows.csv; expected one");
   CHECK(value_mistake("a/fats/n=1/cold column=tflops") ==
-        "page.md:2: 'a/fats/n=1/cold' names 0 of 4 rows of rows.csv; expected one; did you mean "
+        "page.md:3: 'a/fats/n=1/cold' names 0 of 4 rows of rows.csv; expected one; did you mean "
         "'a/fast/n=1/cold'?");
   CHECK(value_mistake("b/* column=tflops take=max") ==
-        "page.md:2: 'b/*' names 0 of 4 rows of rows.csv; expected one or more");
+        "page.md:3: 'b/*' names 0 of 4 rows of rows.csv; expected one or more");
   CHECK_THAT(value_mistake("a/slow/* column=tflop"),
-             contains_text("page.md:2: column: 'tflop' is no column of rows.csv; did you mean "
+             contains_text("page.md:3: column: 'tflop' is no column of rows.csv; did you mean "
                            "'tflops'? allowed: key, "));
-  CHECK(value_mistake("a/slow/*") == "page.md:2: expected column=COLUMN");
+  CHECK(value_mistake("a/slow/*") == "page.md:3: expected column=COLUMN");
   CHECK(value_mistake("a/broken/* column=tflops") ==
-        "page.md:2: tflops of 'a/broken/n=1/cold' is empty; expected a number");
+        "page.md:3: tflops of 'a/broken/n=1/cold' is empty; expected a number");
+  CHECK(value_mistake("a/slow/* column=note as=text") ==
+        "page.md:3: note is empty; expected a text");
   CHECK(value_mistake("a/slow/* column=status") ==
-        "page.md:2: status of 'a/slow/n=1/cold' is 'passed'; expected a number");
+        "page.md:3: status of 'a/slow/n=1/cold' is 'passed'; expected a number");
   CHECK(value_mistake("a/slow/* column=tflops digits=0") ==
-        "page.md:2: digits=0; expected a number from 1 to 9");
+        "page.md:3: digits=0; expected a number from 1 to 9");
   CHECK_THAT(value_mistake("a/slow/* column=tflops as=times"),
-             contains_text("page.md:2: as=times; allowed: unit, number"));
+             contains_text("page.md:3: as=times; allowed: unit, number"));
   CHECK_THAT(value_mistake("a/slow/* column=tflops take=mean"),
-             contains_text("page.md:2: take=mean"));
+             contains_text("page.md:3: take=mean"));
   CHECK_THAT(value_mistake("a/slow/* column=tflops over=a/fast/n=1/* as=unit"),
-             contains_text("page.md:2: as=unit: a quotient has none; allowed: number"));
+             contains_text("page.md:3: as=unit: a quotient has none; allowed: number"));
   CHECK(value_mistake("a/* take=count where=status") ==
-        "page.md:2: where: expected COLUMN=GLOB instead of 'status'");
+        "page.md:3: where: expected COLUMN=GLOB instead of 'status'");
   CHECK_THAT(value_mistake("a/slow/* colum=tflops"),
-             contains_text("page.md:2: 'colum' is no option of 'value'"));
+             contains_text("page.md:3: 'colum' is no option of 'value'"));
   CHECK(value_mistake("a/slow/* column=tflops file=absent.csv") ==
-        "page.md:2: absent.csv: cannot be read");
+        "page.md:3: absent.csv: cannot be read");
 }
 
-TEST_CASE("a value stands inside of a line") {
-  const std::string marker = "<!-- gpuexp: value a/slow/* column=tflops -->";
-  CHECK(rendered("One " + marker + "x<!-- /gpuexp -->, two " + marker + "<!-- /gpuexp --> (end)") ==
-        "One " + marker + "0.5 TFLOP/s<!-- /gpuexp -->, two " + marker +
-            "0.5 TFLOP/s<!-- /gpuexp --> (end)");
-  CHECK_THAT(page_mistake("- " + marker + "x<!-- /gpuexp -->\n"),
-             contains_text("page.md:1: the line starts with a marker"));
-  CHECK_THAT(page_mistake("One " + marker + "x\n<!-- /gpuexp -->\n"),
-             contains_text("has no end; expected '<!-- /gpuexp -->' on the same line"));
-  CHECK_THAT(page_mistake("One " + marker + "x<!-- /gpuexp --> <!-- /gpuexp -->\n"),
-             contains_text("page.md:1: '<!-- /gpuexp -->' is no marker of a value"));
-  CHECK_THAT(
-      page_mistake("<!-- gpuexp: table study.csv -->\nOne " + marker + "x<!-- /gpuexp -->\n"),
-      contains_text("page.md:1: 'table study.csv' has no end before line 2"));
+TEST_CASE("a list names the values of the paragraph above in their order") {
+  const std::string tflops = " = a/slow/* column=tflops\n";
+  const auto twice = [&](const std::string& first, const std::string& second) {
+    return values_below("\n1 GB, `1` and [1](1.md), then " + first + " and 1.5, " + second + ".\n",
+                        first + tflops + second + tflops);
+  };
+  CHECK(rendered(values_below("7\n\nFrom 7 to 8 s, 7.5.\n", "7" + tflops + "8 s" + tflops)) ==
+        values_below("7\n\nFrom 0.5 TFLOP/s to 0.5 TFLOP/s, 7.5.\n",
+                     "0.5 TFLOP/s" + tflops + "0.5 TFLOP/s" + tflops));
+  CHECK(rendered(twice("2", "2")) == twice("0.5 TFLOP/s", "0.5 TFLOP/s"));
+  CHECK(page_mistake(values_below("From 7 to 8.\n", "8" + tflops + "7" + tflops)) ==
+        "page.md:4: the paragraph above has no '7'; expected the texts of its values, in their "
+        "order");
+  CHECK(page_mistake(values_below("7\n\nFrom 8.\n", "7" + tflops)) ==
+        "page.md:5: the paragraph above has no '7'; expected the texts of its values, in their "
+        "order");
+  CHECK(page_mistake(values_below("From 7 to 7.\n", "7" + tflops)) ==
+        "page.md:3: '7' is more often in the paragraph above than in the list; expected a line for "
+        "each");
+  CHECK(page_mistake(values_below("From 7.\n", "7 is a/slow/*\n")) ==
+        "page.md:3: '7 is a/slow/*' is not a value; expected 'TEXT = ROW …' or '-->'");
+  CHECK_THAT(page_mistake("From 7.\n<!-- gpuexp: values\n7" + tflops),
+             contains_text("page.md:2: 'values' has no end; expected '-->' below it"));
+  CHECK_THAT(page_mistake("<!-- gpuexp: table study.csv -->\n" + values_below("7\n", "7" + tflops)),
+             contains_text("page.md:1: 'table study.csv' has no end before line 3"));
+  CHECK_THAT(page_mistake("From <!-- gpuexp: value a/slow/* column=tflops -->7<!-- /gpuexp -->.\n"),
+             contains_text("is not a marker"));
+  CHECK(page_mistake("<!-- gpuexp: value a/slow/* column=tflops -->\n") ==
+        "page.md:1: a value is listed below its paragraph; expected '<!-- gpuexp: values'");
 }
 
 TEST_CASE("other results than the page's own may lack what a value asks for") {
@@ -211,10 +234,9 @@ TEST_CASE("a page needs results only where a part is made from them") {
   CHECK_FALSE(needs_results(parse_lesson("text\n", "page.md")));
   CHECK_FALSE(
       needs_results(parse_lesson("<!-- gpuexp: declared columns -->\n<!-- /gpuexp -->\n"
-                                 "a <!-- gpuexp: value a column=b file=c.csv --><!-- /gpuexp -->\n",
+                                 "a 1\n<!-- gpuexp: values\n1 = a column=b file=c.csv\n-->\n",
                                  "page.md")));
-  CHECK(needs_results(
-      parse_lesson("a <!-- gpuexp: value a column=b --><!-- /gpuexp -->\n", "page.md")));
+  CHECK(needs_results(parse_lesson("a 1\n<!-- gpuexp: values\n1 = a column=b\n-->\n", "page.md")));
   CHECK(needs_results(parse_lesson("<!-- gpuexp: provenance -->\n<!-- /gpuexp -->\n", "page.md")));
 }
 
