@@ -142,9 +142,9 @@ def is_report(path):
     return path == ROOT / "docs/results/h200/all.md"
 
 
-def without_code(text):
+def without_code(text, has_code=False):
     text = re.sub(r"^```.*?^```$", blank, text, flags=re.S | re.M)
-    return re.sub(r"`[^`\n]*`", "", text)
+    return text if has_code else re.sub(r"`[^`\n]*`", "", text)
 
 
 def without_listed_values(text):
@@ -162,9 +162,9 @@ def without_listed_values(text):
     return "".join(parts)
 
 
-def prose_of(text):
-    """The page without what is generated, and without code."""
-    text = without_code(text)
+def prose_of(text, has_code=False):
+    """The page without what is generated, and without code; with `has_code`, with code between backticks."""
+    text = without_code(text, has_code)
     text = without_listed_values(text)
     text = re.sub(r"<!-- gpuexp: (?!results )\S.*?<!-- /gpuexp -->", blank, text, flags=re.S)
     text = HELD.sub(blank, text)

@@ -50,10 +50,10 @@ def passages_of_code(text, token):
             if passage and (kind == "comment" or len(passage) >= SHORTEST_MESSAGE)]
 
 
-def passages_of_page(text):
-    """(line, paragraph) of Markdown without generated parts."""
+def passages_of_page(text, has_code=False):
+    """(line, paragraph) of Markdown without generated parts, table rows apart; with `has_code`, with code between backticks."""
     found = []
-    lines = re.sub(r"`[^`\n]*`", "", prose_of(text)).split("\n")
+    lines = prose_of(text, has_code).split("\n")
     for number, line in enumerate(lines, 1):
         if line.strip() and found and not line.startswith("|") and found[-1][2] == number - 1:
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}", number)
@@ -62,10 +62,10 @@ def passages_of_page(text):
     return [(line, passage) for line, passage, _ in found]
 
 
-def passages(path):
+def passages(path, has_code=False):
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
-        return passages_of_page(text)
+        return passages_of_page(text, has_code)
     return passages_of_code(text, TOKEN if path.suffix in CODE else SCRIPT_TOKEN)
 
 
