@@ -20,15 +20,14 @@ constexpr unsigned kSectorShift = 5;
 constexpr unsigned kLineShift = 7;
 constexpr unsigned kWordShift = 2;
 constexpr unsigned kBanks = 32;
-constexpr unsigned kCopyGroupBytes =
-    512;  // of shared memory that a wavefront of cp.async.cg is for
+constexpr unsigned kCopyGroupBytes = 512;  // shared memory that one cp.async.cg wavefront serves
 
-// Most distinct 4-byte words that the lanes touch in any of 32 banks.
-unsigned most_words_of_a_bank(const Lanes64& address, LaneMask lanes, unsigned width) {
+// The maximum number of distinct 4-byte words that the lanes access in one of 32 banks.
+unsigned max_words_in_bank(const Lanes64& address, LaneMask lanes, unsigned width) {
   const unsigned words = (width + 3) >> kWordShift;
   std::array<std::array<std::uint64_t, kLanes>, kBanks> in_bank;
   std::array<std::uint8_t, kBanks> count{};
-  unsigned most = 0;
+  unsigned maximum = 0;
   std::uint64_t previous = ~std::uint64_t{0};
   for_each_lane(lanes, [&](unsigned l) {
     const std::uint64_t first = address[l] >> kWordShift;
@@ -39,13 +38,13 @@ unsigned most_words_of_a_bank(const Lanes64& address, LaneMask lanes, unsigned w
       const auto end = in_bank[bank].begin() + count[bank];
       if (std::find(in_bank[bank].begin(), end, word) != end) continue;
       *end = word;
-      most = std::max<unsigned>(most, ++count[bank]);
+      maximum = std::max<unsigned>(maximum, ++count[bank]);
     }
   });
-  return most;
+  return maximum;
 }
 
-// Units of 2^shift bytes that the lanes touch, each once, in ascending order.
+// Units of 2^shift bytes that the lanes access: ascending, without duplicates.
 class Touched {
  public:
   Touched(const Lanes64& address, LaneMask lanes, unsigned shift) {
@@ -66,17 +65,18 @@ class Touched {
   std::size_t size_ = 0;
 };
 
-// The tag stage finds one line in each bank of the tags per wavefront.
+// Per wavefront, the tag stage looks up one line in each tag bank.
 GPUEXP_VECTORIZED unsigned tag_wavefronts(std::uint64_t first, const Lanes64& lines,
                                           unsigned count) {
-  constexpr unsigned kBits = 64 / kTagBanks;  // of a bank's number of lines
+  constexpr unsigned kBits = 64 / kTagBanks;  // width of one bank's line count
   std::uint64_t in_banks = 0;
   for (unsigned i = 0; i < kLanes; ++i)
     in_banks += std::uint64_t{i < count} << kBits * tag_bank(first + lines[i]);
-  unsigned most = 0;
+  unsigned maximum = 0;
   for (unsigned bank = 0; bank < kTagBanks; ++bank)
-    most = std::max(most, static_cast<unsigned>(in_banks >> kBits * bank & ((1u << kBits) - 1)));
-  return most;
+    maximum =
+        std::max(maximum, static_cast<unsigned>(in_banks >> kBits * bank & ((1u << kBits) - 1)));
+  return maximum;
 }
 
 GlobalCounts counts_of_contiguous(std::uint64_t first, unsigned width) {
@@ -88,7 +88,7 @@ GlobalCounts counts_of_contiguous(std::uint64_t first, unsigned width) {
           *std::max_element(in_bank.begin(), in_bank.end()), std::max(1u, width >> kWordShift), 0};
 }
 
-// Lanes i and i ^ 1, or lanes i and i ^ 2, have one address throughout the warp.
+// Whether lanes i and i ^ 1, or lanes i and i ^ 2, have equal addresses throughout the warp.
 bool are_paired(const Lanes64& address) {
   const auto paired_by = [&](unsigned bit) {
     bool is = true;
@@ -100,25 +100,25 @@ bool are_paired(const Lanes64& address) {
 }
 
 inline unsigned step_of(const MemoryAccess& access) {
-  constexpr unsigned kTurnBytes = kBanks << kWordShift;
+  constexpr unsigned kPassBytes = kBanks << kWordShift;
   const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
-  return std::min(kLanes, pairing * kTurnBytes / access.width);
+  return std::min(kLanes, pairing * kPassBytes / access.width);
 }
 
 SharedWavefronts shared_wavefronts_of(const MemoryAccess& access) {
   const unsigned step = step_of(access);
   SharedWavefronts wavefronts;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
-    const LaneMask turn = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
-    if (turn == 0) continue;
-    const unsigned needed = most_words_of_a_bank(access.address, turn, access.width);
+    const LaneMask pass = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
+    if (pass == 0) continue;
+    const unsigned needed = max_words_in_bank(access.address, pass, access.width);
     wavefronts.all += needed;
     wavefronts.conflicts += needed - 1;
   }
   return wavefronts;
 }
 
-// Lines of global memory, and which 128 bytes of shared memory each goes to.
+// A line of global memory that a copy reads, and the 128 bytes of shared memory that it writes.
 struct CopiedLine {
   std::uint64_t line;
   std::uint64_t row;
@@ -127,7 +127,7 @@ struct CopiedLine {
   std::uint64_t group() const { return (row << kLineShift) / kCopyGroupBytes; }
 };
 
-// Of the copy's lines, each once for each row that it goes to; at most one per lane.
+// Distinct pairs of line and destination row of a copy, at most one pair per lane.
 std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
   std::vector<CopiedLine> copied;
   for_each_lane(access.lanes, [&](unsigned l) {
@@ -142,27 +142,26 @@ std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
   return copied;
 }
 
-// Wavefronts that AccessMemo::tag_wavefronts_past_l1() says, whatever banks of the tags lines are
-// in.
+// The wavefronts of AccessMemo::tag_wavefronts_past_l1() without conflicts on tag banks.
 unsigned destination_wavefronts(const MemoryAccess& access) {
-  constexpr unsigned kMost = 4;  // lines of a wavefront
+  constexpr unsigned kMaxLines = 4;  // lines per wavefront
   struct Group {
-    std::map<std::uint64_t, unsigned> share;  // of a wavefront that each line takes, in quarters
-    unsigned most_of_row = 0;
+    std::map<std::uint64_t, unsigned> share;  // by line: quarters of a wavefront that it uses
+    unsigned max_lines_of_row = 0;
   };
   std::map<std::uint64_t, Group> groups;
   for (const CopiedLine& one : copied_lines(access)) {
     Group& group = groups[one.group()];
     unsigned& share = group.share[one.line];
-    share = std::max(share, std::min(one.lines_of_row, kMost));
-    group.most_of_row = std::max(group.most_of_row, one.lines_of_row);
+    share = std::max(share, std::min(one.lines_of_row, kMaxLines));
+    group.max_lines_of_row = std::max(group.max_lines_of_row, one.lines_of_row);
   }
   unsigned wavefronts = 0;
   for (const auto& [place, group] : groups) {
     unsigned shares = 0;
     for (const auto& [line, share] : group.share)
       shares += share;
-    wavefronts += std::max((shares + kMost - 1) / kMost, group.most_of_row);
+    wavefronts += std::max((shares + kMaxLines - 1) / kMaxLines, group.max_lines_of_row);
   }
   return wavefronts;
 }
@@ -172,9 +171,9 @@ unsigned past_l1(const MemoryAccess& access) {
                      : AccessMemo().tag_wavefronts_past_l1(access);
 }
 
-// Wavefronts of the data stage for lines that L1 does not hold. Lanes go in turns, as those of
-// shared memory do. A turn takes one for each wavefront of the tag stage that finds a line of its
-// lanes, or what its banks ask for if that is more (docs/studies/caches/l1_hits.csv).
+// Data-stage wavefronts for lines that L1 does not hold. Lanes are processed in passes, as for
+// shared memory. A pass takes one wavefront per tag-stage wavefront that looks up a line of its
+// lanes, or the number that its banks need if that is greater (docs/studies/caches/l1_hits.csv).
 unsigned missed_wavefronts_of(const MemoryAccess& access, const GlobalCounts& counts) {
   const unsigned step = step_of(access);
   if (step == kLanes || counts.tag_wavefronts == 1)
@@ -186,15 +185,15 @@ unsigned missed_wavefronts_of(const MemoryAccess& access, const GlobalCounts& co
     wavefront_of[i] = tags.wavefront_of(lines.begin()[i]);
   unsigned wavefronts = 0;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
-    const LaneMask turn = access.lanes & ((1u << step) - 1) << begin;
-    if (turn == 0) continue;
+    const LaneMask pass = access.lanes & ((1u << step) - 1) << begin;
+    if (pass == 0) continue;
     LaneMask lookups = 0;
-    for_each_lane(turn, [&](unsigned l) {
+    for_each_lane(pass, [&](unsigned l) {
       const auto* line =
           std::lower_bound(lines.begin(), lines.end(), access.address[l] >> kLineShift);
       lookups |= 1u << wavefront_of[static_cast<std::size_t>(line - lines.begin())];
     });
-    wavefronts += std::max(most_words_of_a_bank(access.address, turn, access.width),
+    wavefronts += std::max(max_words_in_bank(access.address, pass, access.width),
                            static_cast<unsigned>(std::popcount(lookups)));
   }
   return wavefronts;
@@ -221,7 +220,7 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
                                   : touches.missed_wavefronts;
 }
 
-// Sectors of its lines in which an active lane has a word.
+// The sectors in which an active lane has a word.
 std::uint64_t local_sectors(const MemoryAccess& access) {
   const unsigned words = local_words(access);
   if (access.shape.first == access.shape.last) {
@@ -240,7 +239,7 @@ std::uint64_t local_sectors(const MemoryAccess& access) {
   return sectors.size();
 }
 
-// A line holds a word of each lane, in a bank of its own.
+// A line of local memory holds one word of each lane, each in its own bank.
 void count_local(MemoryCounts& counts, const MemoryAccess& access) {
   const bool is_store = access.kind == Access::store;
   ++(is_store ? counts.local_store_requests : counts.local_load_requests);
@@ -257,8 +256,8 @@ void count_local(MemoryCounts& counts, const MemoryAccess& access) {
     ++counts.other_tag_accesses;
 }
 
-// What cp.async copies is written as it arrives, which counts as one wavefront, of no store, and
-// one more for each in which lanes meet in a bank.
+// cp.async writes arriving data to shared memory. A write counts one global wavefront and no store
+// wavefront, and one more global wavefront for each bank conflict.
 void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
   const SharedWavefronts wavefronts =
       access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access);
@@ -278,13 +277,13 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
   return *this;
 }
 
-GPUEXP_VECTORIZED bool AccessMemo::is_like(const MemoryAccess& access, std::uint64_t period) const {
+GPUEXP_VECTORIZED bool AccessMemo::matches(const MemoryAccess& access, std::uint64_t period) const {
   const std::uint64_t begin = access.address[0];
   if (width_ != access.width || lanes_ != access.lanes || ((begin ^ begin_) & (period - 1)) != 0)
     return false;
   std::uint64_t differ = 0;
   for (unsigned l = 0; l < kLanes; ++l)
-    differ |= (access.address[l] - begin) ^ apart_[l];
+    differ |= (access.address[l] - begin) ^ offsets_[l];
   return differ == 0;
 }
 
@@ -292,10 +291,10 @@ void AccessMemo::remember(const MemoryAccess& access) {
   width_ = access.width;
   lanes_ = access.lanes;
   begin_ = access.address[0];
-  apart_bits_ = 0;
+  offset_bits_ = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    apart_[l] = access.address[l] - begin_;
-    apart_bits_ |= apart_[l];
+    offsets_[l] = access.address[l] - begin_;
+    offset_bits_ |= offsets_[l];
   }
 }
 
@@ -305,7 +304,7 @@ SharedWavefronts AccessMemo::wavefronts(const MemoryAccess& access) {
     case Pattern::contiguous: return {std::max(1u, access.width >> kWordShift), 0};
     case Pattern::other: break;
   }
-  if (!is_like(access, 1u << kWordShift)) {
+  if (!matches(access, 1u << kWordShift)) {
     remember(access);
     wavefronts_ = shared_wavefronts_of(access);
   }
@@ -314,10 +313,10 @@ SharedWavefronts AccessMemo::wavefronts(const MemoryAccess& access) {
 
 void AccessMemo::remember_touch(const MemoryAccess& access) {
   constexpr std::uint64_t kLineBytes = 1u << kLineShift;
-  const bool are_lines_apart = apart_bits_ % kLineBytes == 0;
-  if (is_like(access, are_lines_apart ? 1u << kWordShift : kLineBytes)) return;
+  const bool are_whole_lines = offset_bits_ % kLineBytes == 0;
+  if (matches(access, are_whole_lines ? 1u << kWordShift : kLineBytes)) return;
   remember(access);
-  constexpr unsigned kSectorsShift = kLineShift - kSectorShift;  // of a line's sectors
+  constexpr unsigned kSectorsShift = kLineShift - kSectorShift;  // log2 of the sectors of a line
   const Touched touched(access.address, access.lanes, kSectorShift);
   std::uint64_t previous = ~std::uint64_t{0};
   sector_count_ = 0;
@@ -354,23 +353,23 @@ GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
 }
 
 GPUEXP_VECTORIZED unsigned AccessMemo::tag_wavefronts_past_l1(const MemoryAccess& access) {
-  const unsigned of_banks = touches(access).tag_wavefronts;
+  const unsigned tag_bank_wavefronts = touches(access).tag_wavefronts;
   const Lanes64& to = *access.destination;
   CopyPlace place{access.lanes, access.address[0] % (1u << kLineShift), to[0] % kCopyGroupBytes};
   std::uint64_t differ = place == copy_place_ ? 0 : 1;
   for (unsigned l = 0; l < kLanes; ++l) {
-    differ |= (access.address[l] - access.address[0]) ^ sources_apart_[l];
-    differ |= (to[l] - to[0]) ^ destinations_apart_[l];
+    differ |= (access.address[l] - access.address[0]) ^ source_offsets_[l];
+    differ |= (to[l] - to[0]) ^ destination_offsets_[l];
   }
   if (differ != 0) {
     copy_place_ = place;
     for (unsigned l = 0; l < kLanes; ++l) {
-      sources_apart_[l] = access.address[l] - access.address[0];
-      destinations_apart_[l] = to[l] - to[0];
+      source_offsets_[l] = access.address[l] - access.address[0];
+      destination_offsets_[l] = to[l] - to[0];
     }
     destination_wavefronts_ = destination_wavefronts(access);
   }
-  return std::max(of_banks, destination_wavefronts_);
+  return std::max(tag_bank_wavefronts, destination_wavefronts_);
 }
 
 GlobalTouch AccessMemo::touch(const MemoryAccess& access) {
@@ -415,14 +414,14 @@ unsigned lanes_per_turn(const MemoryAccess& access) {
 void count(MemoryCounts& counts, const MemoryAccess& access) {
   if (access.lanes == 0) return;
   switch (access.kind) {
-    // The copy engine and the tensor cores read past the LSU.
+    // The copy engine and the tensor cores bypass the LSU.
     case Access::bulk_load:
     case Access::bulk_store:
     case Access::matrix_load: return;
     default: break;
   }
-  // Nsight Compute has metrics of their own for these (_op_atom, _op_red). Those
-  // of atomics' requests say how often warps ask, whatever their lanes ask for.
+  // Nsight Compute has separate metrics for atomics (_op_atom, _op_red). Their requests count warp
+  // instructions, not the addresses of lanes.
   if (access.space == Space::cluster || is_atomic(access.kind)) {
     const bool is_global = access.space == Space::global;
     counts.atomic_requests += is_global && access.kind == Access::atomic;

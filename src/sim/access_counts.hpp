@@ -1,4 +1,4 @@
-// What memory instructions ask for, counted as the hardware counts it.
+// Requests, sectors and wavefronts of memory instructions, counted as the hardware counts them.
 #pragma once
 
 #include <array>
@@ -13,27 +13,29 @@ struct MemoryCounts {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_requests = 0;
   std::uint64_t store_sectors = 0;
-  std::uint64_t atomic_requests = 0;     ///< of global memory, for the old values
-  std::uint64_t reduction_requests = 0;  ///< likewise, for nothing
-  std::uint64_t global_wavefronts = 0;   ///< of L1's data stage
-  /// In which L1's tag stage finds the lines if each is looked up once.
+  std::uint64_t atomic_requests = 0;     ///< global atomics that return the old value (ATOM)
+  std::uint64_t reduction_requests = 0;  ///< global atomics that return no value (RED)
+  /// L1 data-stage wavefronts of global and local accesses and of cp.async shared writes.
+  std::uint64_t global_wavefronts = 0;
+  /// L1 tag-stage wavefronts, if each line of an access is looked up once.
   std::uint64_t tag_wavefronts = 0;
-  /// Those of cp.async, which are not among the above: of the lines that it reads, and one in which
-  /// it writes to shared memory. An H200 counts a further one of the commit behind them
-  /// (LDGDEPBAR).
+  /// L1 tag-stage wavefronts of cp.async, not included in tag_wavefronts: those for the lines that
+  /// it reads, and one for its write to shared memory. An H200 counts one more for the commit that
+  /// follows (LDGDEPBAR).
   std::uint64_t async_tag_wavefronts = 0;
   std::uint64_t shared_load_wavefronts = 0;
   std::uint64_t shared_store_wavefronts = 0;
-  /// Of the two above, those beyond the least that so many bytes take.
+  /// Wavefronts beyond the minimum for the bytes accessed: loads, stores and cp.async writes.
   std::uint64_t shared_conflicts = 0;
   std::uint64_t local_load_requests = 0;
   std::uint64_t local_load_sectors = 0;
   std::uint64_t local_store_requests = 0;
   std::uint64_t local_store_sectors = 0;
-  /// Accesses whose wavefronts of the data stage are not known: atomics, those of other blocks'
-  /// shared memory, and of local memory where lanes name different words; and those whose
-  /// wavefronts of L1's tag stage are not, of local memory all that have several lines.
+  /// Accesses whose data-stage wavefronts are not modelled: atomics, accesses to other blocks'
+  /// shared memory, and local accesses whose lanes have different addresses.
   std::uint64_t other_accesses = 0;
+  /// Accesses whose tag-stage wavefronts are not modelled: atomics outside of shared memory,
+  /// accesses to other blocks' shared memory, and local accesses to several lines.
   std::uint64_t other_tag_accesses = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
@@ -52,86 +54,88 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
     &MemoryCounts::local_store_requests,    &MemoryCounts::local_store_sectors,
     &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
-/// Lanes whose accesses of shared memory go together: those of 8 bytes go in halves of a warp, of
-/// 16 in quarters; where lanes are paired, twice as many go together (NVIDIA developer forum, topic
-/// 77228; on an H200 a broadcast of 16 bytes takes 2 wavefronts, and 8 pieces of 16 bytes take 2
-/// where neighbouring lanes share them, 4 where lanes i and i^8 do).
+/// The number of lanes whose accesses to shared memory are processed together: a warp for up to 4
+/// bytes per lane, a half-warp for 8 bytes, a quarter-warp for 16 bytes. The number doubles if
+/// lanes share addresses in pairs (NVIDIA developer forum, topic 77228). On an H200, a broadcast of
+/// 16 bytes takes 2 wavefronts. 8 pieces of 16 bytes take 2 wavefronts if neighbouring lanes share
+/// them, and 4 if lanes i and i^8 do.
 unsigned lanes_per_turn(const MemoryAccess& access);
 
-/// Of an access of shared memory.
+/// L1 data-stage wavefronts of an access to shared memory.
 struct SharedWavefronts {
   unsigned all = 0;
-  unsigned conflicts = 0;  ///< beyond the least that so many bytes take
+  unsigned conflicts = 0;  ///< beyond the minimum for the bytes accessed
 };
 
-/// Words that an access of local memory names in each lane's own.
+/// The number of 4-byte words that an access to local memory touches per lane, at least 1.
 unsigned local_words(const MemoryAccess& access);
-/// Where the lanes' `word`-th words of an access of local memory lie: those of one address are 128
-/// bytes in a row, a line, and those of the next address the line behind it (CUDA C++ Programming
-/// Guide, "Local memory": consecutive words are accessed by consecutive threads).
+/// The address of each lane's `word`-th word of an access to local memory, interleaved over lanes.
+/// The words of all lanes at one address fill a line of 128 bytes, and the words at the next
+/// address fill the next line (CUDA C++ Programming Guide, "Local memory": consecutive words are
+/// accessed by consecutive threads).
 Lanes64 interleaved(const MemoryAccess& access, unsigned word);
 
-/// Of an access of global memory.
+/// Counts of an access to global memory.
 struct GlobalCounts {
   std::uint64_t sectors = 0;
-  unsigned tag_wavefronts = 0;     ///< in which L1's tag stage finds their lines
-  unsigned bank_wavefronts = 0;    ///< in which L1's data stage delivers them, if it has them
-  unsigned missed_wavefronts = 0;  ///< and if it has none of them
+  unsigned tag_wavefronts = 0;     ///< tag-stage wavefronts that look up its lines
+  unsigned bank_wavefronts = 0;    ///< data-stage wavefronts if L1 holds all its lines
+  unsigned missed_wavefronts = 0;  ///< data-stage wavefronts if L1 holds none of its lines
 };
 
-/// What an access of global memory touches.
+/// Sectors and wavefronts of an access to global memory.
 struct GlobalTouch {
-  std::array<std::uint64_t, kLanes + 1> sectors;  ///< their numbers, ascending, each once
-  std::size_t count = 0;                          ///< of these
-  unsigned tag_wavefronts = 0;                    ///< as GlobalCounts has them
+  std::array<std::uint64_t, kLanes + 1> sectors;  ///< sector numbers, ascending, no duplicates
+  std::size_t count = 0;                          ///< number of sectors
+  unsigned tag_wavefronts = 0;                    ///< wavefronts as in GlobalCounts
   unsigned bank_wavefronts = 0;
   unsigned missed_wavefronts = 0;
 };
 GlobalTouch touch_of(const MemoryAccess& access);
 
-/// Wavefronts of an access of shared memory.
+/// L1 data-stage wavefronts of an access to shared memory.
 unsigned shared_wavefronts(const MemoryAccess& access);
 
-/// What an instruction's accesses of one space came to the last time, for the next ones, which
-/// often come to the same: where lanes lie as far from each other, they meet in banks as they did,
-/// and share sectors as they did where they lie as far behind the begin of a line, or whole lines
-/// apart. Which lines meet in a bank of the tags depends on their numbers.
+/// Keeps the counts of an instruction's last access to one memory space: the next access often has
+/// the same ones. Bank conflicts repeat if the distances between the lanes' addresses do. Sectors
+/// repeat if lane 0 also has the same offset in its line, or if all distances are whole lines. Tag
+/// banks depend on line numbers, so tag-stage wavefronts are kept for one line of lane 0 only.
 class AccessMemo {
  public:
   SharedWavefronts wavefronts(const MemoryAccess& access);
-  /// Of global memory, all but the sectors' numbers.
+  /// Counts of an access to global memory, without its sector numbers.
   GlobalCounts touches(const MemoryAccess& access);
   GlobalTouch touch(const MemoryAccess& access);
-  /// Of an asynchronous load past L1, whose sectors go to shared memory directly. A wavefront finds
-  /// lines that go to the same 512 bytes there, and at most one for each 128 of these; it finds the
-  /// fewer, the more lines share 128 bytes: four where each has its own, two where two share, one
-  /// where four do. Found on an H200 from copies in 272 patterns: 246 take what this says, among
-  /// them all whose rows lie side by side in shared memory or have 128 bytes each.
+  /// Tag-stage wavefronts of an asynchronous load past L1, whose sectors go directly to shared
+  /// memory. A wavefront serves lines for the same 512 bytes of shared memory, at most one line per
+  /// 128 bytes. Lines that share 128 bytes reduce this: a wavefront serves four lines if each has
+  /// its own 128 bytes, two if two lines share them, and one if four do. Derived on an H200 from
+  /// copies in 272 patterns: 246 take this number, among them all whose rows are contiguous in
+  /// shared memory or have 128 bytes each.
   unsigned tag_wavefronts_past_l1(const MemoryAccess& access);
 
  private:
-  bool is_like(const MemoryAccess& access, std::uint64_t period) const;
+  bool matches(const MemoryAccess& access, std::uint64_t period) const;
   void remember(const MemoryAccess& access);
   void remember_touch(const MemoryAccess& access);
 
-  unsigned width_ = 0;  ///< 0: there was no access
+  unsigned width_ = 0;  ///< 0: no access yet
   LaneMask lanes_ = 0;
-  std::uint64_t begin_ = 0;       ///< lane 0's address
-  Lanes64 apart_;                 ///< of each lane's address from that
-  std::uint64_t apart_bits_ = 0;  ///< of any of these
+  std::uint64_t begin_ = 0;        ///< lane 0's address
+  Lanes64 offsets_;                ///< each lane's address minus lane 0's
+  std::uint64_t offset_bits_ = 0;  ///< bitwise or of offsets_
   SharedWavefronts wavefronts_;
-  // Numbers from those of lane 0's address on, ascending, each once.
+  // Sector and line numbers minus those of lane 0, ascending, without duplicates.
   Lanes64 sectors_;
   Lanes64 lines_;
   unsigned sector_count_ = 0;
   unsigned line_count_ = 0;
   unsigned bank_wavefronts_ = 0;
-  unsigned tag_wavefronts_ = 0;     ///< where lane 0's line is tag_line_; 0: not known
-  unsigned missed_wavefronts_ = 0;  ///< likewise
+  unsigned tag_wavefronts_ = 0;     ///< if lane 0's line is tag_line_; 0: unknown
+  unsigned missed_wavefronts_ = 0;  ///< if lane 0's line is tag_line_
   std::uint64_t tag_line_ = 0;
-  // Of the last copy past L1: its lanes and where lane 0's source lies within a line, its
-  // destination within 512 bytes; where those of the others lie from lane 0's; and the wavefronts
-  // that destinations ask for.
+  // The last copy past L1: its lanes, the offset of lane 0's source in its line, and the offset of
+  // lane 0's destination in a group of 512 bytes.
   struct CopyPlace {
     LaneMask lanes = 0;
     std::uint64_t in_line = 0;
@@ -139,8 +143,8 @@ class AccessMemo {
     bool operator==(const CopyPlace&) const = default;
   };
   CopyPlace copy_place_;
-  Lanes64 sources_apart_{};
-  Lanes64 destinations_apart_{};
+  Lanes64 source_offsets_{};       ///< each lane's source minus lane 0's
+  Lanes64 destination_offsets_{};  ///< each lane's destination minus lane 0's
   unsigned destination_wavefronts_ = 0;
 };
 

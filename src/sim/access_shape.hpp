@@ -1,4 +1,4 @@
-// Where the lanes' addresses lie, which whoever looks at an access asks first.
+// The pattern and range of the addresses of an access.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 namespace gpuexp::sim {
 
 struct AccessShape {
-  /// What most accesses are, and what they come to without a look at each lane.
+  /// Frequent patterns, whose counts need no loop over lanes.
   enum class Pattern : std::uint8_t {
-    one,         ///< all 32 lanes have one address
-    contiguous,  ///< all 32 take part, lane i with the bytes behind those of lane i - 1
+    one,         ///< all 32 lanes access the same address
+    contiguous,  ///< all 32 lanes access memory; lane i's bytes follow those of lane i - 1
     other
   };
   Pattern pattern = Pattern::other;
-  bool is_aligned = true;   ///< each address to the width, which is a power of two
-  std::uint64_t first = 0;  ///< the lowest address
-  std::uint64_t last = 0;   ///< the highest
+  bool is_aligned = true;   ///< all addresses are multiples of the width, a power of two
+  std::uint64_t first = 0;  ///< lowest address
+  std::uint64_t last = 0;   ///< highest address
 };
 
-/// Of the lanes that take part; there is one at least, or else it has no addresses.
+/// The shape of the addresses of `lanes`. Without lanes, `first` and `last` are no addresses.
 AccessShape shape_of(const Lanes64& address, LaneMask lanes, unsigned width);
 
 }  // namespace gpuexp::sim

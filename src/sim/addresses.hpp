@@ -1,4 +1,4 @@
-// Addresses of lanes, and where they lead: global, shared and local memory.
+// Computes the lanes' addresses and resolves them in global, shared and local memory.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace gpuexp::sim {
 
-/// The bits of a 64-bit address that say of which space it is.
+/// The bits of a 64-bit generic address that select the memory space.
 inline constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
 
-/// What stands in [ ], with 64 bits, as for global memory.
+/// Computes the 64-bit addresses of an operand in [ ], as for global memory.
 GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   if (at.index == kZeroRegister) {
     address.of.fill(0);
@@ -32,31 +32,32 @@ GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64
     address[l] += offset;
 }
 
-/// With 32 bits, as for local memory. `begin`: bits that stand in front of all of them.
+/// Computes the 32-bit addresses of an operand in [ ], as for local memory. `high_bits` are removed
+/// from addresses that have them and set in the others.
 GPUEXP_INLINED void local_addresses(const Warp& warp, const Source& at, Lanes64& address,
-                                    std::uint32_t begin = 0) {
+                                    std::uint32_t high_bits = 0) {
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
   const Lanes32& base = warp.registers[at.index];
   for (unsigned l = 0; l < kLanes; ++l)
-    address[l] = ((base[l] << at.shift) + offset) ^ begin;
+    address[l] = ((base[l] << at.shift) + offset) ^ high_bits;
 }
 
-/// As for shared memory, from the beginning of the block's: an address of another block's is no
-/// offset that the block has.
+/// Computes offsets from the beginning of the block's shared memory. An address in another block's
+/// shared memory gives an offset past the end.
 GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   local_addresses(warp, at, address, warp.block.shared_base());
 }
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);
-/// Global memory, or shared memory of the cluster and the lane's local memory through their
-/// windows.
+/// Resolves a generic address: global memory, shared memory of the cluster or local memory of the
+/// lane. Throws Fault if it is out of bounds or misaligned.
 std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width);
 
-/// What is added to the lanes' addresses where memory of this process holds them all.
+/// What to add to the lanes' addresses to get host addresses; empty if no single array holds them.
 using Origin = std::optional<std::uint64_t>;
 
-/// Of an access of the block's shared memory. Empty where some lane is outside or not aligned: who
-/// asks for its place is told.
+/// The origin of an access to the block's shared memory. Empty if an address is out of bounds or
+/// misaligned; shared_at() then throws the Fault.
 inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
   std::vector<std::byte>& shared = warp.block.shared;
   const bool is_inside =
@@ -65,12 +66,13 @@ inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
   return reinterpret_cast<std::uint64_t>(shared.data());
 }
 
-/// Before an access of the cluster's shared memory, by addresses of 32 bits.
+/// Notes an access to the cluster's shared memory by 32-bit addresses. Call it before the access.
 void note_shared(Warp& warp, const MemoryAccess& access);
-/// Before an access by addresses of which each may be of any space, and which is given as one of
-/// global memory. `values`: what a store writes.
+/// Notes an access by generic addresses, which may be in several spaces; `access.space` is global.
+/// Call it before the access. `values`: what a store writes.
 void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values = nullptr);
-/// Likewise. Empty unless one buffer of global memory has all of them.
+/// Notes the access and returns its origin, which is empty unless one buffer of global memory holds
+/// all addresses.
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                     const Lanes32* values = nullptr);
 

@@ -22,32 +22,33 @@ GPUEXP_INLINED LaneMask lanes_in_window(const Lanes64& address, std::uint64_t wi
   return lanes_where([&](unsigned l) { return (address[l] & kWindowMask) == window; });
 }
 
-// Of addresses in the window of shared memory, those of the block's own.
+// Lanes whose generic address is in the block's own shared memory.
 LaneMask lanes_in_own(const Warp& warp, const Lanes64& address) {
   return lanes_in_window(address, kSharedWindow) & lanes_with_rank(address, warp.block.member.rank);
 }
 
-// An instruction that has a predicate for it says where it worked, and code for other spaces
-// follows it. What code ptxas puts there tells what those are: local memory, for all; the block's
-// own shared memory, but for EXCH and CAS; that of other blocks, for sums of fp32 and fp64.
-LaneMask lanes_not_done(const Warp& warp, const Op& op, const Lanes64& address) {
+// An instruction with a predicate operand reports the lanes for which it worked. Code for the other
+// memory spaces follows it. The code that ptxas generates there shows which spaces the instruction
+// leaves out: local memory always, the block's own shared memory except for EXCH and CAS, and other
+// blocks' shared memory for sums of fp32 and fp64.
+LaneMask unsupported_lanes(const Warp& warp, const Op& op, const Lanes64& address) {
   const auto how = static_cast<Atomic>(op.kind);
   const auto type = static_cast<AtomicType>(op.kind2);
   const LaneMask shared = lanes_in_window(address, kSharedWindow);
   const LaneMask own = lanes_in_own(warp, address);
-  const bool is_of_own = how == Atomic::exchange || how == Atomic::compare_and_swap;
-  const bool is_of_others =
+  const bool supports_own = how == Atomic::exchange || how == Atomic::compare_and_swap;
+  const bool supports_others =
       type != AtomicType::f32 && type != AtomicType::f32_ftz && type != AtomicType::f64;
-  return lanes_in_window(address, kLocalWindow) | (is_of_own ? 0 : own) |
-         (is_of_others ? 0 : shared & ~own);
+  return lanes_in_window(address, kLocalWindow) | (supports_own ? 0 : own) |
+         (supports_others ? 0 : shared & ~own);
 }
 
-// RED has no register for a result; ATOM may write its to RZ.
+// RED has no result register; ATOM may write its result to RZ.
 Access access_of(const Op& op) {
   return op.to[0].kind == Kind::none ? Access::reduction : Access::atomic;
 }
 
-// Lanes come one after the other, the lowest first.
+// Lanes are executed one after another, the lowest first.
 template <bool is_shared>
 void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
@@ -59,7 +60,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   } else {
     global_addresses(warp, op.from[0], address);
     if (predicate_index(op.to[1]) != kTruePredicate && op.to[1].kind != Kind::none) {
-      const LaneMask others = lanes_not_done(warp, op, address);
+      const LaneMask others = unsupported_lanes(warp, op, address);
       write_predicate(warp, op.to[1], lanes, ~others);
       lanes &= ~others;
     }
@@ -89,8 +90,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, low);
 }
 
-// ATOMG.E.ADD.F32x4 PT, R4, desc[UR4][R2.64], R8: of Op::value neighbours in memory and in
-// registers, each is added by itself.
+// ATOMG.E.ADD.F32x4 PT, R4, desc[UR4][R2.64], R8: adds Op::value adjacent words, each atomically.
 void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
@@ -108,16 +108,16 @@ void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-/// Words that a vector has, 1 of other operands.
+/// The number of words in a vector operand, 1 for other operands.
 unsigned words_of(const Decoding& in) {
   if (in.has("F32x4") || in.has("F16x8") || in.has("BF16x8")) return 4;
   return in.has("F32x2") || in.has("F16x4") || in.has("BF16x4") ? 2 : 1;
 }
 
-// ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate says that the address was of
-// memory where this works. REDG has no result. CAS has two values behind the
-// address: what shall be there, and what then replaces it. ATOMS.CAST.SPIN of compute capability
-// 10.0 says by a predicate whether it did.
+// ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate reports lanes whose address is
+// in a space where this works. REDG has no result. CAS has two values after the address: the
+// expected value and its replacement. ATOMS.CAST.SPIN of compute capability 10.0 reports in a
+// predicate whether it stored the replacement.
 void decode_atomic(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto is = [&](Kind kind) {
@@ -129,10 +129,10 @@ void decode_atomic(const Decoding& in, Op& op) {
     in.refuse_operands_if(i > 2 || (i == 0 && !is(Kind::memory)));
     op.from[i] = source_of(in.operands[next]);
   }
-  if (in.has("E")) op.from[0].wide = true;  // which CAS does not say of its register
+  if (in.has("E")) op.from[0].wide = true;  // CAS does not mark its address register as wide
   in.refuse_form_if(in.has("128"));
   Atomic how = Atomic::increment;
-  if (in.has("POPC")) {  // ATOMS.POPC.INC.32 RZ, [R4]: one for each lane
+  if (in.has("POPC")) {  // ATOMS.POPC.INC.32 RZ, [R4]: adds 1 per lane
     how = Atomic::add;
     op.from[1].kind = Kind::integer;
     op.from[1].bits = 1;
@@ -161,8 +161,8 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.run = is_shared ? run_atomic<true> : run_atomic<false>;
 }
 
-// QSPC.E.S P0, RZ, [R6]: whether the address is of the block's shared memory; .D, of that of any
-// block of the cluster; .L, of local memory; .G, of global memory.
+// QSPC.E.S P0, RZ, [R6]: whether the address is in the block's own shared memory. D: in shared
+// memory of a block of the cluster. L: in local memory. G: in global memory.
 template <char space>
 void run_query(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;

@@ -44,7 +44,7 @@ std::uint32_t pair_sum(std::uint64_t a, std::uint64_t b) {
   return result;
 }
 
-// Of two numbers the lesser or greater, -0 below +0; of NaN and a number the number.
+// The minimum or maximum, where -0 is less than +0. If one operand is NaN, the other one.
 template <SmallFloat format>
 std::uint32_t updated_half(Atomic how, std::uint32_t old, std::uint32_t with) {
   constexpr std::uint32_t kHalf = 0xffff;
@@ -53,8 +53,8 @@ std::uint32_t updated_half(Atomic how, std::uint32_t old, std::uint32_t with) {
   const float b = value_of<format>(with);
   if (a != a || b != b) return a != a ? with & kHalf : old & kHalf;
   const bool is_less = b < a || (b == a && std::signbit(b) && !std::signbit(a));
-  const bool takes_it = how == Atomic::min ? is_less : b != a ? !is_less : !std::signbit(b);
-  return (takes_it ? with : old) & kHalf;
+  const bool replaces = how == Atomic::min ? is_less : b != a ? !is_less : !std::signbit(b);
+  return (replaces ? with : old) & kHalf;
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case AtomicType::f64: {
-      // Of NaN the operand's, else that of memory, both as they are.
+      // A NaN operand is the result, or else a NaN in memory; neither is changed.
       if (std::isnan(std::bit_cast<double>(with))) return with;
       if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);

@@ -1,4 +1,4 @@
-// What atomic operations and reductions make of one element of memory.
+// The result of an atomic operation or reduction on one element of memory.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@ enum class Atomic : std::uint8_t {
   add,
   min,
   max,
-  increment,  ///< to 0 from the operand on
-  decrement,  ///< to the operand from 0, and from above it
+  increment,  ///< old + 1, or 0 if old >= operand
+  decrement,  ///< old - 1, or the operand if old is 0 or exceeds the operand
   with_and,
   with_or,
   with_xor,
   exchange,
   compare_and_swap,
-  /// Of ATOMS.CAST, which returns whether it did.
+  /// ATOMS.CAST, which returns whether it stored the new value.
   compare_and_swap_reported
 };
 
@@ -34,7 +34,7 @@ enum class AtomicType : std::uint8_t {
   f64,
   f16x2,
   bf16x2,
-  f16,  ///< by itself, as bulk reductions have it
+  f16,  ///< a single value, as in bulk reductions
   bf16
 };
 
@@ -45,12 +45,12 @@ struct AtomicChange {
 
 std::size_t size_of(AtomicType type);
 
-/// The new bits. Floating-point types are added or exchanged as bits; fp16 and bf16 that are no
-/// pairs also have a least and a greatest.
+/// Returns the new bits. Floating-point values are added; an exchange uses an integer type. Single
+/// fp16 and bf16 values also support minimum and maximum.
 std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64_t with);
 
-/// Blocks may run on several threads of the host. Returns what was there. Of a comparison, `with`
-/// is what shall be there, and `swap` what then replaces it.
+/// Updates memory atomically, as blocks may run on several threads of the host, and returns the old
+/// value. For a compare-and-swap, `with` is the expected value and `swap` the new one.
 template <class T>
 T update(std::byte* at, const AtomicChange& change, std::uint64_t with, std::uint64_t swap = 0) {
   const bool compares =
@@ -64,11 +64,12 @@ T update(std::byte* at, const AtomicChange& change, std::uint64_t with, std::uin
   }
 }
 
-/// Changes the element at `to` by the one at `with`.
+/// Combines the element at `to` with the one at `with`.
 void reduce(std::byte* to, const std::byte* with, const AtomicChange& change);
 
-/// Of an instruction's modifiers. Throws std::runtime_error where they have none.
+/// The operation named by the modifiers. Throws std::runtime_error if none is named.
 Atomic atomic_of(const Decoding& in);
+/// The type named by the modifiers; if none is named, 32-bit unsigned.
 AtomicType atomic_type_of(const Decoding& in);
 
 }  // namespace gpuexp::sim

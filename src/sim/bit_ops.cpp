@@ -8,8 +8,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-/// A function of one, two or three values of each lane; op.kind is what the decoder made of the
-/// modifiers.
+/// A function of one, two or three values per lane. op.kind holds the decoded modifiers.
 using Function = std::uint32_t (*)(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
 
 template <Function function>
@@ -45,15 +44,15 @@ constexpr std::uint8_t kUnsigned = 1;
 constexpr std::uint8_t kWraps = 2;
 constexpr std::uint8_t kFromTop = 4;
 
-// FLO: the place of the highest bit, or with SH how far it is from the top; all ones where there is
-// none.
+// FLO: the index of the highest set bit or, with SH, its distance from bit 31. If there is none,
+// ~0.
 std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
-  if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;  // the highest that is not as the sign
+  if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;  // finds the highest bit unlike the sign
   const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
   return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
 }
 
-/// Positions and lengths beyond 32 count as 32, or wrap with W.
+/// Limits positions and lengths to 32; with W, they wrap.
 std::uint32_t limited(const Op& op, std::uint32_t amount) {
   return op.kind & kWraps ? amount & 31 : std::min(amount, 32u);
 }
@@ -62,13 +61,13 @@ std::uint32_t low_bits(std::uint32_t count) {
   return count >= 32 ? ~0u : (1u << count) - 1;
 }
 
-// BMSK: b ones from bit a on.
+// BMSK: a mask of b ones whose lowest one is bit a.
 std::uint32_t mask_of(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
   const std::uint32_t at = limited(op, a);
   return at >= 32 ? 0 : low_bits(limited(op, b)) << at;
 }
 
-// SGXT: the lower b bits of a, with the sign of their highest or, of U32, without.
+// SGXT: the lower b bits of a, sign-extended or, with U32, zero-extended.
 std::uint32_t extended(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
   const std::uint32_t count = limited(op, b);
   if (count == 0) return 0;
@@ -103,14 +102,14 @@ constexpr std::uint8_t kUnsignedB = 2;
 constexpr std::uint8_t kTwoWide = 4;
 constexpr std::uint8_t kUpper = 8;
 
-// IDP.4A: four products of bytes; IDP.2A: two of 16 bits with bytes, the lower two or the upper.
+// IDP.4A: dot product of four bytes. IDP.2A: of two 16-bit values and the lower or upper two bytes.
 std::uint32_t dot_product(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const bool is_wide = op.kind & kTwoWide;
   std::int64_t sum = c;
   for (unsigned i = 0; i < (is_wide ? 2u : 4u); ++i) {
-    const unsigned of_b = is_wide && op.kind & kUpper ? i + 2 : i;
+    const unsigned index_b = is_wide && op.kind & kUpper ? i + 2 : i;
     sum += field(a, i, is_wide ? 16 : 8, op.kind & kUnsignedA) *
-           field(b, of_b, 8, op.kind & kUnsignedB);
+           field(b, index_b, 8, op.kind & kUnsignedB);
   }
   return static_cast<std::uint32_t>(sum);
 }
@@ -129,8 +128,8 @@ void decode_dot_product(const Decoding& in, Op& op) {
 
 // VABSDIFF: |a - b| + c.
 std::uint32_t distance(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-  const std::int64_t apart = field(a, 0, 32, op.kind) - field(b, 0, 32, op.kind);
-  return static_cast<std::uint32_t>(apart < 0 ? -apart : apart) + c;
+  const std::int64_t difference = field(a, 0, 32, op.kind) - field(b, 0, 32, op.kind);
+  return static_cast<std::uint32_t>(difference < 0 ? -difference : difference) + c;
 }
 
 void decode_distance(const Decoding& in, Op& op) {
@@ -139,13 +138,14 @@ void decode_distance(const Decoding& in, Op& op) {
   op.run = run_function<distance>;
 }
 
-// VABSDIFF4: of four bytes each, or with ACC their sum and c.
+// VABSDIFF4: |a - b| of four bytes each or, with ACC, their sum plus c.
 std::uint32_t distances(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t result = 0;
   std::uint32_t sum = c;
   for (unsigned i = 0; i < 4; ++i) {
-    const std::int64_t apart = field(a, i, 8, op.kind) - field(b, i, 8, op.kind);
-    const auto distance = static_cast<std::uint32_t>(apart < 0 ? -apart : apart) & 0xff;
+    const std::int64_t difference = field(a, i, 8, op.kind) - field(b, i, 8, op.kind);
+    const auto distance =
+        static_cast<std::uint32_t>(difference < 0 ? -difference : difference) & 0xff;
     result |= distance << 8 * i;
     sum += distance;
   }

@@ -15,12 +15,12 @@ namespace gpuexp::sim {
 
 namespace {
 
-// As most warps are: without a call, which processors from before AVX2 need for others.
+// Full masks are frequent. Other masks need a function call on processors before AVX2.
 GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
   return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
 }
 
-// Adds threads that wait, by the line of what they wait at.
+// Adds waiting threads, by the source line at which they wait.
 void add_waiters(std::map<std::string, unsigned>& waiters, const Program& program,
                  const std::vector<LaneGroup>& groups) {
   for (const LaneGroup& group : groups)
@@ -85,13 +85,15 @@ SharedPlace Block::shared_place(std::uint32_t address, std::optional<unsigned> l
   Block* const other =
       member.blocks && of < member.blocks->size() ? (*member.blocks)[of].get() : nullptr;
   if (!other)
-    throw Fault(FaultKind::out_of_bounds,
-                fmt::format("{:#x} is of shared memory of block {} of a cluster of {}", address, of,
-                            launch.cluster.count()),
-                address, lane);
+    throw Fault(
+        FaultKind::out_of_bounds,
+        fmt::format("address {:#x} is in shared memory of block {}, which a cluster of size {} "
+                    "does not have",
+                    address, of, launch.cluster.count()),
+        address, lane);
   if (other->has_exited())
     throw Fault(FaultKind::race,
-                fmt::format("shared memory of block {} is reached, which has exited",
+                fmt::format("shared memory of block {} is accessed after that block has exited",
                             to_text(other->place)),
                 address, lane);
   return {*other, offset};
@@ -102,28 +104,28 @@ bool Block::has_exited() const {
                      [](const auto& warp) { return warp->divergence.has_exited(); });
 }
 
-void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
+void Block::arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival) {
   Warp& warp = *running_;
   const LaneMask others = warp.divergence.lanes() & ~arrival.lanes;
   if (others != 0 && arrival.waits) {
     const int waiting = std::popcount(arrival.lanes), passing = std::popcount(others);
-    throw Fault(
-        FaultKind::barrier,
-        fmt::format("{} of a warp {} at a barrier that {} of the warp {} by; {} have exited",
-                    counted(waiting, "thread"), noun_for(waiting, "waits", "wait"),
-                    counted(passing, "other"), noun_for(passing, "passes", "pass"),
-                    std::popcount(warp.divergence.exited())));
+    throw Fault(FaultKind::barrier,
+                fmt::format("{} of a warp {} at a barrier that {} of the warp {}; {} have exited",
+                            counted(waiting, "thread"), noun_for(waiting, "waits", "wait"),
+                            counted(passing, "other"), noun_for(passing, "skips", "skip"),
+                            std::popcount(warp.divergence.exited())));
   }
   if (barrier >= barriers_.size())
-    throw Fault(FaultKind::barrier, fmt::format("the block has no barrier {}", barrier));
+    throw Fault(FaultKind::barrier,
+                fmt::format("the block has no barrier {}; expected 0 to 15", barrier));
   Barrier& b = barriers_[barrier];
   if (b.arrived > 0 && b.threads != arrival.threads)
     throw Fault(FaultKind::barrier,
-                fmt::format("threads come to barrier {} as one of {} threads, after others came to "
-                            "it as one of {} (0: all)",
+                fmt::format("threads arrive at barrier {} with a count of {} threads; earlier "
+                            "arrivals gave a count of {} (0: all)",
                             barrier, arrival.threads, b.threads));
   b.threads = arrival.threads;
-  // A warp that comes as a whole counts as 32 threads, also where it has fewer.
+  // A warp that arrives as a whole counts as 32 threads, even if it has fewer.
   const bool is_whole = (arrival.lanes | warp.divergence.exited()) == kAllLanes;
   const auto lanes = static_cast<unsigned>(std::popcount(arrival.lanes));
   b.arrived += is_whole ? kLanes : lanes;
@@ -131,31 +133,30 @@ void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
   b.votes.yes += static_cast<unsigned>(std::popcount(arrival.lanes & arrival.yes));
   if (checks_ && b.threads > 0) checks_->arrive(warp, barrier);
   if (arrival.waits) warp.divergence.wait_for_block(barrier);
-  // What comes to it from now on belongs to its next phase.
+  // Later arrivals belong to the next phase.
   if (b.threads > 0) release_barrier(barrier);
 }
 
 void IdleRounds::add(const Round& round, std::uint64_t phases) {
-  constexpr int kMost = 1 << 16;
+  constexpr int kMaxIdleRounds = 1 << 16;
   count_ = round.any_works || phases != phases_ ? 0 : count_ + 1;
   phases_ = phases;
-  if (count_ > kMost)
+  if (count_ > kMaxIdleRounds)
     throw Fault(FaultKind::barrier,
                 "all warps wait for phases of mbarriers that never end, or sleep in loops");
 }
 
-void RankTurns::begin() {
+void RankRounds::begin() {
   if (memory_.is_shared()) seen_ = memory_.signal().count();
 }
 
-void RankTurns::end(const Round& round) {
-  // Weak stores and copies of the host raise no signal, nor does a rank whose kernel never ends.
-  // Such a kernel is reported after Checks::most_instructions, so most of its rounds must not
-  // sleep.
+void RankRounds::end(const Round& round) {
+  // Weak stores, copies of the host, and ranks whose kernels never end raise no signal. An endless
+  // kernel is reported after Checks::most_instructions, so most of its rounds must not sleep.
   constexpr int kPolls = 1024;
   if (!memory_.is_shared()) return;
   if (round.any_signals) memory_.signal().raise();
-  if (!round.any_ran || round.any_goes_on) return;
+  if (!round.any_ran || round.any_continues) return;
   if (polls_ > 0) {
     --polls_;
     std::this_thread::yield();
@@ -166,11 +167,11 @@ void RankTurns::end(const Round& round) {
 
 void Block::run() {
   IdleRounds idle;
-  RankTurns turns(*launch.global);
+  RankRounds rounds(*launch.global);
   for (;;) {
-    turns.begin();
+    rounds.begin();
     const Round round = run_round();
-    turns.end(round);
+    rounds.end(round);
     if (!round.any_left) return;
     if (!round.any_ran && !release_barriers()) report_barrier();
     idle.add(round, phases_ended_);
@@ -186,7 +187,7 @@ Round Block::run_round() {
     round.any_ran = true;
     run(*warp);
     round.any_works |= !warp->waits;
-    round.any_goes_on |= !warp->polls;
+    round.any_continues |= !warp->polls;
     round.any_signals |= std::exchange(warp->signals, false);
   }
   return round;
@@ -198,7 +199,7 @@ void Block::run(Warp& warp) {
     if (warp.steps >= launch.checks.most_instructions) report_endless(warp);
     run_turn(warp);
   } catch (Fault& fault) {
-    name_place(fault, warp);
+    add_place(fault, warp);
     throw;
   }
 }
@@ -212,17 +213,17 @@ Executed Block::step(Warp& warp) {
     ++warp.steps;
     return executed;
   } catch (Fault& fault) {
-    name_place(fault, warp);
+    add_place(fault, warp);
     throw;
   }
 }
 
-void Block::name_place(Fault& fault, const Warp& warp) const {
+void Block::add_place(Fault& fault, const Warp& warp) const {
   const auto first = std::int64_t{warp.index} * kLanes;
   std::optional<Extent> thread;
-  // What has no lanes, as a bulk copy, is asked for by one.
-  const bool is_of_warp = fault.kind == FaultKind::barrier || fault.kind == FaultKind::endless;
-  if (!fault.lane && !is_of_warp && std::popcount(warp.divergence.lanes()) == 1)
+  // An instruction without lanes, such as a bulk copy, is issued by one thread.
+  const bool concerns_warp = fault.kind == FaultKind::barrier || fault.kind == FaultKind::endless;
+  if (!fault.lane && !concerns_warp && std::popcount(warp.divergence.lanes()) == 1)
     fault.lane = first_lane(warp.divergence.lanes());
   if (fault.lane) thread = place_at(launch.block, first + *fault.lane);
   const std::uint32_t next = warp.divergence.next();
@@ -236,9 +237,9 @@ void Block::run_turn(Warp& warp) {
   warp.waits = false;
   warp.ends_turn = false;
   warp.polls = false;
-  const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
+  const std::uint64_t max_steps = std::min(kTurn, launch.checks.most_instructions);
   for (std::uint64_t step = 0;
-       step < most && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
+       step < max_steps && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
        ++step, ++warp.steps)
     execute_next(warp, ops);
 }
@@ -278,8 +279,8 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   return {at, lanes};
 }
 
-// What the warp executes in one more turn is the loop. Who listens has not been told of these
-// instructions, and hears none of their accesses.
+// The instructions that the warp executes in one more turn are the loop. The listener is removed
+// first: it must not receive their accesses.
 void Block::report_endless(Warp& warp) {
   set_listener(nullptr);
   const std::vector<OpCount> before = counts;
@@ -293,7 +294,7 @@ void Block::report_endless(Warp& warp) {
   throw fault;
 }
 
-// The barriers that some threads have come to.
+// Describes the barriers that only some threads have reached.
 std::string Block::describe_barriers() const {
   std::string text;
   for (unsigned i = 0; i < barriers_.size(); ++i) {
@@ -302,11 +303,12 @@ std::string Block::describe_barriers() const {
     std::int64_t left = 0;
     for (const auto& warp : warps_)
       left += std::popcount(~warp->divergence.exited());
-    text += fmt::format("{}barrier {} is never reached by all of its threads: {} of {} have come",
-                        text.empty() ? "" : "; ", i, b.threads > 0 ? b.arrived : b.votes.all,
-                        b.threads > 0 ? b.threads : left);
+    text +=
+        fmt::format("{}barrier {} is never reached by all of its threads: {} of {} have arrived",
+                    text.empty() ? "" : "; ", i, b.threads > 0 ? b.arrived : b.votes.all,
+                    b.threads > 0 ? b.threads : left);
   }
-  return text.empty() ? "threads wait for others of their warps that never come" : text;
+  return text.empty() ? "threads wait for other lanes of their warps that never arrive" : text;
 }
 
 void Block::report_barrier() const {
@@ -321,8 +323,8 @@ void Block::report_barrier() const {
     left += std::popcount(~divergence.exited());
   }
   Fault fault(FaultKind::barrier,
-              fmt::format("{}; threads that wait there: {}; that wait for other lanes of their "
-                          "warps: {}; that have exited: {}",
+              fmt::format("{}; threads waiting there: {}; threads waiting for other lanes of their "
+                          "warps: {}; exited threads: {}",
                           describe_barriers(), describe(at_barrier, "0"), describe(at_others, "0"),
                           launch.block.count() - left));
   const auto& named = at_barrier.empty() ? at_others : at_barrier;
@@ -330,8 +332,8 @@ void Block::report_barrier() const {
   throw fault;
 }
 
-// Of accesses that come to something only by a look at each lane. The instruction that runs is the
-// one before the next.
+// Only accesses whose counts need a loop over lanes have a memo. The current instruction is the one
+// before the next.
 AccessMemo* Block::memo_of(const MemoryAccess& access) {
   if (access.shape.pattern != AccessShape::Pattern::other) return nullptr;
   auto& memos = memos_[access.space == Space::global ? 0 : 1];
@@ -341,7 +343,7 @@ AccessMemo* Block::memo_of(const MemoryAccess& access) {
   return memo.get();
 }
 
-// The instruction that runs is the one before the next.
+// The current instruction is the one before the next.
 void Block::watch(const MemoryAccess& access) {
   if (observed)
     observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
@@ -353,9 +355,9 @@ void Block::watch(const MemoryAccess& access) {
   if (listener_) listener_->hear(access);
 }
 
-// Accesses of several blocks are not held against each other. What a block may know that others
-// no longer read its shared memory by is that they wrote there after it, that a phase of its
-// mbarriers or the cluster's barrier has ended.
+// Accesses of different blocks are not compared with each other. A block may know that others no
+// longer read its shared memory if they wrote there afterwards, if a phase of its mbarriers has
+// ended, or if the cluster's barrier has completed.
 void Block::check_remote(const MemoryAccess& access) {
   if (!checks_) return;
   LaneMask unwritten = 0;
@@ -364,7 +366,7 @@ void Block::check_remote(const MemoryAccess& access) {
     Block& other = at.block;
     if (at.offset + access.width > other.shared.size())
       throw Fault(FaultKind::out_of_bounds,
-                  fmt::format("{} of block {}",
+                  fmt::format("{}; the block is {}",
                               describe_outside_shared(at.offset, access.width, other.shared.size()),
                               to_text(other.place)),
                   at.offset, lane);
@@ -387,8 +389,8 @@ void Block::check_end() const {
   if (!remote_read_) return;
   const RemoteRead& read = *remote_read_;
   Fault fault(FaultKind::race,
-              fmt::format("{} bytes of shared memory of block {} at {:#x} are read, which nothing "
-                          "keeps from exiting before",
+              fmt::format("{} bytes of shared memory of block {} at {:#x} are read, but nothing "
+                          "keeps the block from exiting before the read",
                           read.width, to_text(place), read.offset),
               read.offset);
   fault.set_place(read.block, read.thread, source_line(*launch.program, read.instruction));
@@ -403,7 +405,7 @@ void Block::wait_for_copies(LaneMask lanes, std::uint32_t left) {
   if (checks_) checks_->wait_for_copies(*running_, lanes, left);
 }
 
-// Without a count of threads a barrier is of all that are left.
+// Without a thread count, a barrier waits for all threads that have not exited.
 bool Block::is_complete(unsigned barrier) const {
   if (launch.is_alone) return true;
   const Barrier& b = barriers_[barrier];

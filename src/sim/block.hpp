@@ -1,4 +1,4 @@
-// A block of threads that executes: its warps, its shared memory, and what it reaches beyond them.
+// An executing block of threads: its warps, its shared memory, and its links to the cluster.
 #pragma once
 
 #include <array>
@@ -21,68 +21,68 @@
 
 namespace gpuexp::sim {
 
-/// What executed kernels are held against, besides what they compute.
+/// Checks of executed kernels besides their results.
 struct Checks {
   bool memory = true;  ///< sim/memory_checks.hpp
-  /// Of one warp. A kernel that exceeds it counts as endless; these take about ten seconds.
+  /// Maximum number of instructions per warp. A kernel that exceeds it counts as endless; the
+  /// default takes about ten seconds.
   std::uint64_t most_instructions = std::uint64_t{1} << 28;
 };
 
-/// A parameter of the launch that is a tensor map.
+/// A tensor map among the parameters of a launch.
 struct PlacedTensorMap {
   std::uint64_t address = 0;
   const TensorMap* map = nullptr;
 };
 
-/// What the blocks of a launch have in common.
+/// State that the blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
-  std::vector<Op> ops;  ///< of the program, with this launch's constants; none: they have none
+  std::vector<Op> ops;  ///< ops with this launch's constants; empty: those of the program
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
-  Extent cluster;  ///< of blocks
+  Extent cluster;  ///< in blocks
   std::size_t shared_bytes = 0;
-  unsigned most_warps = ~0u;         ///< of each block, the first ones; others count as exited
-  unsigned registers = 255;          ///< of each thread
-  std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
-  std::vector<PlacedTensorMap> tensor_maps;  ///< among its parameters
+  unsigned most_warps = ~0u;                 ///< maximum per block; later warps count as exited
+  unsigned registers = 255;                  ///< per thread
+  std::vector<std::byte> constants;          ///< bank 0: sizes of the launch and parameters
+  std::vector<PlacedTensorMap> tensor_maps;  ///< among the parameters
   Checks checks;
-  const Observation* observation = nullptr;  ///< null: nothing but sums
-  bool counts_accesses = true;               ///< Block::memory is asked for
-  /// Whoever asks for branches and addresses alone has products of mma.sync added up in fp32, which
-  /// takes less time.
+  const Observation* observation = nullptr;  ///< null: only sums are kept
+  bool counts_accesses = true;               ///< false: Block::memory stays 0
+  /// Sums products of mma.sync in fp32, which is faster: sufficient for branches and addresses.
   bool is_rough = false;
-  /// Warps execute without those that they would wait for: phases of mbarriers count as ended,
-  /// nobody arrives, and shared memory of all blocks of a cluster is the block's own.
+  /// Warps execute without the warps that they would wait for. Phases of mbarriers count as ended,
+  /// arrivals have no effect, and addresses in any block of the cluster resolve to this block.
   bool is_alone = false;
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
 
-/// BAR: lanes of one warp that come to a barrier together.
+/// BAR: lanes of one warp that arrive at a barrier together.
 struct BarrierArrival {
-  unsigned threads = 0;  ///< that the barrier is of; 0: all that are left
+  unsigned threads = 0;  ///< number that the barrier expects; 0: all not exited
   LaneMask lanes = 0;
-  LaneMask yes = 0;  ///< of these, who votes so
+  LaneMask yes = 0;  ///< lanes whose vote is true
   bool waits = true;
 };
 
 class Block;
 class Cluster;
 
-/// An arrival at an mbarrier, or bytes that came there.
+/// An arrival of a thread or of bytes at an mbarrier.
 struct MbarrierArrival {
-  const Block* block = nullptr;  ///< whose shared memory the mbarrier is in
-  std::uint64_t offset = 0;      ///< there
+  const Block* block = nullptr;  ///< block whose shared memory holds the mbarrier
+  std::uint64_t offset = 0;      ///< in that shared memory
   bool ends_phase = false;
 };
 
-/// Hears of each access to memory before it is made.
+/// Receives each access to memory before it is executed.
 class AccessListener {
  public:
   virtual void hear(const MemoryAccess& access) = 0;
-  /// And of what comes to mbarriers, when it has.
+  /// Receives each arrival at an mbarrier after it has taken effect.
   virtual void hear(const MbarrierArrival&) {}
 
  protected:
@@ -91,37 +91,37 @@ class AccessListener {
 
 /// An instruction that a warp has executed.
 struct Executed {
-  std::uint32_t place = 0;  ///< in the program
-  LaneMask lanes = 0;       ///< for which it did something; 0: its guard switched it off
+  std::uint32_t place = 0;  ///< index in the program
+  LaneMask lanes = 0;       ///< lanes that its guard enabled
 };
 
-/// A block's place in a cluster.
+/// A block's membership in a cluster.
 struct Membership {
-  Cluster* cluster = nullptr;                                   ///< null: the block is by itself
-  const std::vector<std::unique_ptr<Block>>* blocks = nullptr;  ///< of the cluster, by rank
+  Cluster* cluster = nullptr;                                   ///< null: no cluster
+  const std::vector<std::unique_ptr<Block>>* blocks = nullptr;  ///< blocks of the cluster, by rank
   unsigned rank = 0;
 };
 
-/// Where an address of the cluster's shared memory leads.
+/// The location of an address of the cluster's shared memory.
 struct SharedPlace {
   Block& block;
   std::uint64_t offset = 0;
 };
 
-/// What the warps of a block, or of several, did one after the other.
+/// The outcome of one turn of each warp of a block or a cluster.
 struct Round {
-  bool any_left = false;     ///< that has not exited
-  bool any_ran = false;      ///< and did not wait for others
-  bool any_works = false;    ///< and did more than look whether what it waits for is there
-  bool any_goes_on = false;  ///< and did not load again what it had loaded before
-  bool any_signals = false;  ///< and stored what other ranks may wait for
+  bool any_left = false;       ///< a warp has not exited
+  bool any_ran = false;        ///< a warp was not waiting for others
+  bool any_works = false;      ///< a warp did more than test what it waits for
+  bool any_continues = false;  ///< a warp did not end with the same load of the same value again
+  bool any_signals = false;    ///< a warp stored data that other ranks may wait for
 };
 
-/// Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
-/// poll now and then, and count its own turns.
+/// Counts consecutive rounds in which all warps only wait and no phase of an mbarrier ends. Beyond
+/// a limit, no phase will end. The limit is high: a kernel may poll and count iterations.
 class IdleRounds {
  public:
-  /// `phases` that have ended so far. Throws Fault.
+  /// `phases`: the number of phases that have ended so far. Throws Fault beyond the limit.
   void add(const Round& round, std::uint64_t phases);
 
  private:
@@ -129,112 +129,113 @@ class IdleRounds {
   int count_ = 0;
 };
 
-/// Rounds of a thread of the host while other threads execute other ranks in the same memory. After
-/// a round in which every warp only found a value unchanged, the thread sleeps until another one
-/// stores. Without that, ranks that share a core would poll for whole time slices.
-class RankTurns {
+/// Synchronizes the rounds of a host thread with other threads that execute other ranks in the same
+/// memory. After a round in which every warp only loaded an unchanged value, the thread sleeps
+/// until another thread stores. Otherwise, ranks on one core would poll for whole time slices.
+class RankRounds {
  public:
-  explicit RankTurns(GlobalMemory& memory) : memory_(memory) {}
-  /// To be called before each round, and after it.
+  explicit RankRounds(GlobalMemory& memory) : memory_(memory) {}
+  /// Call begin() before each round and end() after it.
   void begin();
   void end(const Round& round);
 
  private:
   GlobalMemory& memory_;
-  std::uint32_t seen_ = 0;  ///< signals before the round
-  int polls_ = 0;           ///< rounds to come in which the thread yields and does not sleep
+  std::uint32_t seen_ = 0;  ///< signal count before the round
+  int polls_ = 0;           ///< coming rounds in which the thread yields instead of sleeping
 };
 
-/// From this bit on, an address of shared memory has the rank in the cluster of the block that it
-/// is of: LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.
+/// Lowest bit of the block's rank in an address of the cluster's shared memory. Machine code forms
+/// such addresses by LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.
 inline constexpr unsigned kRankShift = 24;
 
 class Block {
  public:
   Block(const LaunchState& launch, Extent place, const Membership& membership = {});
 
-  /// Executes all threads to their end. Throws Fault. Blocks of a cluster run with Cluster::run().
+  /// Executes all threads to their end. Throws Fault. Cluster::run() executes blocks of a cluster.
   void run();
-  /// Each warp once, until it waits, or until others have waited long for what it may wait for.
+  /// Executes one turn of each warp, which ends when the warp waits or when others should run.
   Round run_round();
-  /// Lets warps go on that wait at barriers of the block which are complete.
+  /// Releases warps that wait at complete barriers of the block. Returns whether there were any.
   bool release_barriers();
-  /// Throws Fault: threads wait for others that never come.
+  /// Throws Fault: threads wait for others that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// Phases of its mbarriers that have ended.
+  /// The number of phases of its mbarriers that have ended.
   std::uint64_t phases_ended() const { return phases_ended_; }
 
-  /// Executes the next instruction of the warp, which is running. For whoever decides which warp is
-  /// next. Throws Fault.
+  /// Executes the next instruction of a running warp, for callers that schedule warps. Throws
+  /// Fault.
   Executed step(Warp& warp);
-  /// For which lanes the next instruction of the warp, which is running, will do something.
+  /// The lanes that the guard of a running warp's next instruction enables.
   LaneMask lanes_of_next(const Warp& warp) const;
-  /// Null: nobody.
+  /// Null removes the listener.
   void set_listener(AccessListener* listener) {
     listener_ = listener;
     watches_ = checks_ || observed || listener_;
   }
 
-  /// To be called before memory is read or written.
+  /// Counts and checks an access. Call it before memory is read or written.
   void note(const MemoryAccess& access) {
     access.memo = memo_of(access);
     if (launch.counts_accesses) count(memory, access);
     if (watches_) watch(access);
   }
-  /// Another block reads or writes a range of this one's shared memory.
+  /// Checks an access of another block to a range of this block's shared memory.
   void check_range(const MemoryAccess& access) const {
     if (checks_) checks_->check_range(access);
   }
-  /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
-  /// at once.
-  void come_to_barrier(unsigned barrier, const BarrierArrival& arrival);
-  /// A phase of an mbarrier has ended.
+  /// Lanes of the current warp arrive at a barrier of the block, and may wait until it is complete.
+  void arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival);
+  /// Notes that a phase of an mbarrier has ended.
   void end_phase() {
     ++phases_ended_;
     order_accesses();
   }
-  /// Something has come to an mbarrier of this block, of whomever.
+  /// Reports an arrival at an mbarrier of this block, by any thread or copy, to the listener.
   void tell(const MbarrierArrival& arrival) const {
     if (listener_) listener_->hear(arrival);
   }
-  /// Of others, who have told this block since that it is over.
+  /// Forgets reads by other blocks, which have since signalled this block that they are complete.
   void forget_remote_read() { remote_read_.reset(); }
-  /// All threads have exited. Throws Fault where others may still have been reading.
+  /// Call it when all threads have exited. Throws Fault if another block may still be reading.
   void check_end() const;
-  /// All that its threads did is before all that they do next.
+  /// Orders all earlier accesses of its threads before all later ones.
   void order_accesses() {
     remote_read_.reset();
     if (checks_) checks_->release_barrier();
   }
-  /// cp.async.commit_group and cp.async.wait_group of lanes of the warp that runs.
+  /// cp.async.commit_group and cp.async.wait_group of lanes of the current warp. `left`: number of
+  /// groups that need not be complete.
   void commit_copies(LaneMask lanes);
   void wait_for_copies(LaneMask lanes, std::uint32_t left);
 
-  /// Where `bytes` at an address of shared memory lie. Throws Fault outside of it, and where the
-  /// address is no multiple of `alignment`.
+  /// The host address of `bytes` at an offset in shared memory. Throws Fault if they are out of
+  /// bounds, or if the offset is not a multiple of `alignment`.
   std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
-  /// Throws Fault where the cluster has no such block, or where the block has exited.
+  /// Resolves an address of the cluster's shared memory. Throws Fault if the cluster has no such
+  /// block, or if the block has exited.
   SharedPlace shared_place(std::uint32_t address, std::optional<unsigned> lane = std::nullopt);
-  /// What stands in front of addresses of its shared memory: its rank in the cluster.
+  /// The bits of its rank, which addresses in its shared memory contain.
   std::uint32_t shared_base() const { return member.rank << kRankShift; }
   bool has_exited() const;
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
-  /// Instructions of its warps so far, which stand for a clock.
+  /// Instructions that its warps have executed, which serve as a clock.
   std::uint64_t steps() const;
 
   const LaunchState& launch;
-  Extent place;  ///< in the grid
+  Extent place;  ///< coordinates in the grid
   const Membership member;
   std::vector<std::byte> shared;
-  std::vector<OpCount> counts;  ///< by place in the program
+  std::vector<OpCount> counts;  ///< by index in the program
   MemoryCounts memory;
-  std::unique_ptr<Observed> observed;  ///< null: LaunchState::observation is
+  std::unique_ptr<Observed> observed;  ///< null if LaunchState::observation is null
 
  private:
-  /// BAR: what has come so far.
+  /// BAR: arrivals so far.
   struct Barrier {
-    unsigned threads = 0;  ///< that it is of; 0: all
+    unsigned threads = 0;  ///< expected; 0: all
     unsigned arrived = 0;
     BarrierVotes votes;
   };
@@ -251,7 +252,7 @@ class Block {
   void run(Warp& warp);
   void run_turn(Warp& warp);
   Executed execute_next(Warp& warp, const std::vector<Op>& ops);
-  void name_place(Fault& fault, const Warp& warp) const;
+  void add_place(Fault& fault, const Warp& warp) const;
   bool is_complete(unsigned barrier) const;
   bool release_barrier(unsigned barrier);
   std::string describe_barriers() const;
@@ -263,19 +264,19 @@ class Block {
   std::uint64_t phases_ended_ = 0;
   std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
-  /// By place in the program, of global and of other memory; null: there was no access.
+  /// By index in the program, for global and for other memory; null: no access yet.
   std::array<std::vector<std::unique_ptr<AccessMemo>>, 2> memos_;
   Warp* running_ = nullptr;
-  std::unique_ptr<MemoryChecks> checks_;  ///< null: none
+  std::unique_ptr<MemoryChecks> checks_;  ///< null: no checks
   AccessListener* listener_ = nullptr;
-  /// The last one, unless this block may know since that it is over.
+  /// The last read by another block, unless this block may know that it is complete.
   std::optional<RemoteRead> remote_read_;
-  bool watches_ = false;  ///< one branch of note() for all: it is on the path of every access
+  bool watches_ = false;  ///< whether note() calls watch(): one branch on the path of each access
 };
 
-/// The bits of a 64-bit address by which shared memory is reached as if it were global.
+/// The upper half of a generic address in shared memory.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x07000000} << 32;
-/// And a lane's local memory.
+/// The upper half of a generic address in local memory.
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x06000000} << 32;
 
 }  // namespace gpuexp::sim

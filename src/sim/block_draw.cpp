@@ -7,7 +7,7 @@
 
 namespace gpuexp::sim {
 
-/// Blocks from `begin` on, `size` of them along each dimension.
+/// The box of blocks that begins at `begin` and has `size` blocks in each dimension.
 struct BlockDraw::Region {
   Extent begin;
   Extent size;
@@ -23,18 +23,18 @@ struct BlockDraw::Region {
   }
 };
 
-BlockDraw::BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> certain)
-    : grid_(grid), random_(seed), certain_(std::move(certain)) {
-  std::sort(certain_.begin(), certain_.end());
-  certain_.erase(std::unique(certain_.begin(), certain_.end()), certain_.end());
+BlockDraw::BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> required)
+    : grid_(grid), random_(seed), required_(std::move(required)) {
+  std::sort(required_.begin(), required_.end());
+  required_.erase(std::unique(required_.begin(), required_.end()), required_.end());
 }
 
 std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
   std::vector<Stratum> strata;
   if (before_.empty()) {
-    for (const std::int64_t number : certain_)
+    for (const std::int64_t number : required_)
       strata.push_back({tails_of(number), 1, {number}});
-    before_ = now_ = certain_;
+    before_ = now_ = required_;
   }
   constexpr int kDimensions = 3;
   for (int tails = 0; tails < 1 << kDimensions; ++tails) {
@@ -42,7 +42,7 @@ std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
     const auto cut = [&](int dimension, std::int64_t blocks, std::int64_t& begin,
                          std::int64_t& size) {
       const bool is_tail = tails >> dimension & 1;
-      // Of a dimension of one block, that one is no tail.
+      // In a dimension of one block, that block is not a tail.
       begin = is_tail ? blocks - 1 : 0;
       size = is_tail ? (blocks > 1 ? 1 : 0) : std::max<std::int64_t>(1, blocks - 1);
     };
@@ -70,7 +70,7 @@ int BlockDraw::tails_of(std::int64_t number) const {
   return is_last(at.x, grid_.x) | is_last(at.y, grid_.y) << 1 | is_last(at.z, grid_.z) << 2;
 }
 
-// Of the region's blocks [first, end).
+// Draws from the region's blocks first to end - 1.
 Stratum BlockDraw::draw(const Region& region, std::int64_t first, std::int64_t end) {
   Stratum stratum;
   stratum.blocks = end - first;

@@ -1,4 +1,4 @@
-// Blocks that stand for a whole grid.
+// Draws sample blocks that represent a whole grid.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,36 @@
 
 namespace gpuexp::sim {
 
-/// Neighbouring blocks, and those of them that were drawn: all of them, or two, each as likely.
+/// Neighbouring blocks and the sample drawn from them: all blocks, or two with equal probability.
 struct Stratum {
-  /// Whether they are last along x, y and z, a bit each: blocks alike in this do mostly the same.
+  /// One bit each for x, y and z: whether the blocks are the last ones in that dimension. Blocks
+  /// with equal flags mostly execute the same code.
   int tails = 0;
   std::int64_t blocks = 0;
-  std::vector<std::int64_t> drawn;  ///< numbers in the grid, x first
+  std::vector<std::int64_t> drawn;  ///< block numbers in the grid, x first
 };
 
-/// Draws blocks of a grid without ever drawing one twice.
+/// Draws blocks of a grid, each at most once.
 class BlockDraw {
  public:
-  /// Blocks whose numbers are `certain` are drawn first. Equal seeds give equal draws.
-  BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> certain = {0});
+  /// The first draw contains the blocks numbered `required`. Equal seeds give equal draws.
+  BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> required = {0});
 
-  /// Strata that hold together all blocks which were not drawn before: those that are certain, the
-  /// last ones along each dimension, whose tiles may be cut off (each side, edge and corner by
-  /// itself), and the others in so many intervals of their order.
+  /// Draws from strata that together contain all blocks not drawn before. The blocks that are
+  /// always drawn form strata of one block. The last blocks in each dimension, whose tiles may be
+  /// partial, form a region for each side, edge and corner. Each region is divided in order into at
+  /// most `intervals` strata.
   std::vector<Stratum> draw(std::int64_t intervals);
 
  private:
-  struct Region;  ///< a part of the grid in which blocks are numbered in order
+  struct Region;  ///< a box of the grid, whose blocks are numbered in order
   int tails_of(std::int64_t number) const;
   Stratum draw(const Region& region, std::int64_t first, std::int64_t end);
 
   Extent grid_;
   std::mt19937_64 random_;
-  std::vector<std::int64_t> certain_;
-  std::vector<std::int64_t> before_;  ///< drawn already, in order
+  std::vector<std::int64_t> required_;
+  std::vector<std::int64_t> before_;  ///< blocks drawn by earlier calls, in order
   std::vector<std::int64_t> now_;
 };
 

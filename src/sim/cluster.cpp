@@ -11,14 +11,14 @@ namespace gpuexp::sim {
 
 namespace {
 
-// PTX ISA, barrier.cluster: with .aligned, all threads of a warp execute the same instruction; code
-// for those without lets the lanes meet first.
+// PTX ISA, barrier.cluster: with .aligned, all threads of a warp execute the same instruction.
+// Without it, the code reconverges the lanes first.
 void check_whole(const Warp& warp) {
   if ((warp.divergence.lanes() | warp.divergence.exited()) == kAllLanes) return;
   const int threads = std::popcount(warp.divergence.lanes());
   throw Fault(FaultKind::barrier,
-              fmt::format("{} of a warp {} to the cluster's barrier without the others",
-                          counted(threads, "thread"), noun_for(threads, "comes", "come")));
+              fmt::format("{} of a warp {} at the cluster's barrier without the others",
+                          counted(threads, "thread"), noun_for(threads, "arrives", "arrive")));
 }
 
 template <class Function>
@@ -43,11 +43,11 @@ Cluster::Cluster(const LaunchState& launch, const Extent& place) {
 
 void Cluster::run() {
   IdleRounds idle;
-  RankTurns turns(*blocks_.front()->launch.global);
+  RankRounds rounds(*blocks_.front()->launch.global);
   for (;;) {
-    turns.begin();
+    rounds.begin();
     const Round round = run_round();
-    turns.end(round);
+    rounds.end(round);
     if (!round.any_left) return;
     if (!round.any_ran && !release_barrier()) report_barrier();
     idle.add(round, phases_ended());
@@ -61,10 +61,10 @@ Round Cluster::run_round() {
     all.any_left |= round.any_left;
     all.any_ran |= round.any_ran;
     all.any_works |= round.any_works;
-    all.any_goes_on |= round.any_goes_on;
+    all.any_continues |= round.any_continues;
     all.any_signals |= round.any_signals;
     if (round.any_left && block->has_exited()) block->check_end();
-    // A block whose barrier is complete goes on, whatever the others do.
+    // A block whose barrier is complete continues, even if other blocks wait.
     if (round.any_left && !round.any_ran) all.any_ran |= block->release_barriers();
   }
   return all;
@@ -81,7 +81,7 @@ void Cluster::arrive(Warp& warp) {
   check_whole(warp);
   if (warp.awaits_cluster)
     throw Fault(FaultKind::barrier,
-                "a warp arrives at the cluster's barrier twice, and has not waited in between");
+                "a warp arrives at the cluster's barrier twice without waiting in between");
   warp.awaits_cluster = true;
   ++warp.cluster_arrivals;
   release_barrier();
@@ -91,7 +91,7 @@ void Cluster::wait(Warp& warp) {
   check_whole(warp);
   if (!warp.awaits_cluster)
     throw Fault(FaultKind::barrier,
-                "a warp waits at the cluster's barrier, at which it has not arrived");
+                "a warp waits at the cluster's barrier without having arrived there");
   warp.awaits_cluster = false;
   if (warp.cluster_arrivals > barriers_ended_)
     warp.divergence.wait_for_block(Divergence::kClusterBarrier);
@@ -104,14 +104,14 @@ bool Cluster::release_barriers() {
   return any;
 }
 
-// Of the warps that have not exited, all have arrived.
+// The barrier is complete when all warps that have not exited have arrived.
 bool Cluster::release_barrier() {
   bool any = false;
   bool all = true;
   for_each_warp(blocks_, [&](const Warp& warp) {
-    const bool is_there = warp.cluster_arrivals > barriers_ended_;
-    any |= is_there;
-    all &= is_there || warp.divergence.has_exited();
+    const bool has_arrived = warp.cluster_arrivals > barriers_ended_;
+    any |= has_arrived;
+    all &= has_arrived || warp.divergence.has_exited();
   });
   if (!any || !all) return false;
   ++barriers_ended_;
@@ -124,7 +124,7 @@ bool Cluster::release_barrier() {
   return true;
 }
 
-// Some block waits for something else than the cluster, or the cluster's barrier would be complete.
+// At least one block waits for something else, or the cluster's barrier would be complete.
 void Cluster::report_barrier() const {
   std::size_t at_cluster = 0;
   const Block* other = nullptr;
@@ -142,7 +142,7 @@ void Cluster::report_barrier() const {
     (other ? other : blocks_.front().get())->report_barrier();
   } catch (Fault& fault) {
     if (at_cluster > 0)
-      fault.words += fmt::format("; warps that wait at the cluster's barrier: {}", at_cluster);
+      fault.words += fmt::format("; warps waiting at the cluster's barrier: {}", at_cluster);
     fault.set_place(*fault.block, std::nullopt, std::string(fault.place));
     throw;
   }

@@ -1,4 +1,4 @@
-// Blocks that execute together: they reach each other's shared memory, and have a barrier.
+// Blocks that execute together, access each other's shared memory and have a common barrier.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@ namespace gpuexp::sim {
 /// A launch without clusters has clusters of one block.
 class Cluster {
  public:
-  /// `place` is that of the cluster among those of the grid.
+  /// `place`: coordinates of the cluster in the grid of clusters.
   Cluster(const LaunchState& launch, const Extent& place);
 
-  /// Executes all threads of all blocks to their end, a turn of each warp after the other. Throws
-  /// Fault.
+  /// Executes all threads of all blocks to their end: one turn of each warp, block by block, until
+  /// all have exited. Throws Fault.
   void run();
 
-  /// By rank, the x-coordinate first; null: there is none.
+  /// The block with this rank, which counts x first; null: none.
   Block* block(std::size_t rank) const {
     return rank < blocks_.size() ? blocks_[rank].get() : nullptr;
   }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
 
-  /// Lets warps go on that wait at the cluster's barrier or at a block's, where these are complete.
+  /// Releases warps that wait at the cluster's barrier or at a block's, if these are complete.
+  /// Returns whether any barrier was.
   bool release_barriers();
-  /// Throws Fault: threads wait for others that never come.
+  /// Throws Fault: threads wait for others that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// How often the cluster's barrier has been complete.
+  /// The number of times that the cluster's barrier has completed.
   std::uint32_t barriers_ended() const { return barriers_ended_; }
-  /// Phases of mbarriers that have ended, and those of its barrier.
+  /// The number of ended phases of mbarriers and of the cluster's barrier.
   std::uint64_t phases_ended() const;
 
   /// barrier.cluster: a warp arrives as a whole, and waits for all warps that have not exited.

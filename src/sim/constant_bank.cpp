@@ -14,27 +14,27 @@ namespace gpuexp::sim {
 
 namespace {
 
-/// Offsets as machine code of ptxas 13.0 reads them; NVIDIA documents none.
+/// Offsets as read by machine code of ptxas 13.0; NVIDIA does not document them.
 struct Layout {
   std::size_t block;
   std::size_t grid;
-  /// Read up to compute capability 8.9; later code asks SR_SWINHI.
+  /// Read up to compute capability 8.9; later code reads SR_SWINHI instead.
   std::optional<std::size_t> shared_window;
   std::size_t local_window;
   std::size_t stack;
-  /// Of 8 bytes, given to accesses of global memory. The simulator needs none: zero will do.
+  /// 8 bytes that accesses to global memory receive. The simulator ignores them: zero suffices.
   std::size_t global_descriptor;
   std::size_t parameters;
-  // From compute capability 9.0 on.
+  // For compute capability 9.0 and later.
   struct Clusters {
-    std::size_t any;  ///< whether there are some
+    std::size_t any;  ///< whether the launch has clusters
     std::size_t size;
-    /// %clusterid is a block's place times a reciprocal, truncated: the nearest fp32 number gives
-    /// whole places what they are for all sizes up to 16.
+    /// %clusterid is a block's coordinate times a reciprocal, truncated. The nearest fp32 value
+    /// gives the right integers for all sizes up to 16.
     std::size_t reciprocals;
     std::size_t clusters;
     std::size_t blocks;
-    /// The generic address of the parameters: instructions on tensor maps take it.
+    /// Generic address of the parameters, an operand of instructions on tensor maps.
     std::size_t parameters_address;
   };
   std::optional<Clusters> clusters;
@@ -44,7 +44,7 @@ constexpr Layout kLayout80{0x0, 0xc, 0x18, 0x20, 0x28, 0x118, 0x160, std::nullop
 constexpr Layout kLayout90{
     0x0,  0xc,   std::nullopt, 0x20,
     0x28, 0x208, 0x210,        Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
-// Sizes of clusters are in a table, in the place that SR_CgaSize says; there is one place here.
+// Cluster sizes are in a table, indexed by SR_CgaSize; here the table has one entry.
 constexpr Layout kLayout100{
     0x360, 0x370, std::nullopt, 0x2f8,
     0x37c, 0x358, 0x380,        Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};
@@ -60,29 +60,29 @@ bool is_known(std::size_t offset, const Layout& layout) {
   const auto is_in = [&](std::size_t begin, std::size_t words) {
     return offset >= begin && offset < begin + words * kWord;
   };
-  const bool is_of_clusters =
+  const bool is_cluster_value =
       layout.clusters &&
       (is_in(layout.clusters->any, 1) || is_in(layout.clusters->size, kDimensions) ||
        is_in(layout.clusters->reciprocals, kDimensions) ||
        is_in(layout.clusters->clusters, kDimensions) || is_in(layout.clusters->blocks, 1) ||
        is_in(layout.clusters->parameters_address, 2));
-  return is_of_clusters || is_in(layout.block, kDimensions) || is_in(layout.grid, kDimensions) ||
+  return is_cluster_value || is_in(layout.block, kDimensions) || is_in(layout.grid, kDimensions) ||
          (layout.shared_window && is_in(*layout.shared_window, 2)) ||
          is_in(layout.local_window, 2) || is_in(layout.stack, 1) ||
          is_in(layout.global_descriptor, 2) || offset >= layout.parameters;
 }
 
-// Of the arguments, and behind the last: each is aligned within the bank, not among the arguments.
-std::vector<std::size_t> places_of(const PackedArguments& arguments, std::size_t begin) {
-  std::vector<std::size_t> places;
+// Offsets of the arguments and of their end, aligned relative to the start of the bank.
+std::vector<std::size_t> parameter_offsets(const PackedArguments& arguments, std::size_t begin) {
+  std::vector<std::size_t> offsets;
   std::size_t end = begin;
   for (std::size_t i = 0; i < arguments.count(); ++i) {
     const std::size_t alignment = arguments.alignment(i);
-    places.push_back((end + alignment - 1) / alignment * alignment);
-    end = places.back() + arguments.size(i);
+    offsets.push_back((end + alignment - 1) / alignment * alignment);
+    end = offsets.back() + arguments.size(i);
   }
-  places.push_back(end);
-  return places;
+  offsets.push_back(end);
+  return offsets;
 }
 
 bool reads(const Program& program, std::size_t offset) {
@@ -116,11 +116,11 @@ void put_clusters(const Shape& shape, const Layout::Clusters& at, const Put& put
 void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability) {
   const Shape& shape = step.shape;
   const Layout& layout = layout_of(compute_capability);
-  const std::vector<std::size_t> places = places_of(step.arguments, layout.parameters);
+  const std::vector<std::size_t> offsets = parameter_offsets(step.arguments, layout.parameters);
   // Loads of 8 or 16 bytes may reach beyond the last argument.
   constexpr std::size_t kPadding = 16;
   std::vector<std::byte>& bank = launch.constants;
-  bank.assign(places.back() + kPadding, std::byte{0});
+  bank.assign(offsets.back() + kPadding, std::byte{0});
   const auto put = [&](std::size_t at, const auto& value) {
     std::memcpy(bank.data() + at, &value, sizeof value);
   };
@@ -136,9 +136,10 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   }
   launch.tensor_maps.clear();
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
-    std::memcpy(bank.data() + places[i], step.arguments.at(i), step.arguments.size(i));
+    std::memcpy(bank.data() + offsets[i], step.arguments.at(i), step.arguments.size(i));
     if (const TensorMap* const map = step.arguments.tensor_map(i))
-      launch.tensor_maps.push_back({reinterpret_cast<std::uint64_t>(bank.data() + places[i]), map});
+      launch.tensor_maps.push_back(
+          {reinterpret_cast<std::uint64_t>(bank.data() + offsets[i]), map});
   }
 }
 
@@ -154,12 +155,12 @@ std::string unknown_constant(const Program& program, int compute_capability) {
   const Layout& layout = layout_of(compute_capability);
   for (const ListedInstruction& listed : program.listed) {
     for (const Operand& operand : read_operands(listed.operands)) {
-      // Of an index nothing is known: compilers begin arrays of parameters before these.
+      // Indexed reads are not checked: their offset may precede the array of parameters.
       if (operand.kind != Operand::Kind::constant || operand.bank != 0 ||
           operand.index != kZeroRegister)
         continue;
       if (is_known(static_cast<std::size_t>(operand.value), layout)) continue;
-      return fmt::format("{} {} at {:#x}: what constant bank 0 has there is not known",
+      return fmt::format("{} {} at {:#x}: the content of constant bank 0 at this offset is unknown",
                          listed.opcode, listed.operands, listed.address);
     }
   }

@@ -1,4 +1,4 @@
-// Constant bank 0 of a launch: what the driver puts there for a kernel to read.
+// Constant bank 0 of a launch: the values that the driver stores there for the kernel.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace gpuexp::sim {
 
-/// Sets the launch's constants: its sizes, where shared and local memory lie among generic
-/// addresses, and its arguments, at the offsets that ptxas gives them for this compute capability
-/// (80 for 8.0); and where tensor maps are among these.
+/// Sets the launch's constants: its sizes, the windows of shared and local memory in generic
+/// addresses, and its arguments, at the offsets that ptxas uses for this compute capability (80 for
+/// 8.0). Also sets the addresses of tensor maps among the arguments.
 void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability);
 
-/// Whether code comes to the cluster's barrier without asking whether there is one, as that of
-/// kernels with __cluster_dims__.
+/// Whether the code uses the cluster's barrier without testing whether the launch has clusters, as
+/// in kernels with __cluster_dims__.
 bool has_fixed_clusters(const Program& program, int compute_capability);
 
-/// Why this program's reads of the bank cannot be executed: it reads what is at no known offset.
-/// Empty if they can.
+/// The reason why this program's reads of the bank cannot be executed: an offset whose content is
+/// unknown. Empty if they can.
 std::string unknown_constant(const Program& program, int compute_capability);
 
 }  // namespace gpuexp::sim

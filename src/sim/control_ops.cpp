@@ -12,7 +12,7 @@ using Kind = Operand::Kind;
 
 constexpr std::uint32_t kInstructionBytes = 16;
 
-// Of cp.async: the copies are executed at once, but checked as if they were not.
+// cp.async: the copies are executed at once, but checked as if they were asynchronous.
 void run_commit_copies(Warp& warp, const Op&, LaneMask lanes) {
   warp.block.commit_copies(lanes);
 }
@@ -21,12 +21,12 @@ void run_wait_for_copies(Warp& warp, const Op& op, LaneMask lanes) {
   warp.block.wait_for_copies(lanes, op.value);
 }
 
-// DEPBAR.LE SB0, 0x1. LDGDEPBAR counts in scoreboard 0; of the others, loads are waited for.
+// DEPBAR.LE SB0, 0x1. LDGDEPBAR counts in scoreboard 0. Loads (other scoreboards) are complete.
 void decode_depbar(const Decoding& in, Op& op) {
-  const bool is_of_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
-                            in.operands[1].kind == Kind::integer;
-  op.value = is_of_copies ? static_cast<std::uint32_t>(in.operands[1].value) : 0;
-  op.run = is_of_copies ? run_wait_for_copies : run_nothing;
+  const bool waits_for_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
+                                in.operands[1].kind == Kind::integer;
+  op.value = waits_for_copies ? static_cast<std::uint32_t>(in.operands[1].value) : 0;
+  op.run = waits_for_copies ? run_wait_for_copies : run_nothing;
 }
 
 // ---- branches
@@ -37,20 +37,22 @@ void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch(taken, op.value);
 }
 
-// BRA.U.ANY: all go where one of them goes.
+// BRA.U.ANY: if one lane branches, all lanes do.
 void run_bra_any(Warp& warp, const Op& op, LaneMask) {
   warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
-// BRA.DIV UR6, target: where lanes of the mask run apart, they go to where they are collected. With
-// @!P0, which has those whose own mask is another than the first lane's, all go there, too, unless
-// there are none. BRA.CONV ~URZ, target: where they run together, they go past what has them meet.
+// BRA.DIV UR6, target: if lanes of the mask are missing from the running group, the group branches
+// to the code that collects them. With the guard @!P0, where P0 marks lanes whose own mask differs
+// from the first lane's, it also branches if there are such lanes. BRA.CONV ~URZ, target: if no
+// lane is missing, the group skips the code that reconverges them.
 void run_bra_div(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();
-  const bool are_apart = (with & ~lanes) != 0;
-  const bool goes_if_together = op.kind != 0;
-  if (are_apart != goes_if_together) warp.divergence.branch(warp.divergence.lanes(), op.value);
+  const bool are_diverged = (with & ~lanes) != 0;
+  const bool branches_if_converged = op.kind != 0;
+  if (are_diverged != branches_if_converged)
+    warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
 // BRA [P1,] target; BRA.U UP0, target
@@ -83,7 +85,7 @@ void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch_each(lanes, targets);
 }
 
-// BRXU, and BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
+// BRXU, and BRX R6 -0x410: branches to the address R6 - 0x410, relative to the end of BRX itself.
 void decode_brx(const Decoding& in, Op& op) {
   place_each(in, {&op.from[0], nullptr});
   op.value =
@@ -91,22 +93,24 @@ void decode_brx(const Decoding& in, Op& op) {
   op.run = run_indirect;
 }
 
-// RET R6 0x0 goes to R6 bytes behind the kernel's begin, where CALL's own code has put it.
+// RET R6 0x0: branches to R6, relative to the start of the kernel. The caller has set R6.
 void decode_ret(const Decoding& in, Op& op) {
   place_each(in, {&op.from[0], nullptr});
   in.refuse_operands_if(in.operands[1].value != 0);
   op.run = run_indirect;
 }
 
-// CALL.REL.NOINC R8 0x0 goes to R8 bytes behind the kernel's begin: code looks it up in constant
-// bank 2, at the value that a pointer to a function has. At 0, the null pointer, stands a 1.
+// CALL.REL.NOINC R8 0x0: calls the function at R8, relative to the start of the kernel. Code loads
+// R8 from constant bank 2, at the offset that a function pointer holds. The null pointer is offset
+// 0, where the bank holds a 1.
 void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const Lanes32& target = read_raw(warp, op.from[0], scratch);
   const std::size_t end = warp.block.launch.program->ops.size() * kInstructionBytes;
   for_each_lane(lanes, [&](unsigned lane) {
     if (target[lane] % kInstructionBytes != 0 || target[lane] >= end)
-      throw Fault(FaultKind::other, "a pointer to no function is called", target[lane], lane);
+      throw Fault(FaultKind::other, "the called pointer does not point to a function", target[lane],
+                  lane);
   });
   run_indirect(warp, op, lanes);
 }
@@ -123,8 +127,7 @@ void decode_call(const Decoding& in, Op& op) {
   op.run = run_bra;
 }
 
-// EXIT [P1]: the lanes of the guard and of the operand. Where these are none, it is none for the
-// warp.
+// EXIT [P1]: lanes exit that pass both the guard and the operand, if any.
 void run_exit(Warp& warp, const Op& op, LaneMask lanes) {
   const LaneMask exiting = lanes & read_predicate(warp, op.from[0]);
   if (exiting != 0) warp.divergence.exit(exiting);
@@ -150,16 +153,16 @@ void run_break(Warp& warp, const Op& op, LaneMask lanes) {
 void run_warpsync(Warp& warp, const Op&, LaneMask) {
   warp.divergence.wait_for(kAllLanes);
 }
-// WARPSYNC R4: with the lanes of a mask, which each lane has of its own. Lanes with other masks go
-// on apart, as WARPSYNC.EXCLUSIVE asks for.
+// WARPSYNC R4: waits for the lanes of a mask, which each lane supplies. Lanes with different masks
+// continue separately, as WARPSYNC.EXCLUSIVE requires.
 void run_warpsync_mask(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
   warp.divergence.wait_for(read_raw(warp, op.from[0], scratch));
 }
 
-// WARPSYNC.COLLECTIVE R4, 0x250: lanes come together from anywhere for what stands before the next
-// ENDCOLLECTIVE, with operands in the same registers, and then go on at 0x250 or wherever each of
-// them said.
+// WARPSYNC.COLLECTIVE R4, 0x250: lanes from any places in the program converge and execute the
+// instructions up to the next ENDCOLLECTIVE, with operands in the same registers. Then each lane
+// continues at the target that it gave, such as 0x250.
 void run_collect(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
   Lanes32 all;
@@ -172,7 +175,7 @@ void run_end_collective(Warp& warp, const Op&, LaneMask) {
   warp.divergence.end_collective();
 }
 
-// BMOV.32.CLEAR R18, B6 puts a barrier aside before a call, BMOV.32 B6, R18 takes it back.
+// BMOV.32.CLEAR R18, B6 saves a convergence barrier before a call; BMOV.32 B6, R18 restores it.
 void run_bmov_out(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 value{};
   for_each_lane(lanes, [&](unsigned l) {
@@ -239,11 +242,11 @@ void decode_warpsync(const Decoding& in, Op& op) {
 
 enum class Bar : std::uint8_t { waits, votes, arrives };
 enum class Vote : std::uint8_t { any, all };
-/// Op::value of BAR.SYNC R5, R5: the barrier is in bits 0 to 3 of the register, and the number of
-/// threads from bit 16 on. Where only one of the two is in a register, nothing else is in it.
+/// Op::value of BAR.SYNC R5, R5: bits 0 to 3 of the register hold the barrier, and bits 16 and
+/// above the number of threads. If only one operand is a register, that register holds only it.
 constexpr std::uint32_t kPacked = 1;
 
-// All lanes of a warp that come to a barrier together name the same one.
+// All lanes of a warp that arrive at a barrier together name the same barrier.
 std::uint32_t first_value(const Warp& warp, const Source& source, LaneMask lanes) {
   Lanes32 scratch;
   return read_raw(warp, source, scratch)[first_lane(lanes)];
@@ -258,10 +261,10 @@ void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
   const std::uint32_t threads = op.value == kPacked ? count >> 16 : count;
   const LaneMask yes = how == Bar::votes ? read_predicate(warp, op.from[2]) : 0;
   warp.vote_kind = op.kind2;
-  warp.block.come_to_barrier(barrier, {threads, lanes, yes, how != Bar::arrives});
+  warp.block.arrive_at_barrier(barrier, {threads, lanes, yes, how != Bar::arrives});
 }
 
-// BAR.SYNC 0x1, 0x40 waits at barrier 1, of 64 threads; BAR.ARV is counted there and goes on;
+// BAR.SYNC 0x1, 0x40 waits at barrier 1 for 64 threads. BAR.ARV arrives there and continues.
 // BAR.RED.POPC 0x0, P0 votes.
 void decode_bar(const Decoding& in, Op& op) {
   const bool votes = in.has("RED");
@@ -271,8 +274,9 @@ void decode_bar(const Decoding& in, Op& op) {
     op.from[2] = source_of(operands.back());
     operands.pop_back();
   }
-  const std::size_t least = in.has("ARV") ? 2 : 1;  // who only arrives has to say of how many
-  in.refuse_operands_if(operands.size() < least || operands.size() > 2);
+  const std::size_t min_operands =
+      in.has("ARV") ? 2 : 1;  // BAR.ARV must give the number of threads
+  in.refuse_operands_if(operands.size() < min_operands || operands.size() > 2);
   for (std::size_t i = 0; i < operands.size(); ++i)
     op.from[i] = source_of(operands[i]);
   if (operands.size() == 2 && operands[0].kind == Kind::reg && operands[1].kind == Kind::reg)
@@ -284,11 +288,11 @@ void decode_bar(const Decoding& in, Op& op) {
   op.run = run_bar;
 }
 
-// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). What .release and .acquire ask for beside are
-// instructions of their own.
+// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). For .release and .acquire, other instructions
+// order memory.
 void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
   if (warp.block.launch.is_alone) return;
-  if (!warp.block.member.cluster) throw Fault("the block is in no cluster");
+  if (!warp.block.member.cluster) throw Fault("the block is not in a cluster");
   if (op.kind) return warp.block.member.cluster->wait(warp);
   warp.block.member.cluster->arrive(warp);
 }
@@ -300,7 +304,8 @@ void decode_cluster_barrier(const Decoding& in, Op& op) {
   op.run = run_cluster_barrier;
 }
 
-// B2R.RESULT R4, P0: how many voted yes, and whether any did or, after BAR.RED.AND, all.
+// B2R.RESULT R4, P0: the number of yes votes, and whether any thread or, after BAR.RED.AND, all
+// voted yes.
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
   const BarrierVotes& votes = warp.votes;
   Lanes32 count;
@@ -319,12 +324,12 @@ void decode_b2r(const Decoding& in, Op& op) {
 
 // ---- others
 
-// NANOSLEEP: who sleeps lets others run.
+// NANOSLEEP: a sleeping warp lets other warps run.
 void run_sleep(Warp& warp, const Op&, LaneMask) {
   warp.wait();
 }
 
-// setmaxnreg: a warp's registers are all there anyway; the number is held against the PTX ISA.
+// setmaxnreg: a simulated warp always has all registers; only the number is checked (PTX ISA).
 void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, kAllLanes);
 }
@@ -332,7 +337,8 @@ void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_set_registers(const Decoding& in, Op& op) {
   place_each(in, {&op.to[1], nullptr}, 1);
   const std::int64_t count = in.operands.back().value;
-  if (count < 24 || count > 256 || count % 8 != 0) in.refuse("no warp may have so many registers");
+  if (count < 24 || count > 256 || count % 8 != 0)
+    in.refuse("a warp can have 24 to 256 registers per thread, in steps of 8");
   op.run = run_set_registers;
 }
 
@@ -357,7 +363,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"B2R", decode_b2r},
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
-    // What waits for memory as well: an access is complete before the next instruction begins.
+    // Waits for memory have no effect either: an access is complete before the next instruction.
     {"NOP", decode_plain<run_nothing>},
     {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},
@@ -369,7 +375,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"NANOSLEEP", decode_plain<run_sleep>},
     {"USETMAXREG", decode_set_registers},
     {"BMOV", decode_bmov},
-    // griddepcontrol: kernels of a stream run one after the other here.
+    // griddepcontrol: kernels of a stream run one after another here.
     {"ACQBULK", decode_plain<run_nothing>},
     {"PREEXIT", decode_plain<run_nothing>},
     {"BPT", decode_plain<run_trap>},

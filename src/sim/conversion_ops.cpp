@@ -37,9 +37,9 @@ bool is_wide(Type type) {
   return type == Type::s64 || type == Type::u64 || type == Type::f64;
 }
 
-/// Of Op::value.
+/// Flags in Op::value.
 constexpr std::uint32_t kNanToZero = 1;
-constexpr std::uint32_t kFlushes = 2;  ///< fp32 operands and results
+constexpr std::uint32_t kFlushes = 2;  ///< subnormal fp32 operands and results become 0
 
 unsigned first_bit(Half half) {
   switch (half) {
@@ -51,7 +51,7 @@ unsigned first_bit(Half half) {
   }
 }
 
-/// Values of any of the types, as bits; integers of fewer bits are extended to 64.
+/// Reads values of any of the types as bits; narrow integers are extended to 64 bits.
 void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
   if (is_wide(type)) return read_pair(warp, source, bits);
   Lanes32 scratch;
@@ -98,13 +98,13 @@ GPUEXP_INLINED double rounded(double x, Rounding rounding) {
   return x;
 }
 
-/// Beyond the range the nearest of the range; NaN is 0 with `nan_to_zero`, else the highest bit
-/// alone (PTX ISA, cvt).
+/// Saturates to the range of T. NaN becomes 0 with `nan_to_zero`; otherwise only the highest bit of
+/// the result is set (PTX ISA, cvt).
 template <class T>
 std::uint64_t saturated(double x, bool nan_to_zero) {
   if (std::isnan(x)) return nan_to_zero ? 0 : std::uint64_t{1} << (8 * sizeof(T) - 1);
-  const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
-  if (x >= most) return static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (x >= limit) return static_cast<std::uint64_t>(std::numeric_limits<T>::max());
   if (x < static_cast<double>(std::numeric_limits<T>::min()))
     return static_cast<std::uint64_t>(std::numeric_limits<T>::min());
   return static_cast<std::uint64_t>(static_cast<T>(x));
@@ -123,7 +123,7 @@ std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
   }
 }
 
-/// Of a value that fp64 holds exactly, or that was rounded to odd.
+/// Rounds a value that fp64 represents exactly, or that was rounded to odd.
 std::uint64_t float_bits(double x, Type type, const Op& op) {
   const auto rounding = static_cast<Rounding>(op.kind2);
   if (type == Type::f64) return std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
@@ -167,9 +167,9 @@ void run_frnd(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-/// Exact, or rounded to odd where fp64 does not hold it, so that it may be rounded once more.
-double odd_double(std::uint64_t magnitude) {
-  constexpr int kSpare = 11;  // bits of the 64 that fp64 has no room for
+/// The value in fp64: exact, or rounded to odd, which permits one further rounding.
+double double_rounded_to_odd(std::uint64_t magnitude) {
+  constexpr int kSpare = 11;  // bits of 64 that the significand of fp64 cannot hold
   const int shift = std::max(0, kSpare - std::countl_zero(magnitude));
   const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t kept = magnitude >> shift | (lost != 0 ? 1 : 0);
@@ -195,18 +195,18 @@ void run_i2f(Warp& warp, const Op& op, LaneMask lanes) {
                                  : rounded_double(bits, rounding);
       return std::bit_cast<std::uint64_t>(x);
     }
-    const double magnitude = odd_double(is_negative ? 0 - bits : bits);
+    const double magnitude = double_rounded_to_odd(is_negative ? 0 - bits : bits);
     return float_bits(is_negative ? -magnitude : magnitude, result_type(op), op);
   });
 }
 
-// NaN to or from fp64 keeps its sign and the upper bits of its fraction, and becomes quiet.
+// A NaN converted to or from fp64 keeps its sign and upper fraction bits, and becomes quiet.
 std::uint64_t nan_bits(std::uint64_t bits, Type from, Type to) {
   const auto fraction = [](Type type) {
     return type == Type::f64 ? 52 : type == Type::f32 ? 23 : type == Type::f16 ? 10 : 7;
   };
   const auto sign = [](Type type) { return type == Type::f64 ? 63 : type == Type::f32 ? 31 : 15; };
-  const std::uint64_t payload = bits << (64 - fraction(from));  // its highest bit is the highest
+  const std::uint64_t payload = bits << (64 - fraction(from));  // left-aligned
   const std::uint64_t exponent = (std::uint64_t{1} << (sign(to) - fraction(to))) - 1;
   return (bits >> sign(from) & 1) << sign(to) | exponent << fraction(to) |
          (payload | std::uint64_t{1} << 63) >> (64 - fraction(to));
@@ -221,7 +221,8 @@ void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-/// The types that the modifiers name; of two of a kind, the first is the destination's.
+/// Decodes the types that the modifiers name. If source and destination are both integers or both
+/// floating-point, the first name is the destination's type.
 template <Type default_to, Type default_from, Op::Run run>
 void decode_conversion(const Decoding& in, Op& op) {
   Type to = default_to;
@@ -249,9 +250,9 @@ void decode_conversion(const Decoding& in, Op& op) {
   op.run = run;
 }
 
-// ---- pairs
+// ---- packed values
 
-constexpr std::uint8_t kRelu = 4;  ///< of Op::kind: negative to 0
+constexpr std::uint8_t kRelu = 4;  ///< in Op::kind: negative values become 0
 
 GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool relu) {
   if (relu && x <= 0) x = 0;  // -0 as well
@@ -262,7 +263,7 @@ GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool
   }
 }
 
-// F2FP: two fp32 values as a pair of a smaller type, the first in the upper half; or one alone.
+// F2FP: converts one fp32 value, or two to a pair of a smaller type, the first in the upper half.
 template <Type type, bool is_pair>
 void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
   const auto rounding = static_cast<Rounding>(op.kind2);
@@ -279,8 +280,9 @@ GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
   return is_e4m3 ? round_to_e4m3(x) : round_to_e5m2(x);
 }
 
-// Two fp32 values as fp8 in the lower half, the first above the second; beyond the range the
-// largest number. The upper half is that of C.
+// Converts two fp32 values to fp8 in the lower half of the result, the first in the upper byte.
+// Values beyond the range become the largest number. The lower half of C is the result's upper
+// half.
 template <bool is_e4m3>
 void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto byte = [&](std::uint32_t bits) {
@@ -292,7 +294,7 @@ void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
                               });
 }
 
-// The same of a pair of fp16.
+// Converts a pair of fp16 to fp8, with the result in the same layout.
 template <bool is_e4m3>
 void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto byte = [&](std::uint32_t half) {
@@ -303,7 +305,7 @@ void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// Two bytes of fp8 as a pair of fp16.
+// Converts two fp8 bytes to a pair of fp16.
 template <bool is_e4m3>
 void run_widen_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto bits = [&](std::uint32_t byte) {
@@ -329,7 +331,7 @@ Op::Run pack_of(const Decoding& in) {
   if (is_fp8 && is("UNPACK_B", "F16", 2))
     return is_e4m3 ? run_widen_fp8<true> : run_widen_fp8<false>;
   if (is_fp8 || in.has("SATFINITE")) return nullptr;
-  // Code before sm_90 has no F32, and no F16: PACK_AB alone, or BF16.PACK_AB.
+  // Code before sm_90 names neither F32 nor F16: PACK_AB by itself, or BF16.PACK_AB.
   const bool is_short = !in.has("F32") && in.modifiers.size() == (in.has("BF16") ? 2u : 1u);
   if (is_short && in.has("PACK_AB") && in.operands.size() == 3)
     return in.has("BF16") ? run_pack<Type::bf16, true> : run_pack<Type::f16, true>;
@@ -349,7 +351,7 @@ void decode_f2fp(const Decoding& in, Op& op) {
   op.kind = in.has("RELU") ? kRelu : 0;
 }
 
-// ---- integers of fewer bits
+// ---- narrow integers
 
 std::int64_t limited(std::int64_t x, Type type) {
   switch (type) {
@@ -377,7 +379,7 @@ void decode_i2i(const Decoding& in, Op& op) {
   op.run = run_i2i;
 }
 
-// I2IP and F2IP: two values above each other, and of bytes C above them.
+// I2IP and F2IP: pack two 16-bit values, or two bytes with the lower half of C above them.
 template <class Value>
 void run_join(Warp& warp, const Op& op, LaneMask lanes, const Value& value) {
   const bool is_byte = result_type(op) <= Type::u8;

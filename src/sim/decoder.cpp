@@ -39,7 +39,7 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
   return nullptr;
 }
 
-// Accesses without a space of their own may reach it through its window.
+// Generic accesses may reach shared memory through its window.
 bool reaches_shared(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"});
 }
@@ -48,14 +48,14 @@ bool is_global_atomic(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED", "UTMAREDG"});
 }
 
-// Sums of floating-point numbers in shared memory are loops: LDS R8, [R6], a sum, and then
-// ATOMS.CAST.SPIN R9, [R6], R8, R9, which tries again where R8 is no longer there. So that load is
-// part of an atomic operation.
+// Floating-point sums in shared memory are loops: LDS R8, [R6], an addition, and then
+// ATOMS.CAST.SPIN R9, [R6], R8, R9, which repeats the loop if memory no longer holds R8. The load
+// counts as part of an atomic operation.
 void mark_loads_of_atomics(Program& program) {
-  constexpr std::size_t kMostBetween = 16;
+  constexpr std::size_t kMaxBetween = 16;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     if (!program.listed[i].opcode.starts_with("ATOMS.CAST.SPIN")) continue;
-    for (std::size_t j = i; j-- > i - std::min(i, kMostBetween);) {
+    for (std::size_t j = i; j-- > i - std::min(i, kMaxBetween);) {
       Op& load = program.ops[j];
       if (!program.listed[j].opcode.starts_with("LDS") ||
           load.to[0].index != program.ops[i].from[1].index)
@@ -66,13 +66,13 @@ void mark_loads_of_atomics(Program& program) {
   }
 }
 
-// Addresses of global variables, such as the digits of 2/π by which sinf reduces huge arguments.
-// The driver alone knows them; code may have them on a path that is never taken.
+// Addresses of global variables, such as the digits of 2/π with which sinf reduces huge arguments.
+// Only the driver knows them; code may have them on a path that is never taken.
 constexpr unsigned kAddressBank = 4;
 
 void fault_when_executed(Op& op) {
   op.run = [](Warp&, const Op&, LaneMask) {
-    throw Fault("the address of a global variable is not known: constant bank 4");
+    throw Fault("the address of a global variable (constant bank 4) is not known");
   };
   for (Source& from : op.from) {
     if (from.kind == Operand::Kind::constant) from = {};
@@ -107,7 +107,7 @@ Program decode(const KernelCode& code) {
         if (operand.kind != Operand::Kind::constant) continue;
         if (operand.has_base || (operand.bank != 0 && operand.bank != kKernelBank &&
                                  operand.bank != kModuleBank && operand.bank != kAddressBank))
-          in.refuse("its constant is not executed");
+          in.refuse("its constant operand is not executed");
         if (operand.bank == kAddressBank) {
           fault_when_executed(op);
         } else {

@@ -1,14 +1,14 @@
-// From a kernel's listing to what is executed.
+// Decodes a kernel's listing into the form that the simulator executes.
 #pragma once
 
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
 
-/// Throws std::runtime_error with the instruction where the simulator does not execute it.
+/// Throws std::runtime_error, which names the instruction, if the simulator does not execute one.
 Program decode(const KernelCode& code);
 
-/// What counters ask of the instruction.
+/// The properties of an instruction that hardware counters depend on.
 OpClass class_of(const ListedInstruction& listed);
 
 }  // namespace gpuexp::sim

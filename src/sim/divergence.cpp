@@ -39,7 +39,7 @@ void Divergence::set_barrier(unsigned barrier) {
 void Divergence::wait_at(unsigned barrier, LaneMask lanes) {
   const auto first = first_lane(lanes);
   const LaneMask group = participants_[barrier][first] & ~exited_;
-  if (lanes == group && lanes == running_.lanes) return;  // they are all there
+  if (lanes == group && lanes == running_.lanes) return;  // all have arrived
   if (order_) order_->part(running_.lanes);
   waiting_[barrier] |= lanes;
   for_each_lane(lanes, [&](unsigned lane) { resume_[barrier][lane] = running_.next; });
@@ -117,7 +117,8 @@ void Divergence::run_another() {
   ready_.pop_back();
 }
 
-// Lanes of a group that are all there, or gone, go on: together where they came to one place.
+// Releases each group whose lanes have all arrived or exited. Lanes of a group that arrived at the
+// same place continue together.
 void Divergence::release(unsigned barrier) {
   LaneMask candidates = waiting_[barrier];
   while (candidates != 0) {

@@ -1,4 +1,4 @@
-// Lanes of a warp that part and meet again.
+// Divergence and reconvergence of the lanes of a warp.
 #pragma once
 
 #include <array>
@@ -10,60 +10,60 @@
 
 namespace gpuexp::sim {
 
-/// Lanes that run together.
+/// Lanes that execute together.
 struct LaneGroup {
   LaneMask lanes = 0;
-  std::uint32_t next = 0;  ///< place of their next instruction in the program
+  std::uint32_t next = 0;  ///< index of their next instruction in the program
 };
 
-/// Which lanes run next. Lanes part at a branch that some take, and meet where they wait for each
-/// other at a convergence barrier (BSSY, BSYNC), as from compute capability 7.0 on. Groups that
-/// wait for others make way for them.
+/// Decides which lanes of a warp execute next. Lanes diverge at a branch that only some of them
+/// take. They reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC), as
+/// on compute capability 7.0 and later. While a group waits, another group executes.
 class Divergence {
  public:
   explicit Divergence(LaneMask lanes) : running_{lanes, 0} {}
 
-  /// Who is to hear of lanes that part and meet.
+  /// Sets the object to notify when lanes diverge and reconverge.
   void tell(LaneOrder& order) { order_ = &order; }
 
   LaneMask lanes() const { return running_.lanes; }
   std::uint32_t next() const { return running_.next; }
   void go_to(std::uint32_t next) { running_.next = next; }
 
-  /// Those of the running lanes go on at `target`, the others at the next instruction.
+  /// Running lanes in `taken` continue at `target`, the others at the next instruction.
   void branch(LaneMask taken, std::uint32_t target);
-  /// Each of the lanes goes on at its own target.
+  /// Each of the lanes continues at its own target.
   void branch_each(LaneMask lanes, const Lanes32& targets);
   void exit(LaneMask lanes);
 
-  /// BSSY: the running lanes will meet at `barrier`.
+  /// BSSY: the running lanes will reconverge at `barrier`.
   void set_barrier(unsigned barrier);
-  /// BSYNC: the lanes wait there for the others that will.
+  /// BSYNC: the lanes wait for the other participants of the barrier.
   void wait_at(unsigned barrier, LaneMask lanes);
-  /// BREAK: the lanes will not come to it.
+  /// BREAK: the lanes no longer participate in the barrier.
   void leave_barrier(unsigned barrier, LaneMask lanes);
-  /// WARPSYNC: the running lanes wait for those of `with` that are left, themselves among them. Of
-  /// a mask per lane, those that wait for each other go on together.
+  /// WARPSYNC: the running lanes wait for those lanes of `with` that have not exited. `with`
+  /// includes the running lanes. With a mask per lane, lanes that wait for each other continue
+  /// together.
   void wait_for(LaneMask with);
   void wait_for(const Lanes32& with);
-  /// WARPSYNC.COLLECTIVE: likewise, but from wherever in the program lanes come, they go on
-  /// together behind one of these places until end_collective(), and then each at its `target`.
+  /// WARPSYNC.COLLECTIVE: lanes from any places in the program wait for each other. They continue
+  /// together after one of these places until end_collective(), and then each at its `target`.
   void collect(const Lanes32& with, std::uint32_t target);
   void end_collective() { branch_each(running_.lanes, collective_targets_); }
 
-  /// The running lanes wait for the block at one of its barriers; they go on with
-  /// release_block_barrier().
+  /// The running lanes wait at a barrier of the block until release_block_barrier().
   void wait_for_block(unsigned barrier);
   LaneMask lanes_at_block_barrier(unsigned barrier) const { return at_block_barrier_[barrier]; }
-  /// The groups that wait there, behind their barriers.
+  /// The groups that wait there; `next` is the instruction after the barrier.
   const std::vector<LaneGroup>& block_waiters(unsigned barrier) const {
     return block_waiters_[barrier];
   }
-  /// The groups that wait for other lanes of the warp, likewise.
+  /// The groups that wait for other lanes of the warp; `next` is the instruction after the wait.
   std::vector<LaneGroup> warp_waiters() const;
   void release_block_barrier(unsigned barrier);
 
-  /// BMOV: a lane's part of a convergence barrier, which code puts aside.
+  /// BMOV: a lane's copy of a convergence barrier's participants, which code saves and restores.
   LaneMask participants(unsigned barrier, unsigned lane) const {
     return participants_[barrier][lane];
   }
@@ -71,24 +71,24 @@ class Divergence {
     participants_[barrier][lane] = lanes;
   }
 
-  /// Lets another group run, where there is one.
+  /// Lets another group run, if there is one.
   void yield();
 
   bool is_running() const { return running_.lanes != 0; }
-  /// Other lanes could run instead.
+  /// Whether another group could run instead.
   bool has_others() const { return !ready_.empty(); }
   bool has_exited() const { return exited_ == kAllLanes; }
   LaneMask exited() const { return exited_; }
-  /// Lanes that were never there count as exited.
+  /// Counts lanes that do not exist as exited.
   void leave_out(LaneMask lanes) { exited_ |= lanes; }
 
   static constexpr unsigned kBlockBarriers = 16;
-  /// Where the running lanes wait for the cluster, in place of one of the block's barriers.
+  /// The index at which the running lanes wait for the cluster instead of the block.
   static constexpr unsigned kClusterBarrier = kBlockBarriers;
 
  private:
   static constexpr unsigned kBarriers = 16;
-  static constexpr unsigned kWarpSync = kBarriers;  ///< WARPSYNC's own
+  static constexpr unsigned kWarpSync = kBarriers;  ///< the barrier of WARPSYNC
   static constexpr unsigned kCollective = kBarriers + 1;
   static constexpr unsigned kAllBarriers = kBarriers + 2;
 
@@ -101,7 +101,7 @@ class Divergence {
   LaneOrder* order_ = nullptr;
   std::vector<LaneGroup> ready_;
   LaneMask exited_ = 0;
-  /// Of each barrier and lane: who meets there, and where the lane goes on.
+  /// By barrier and lane: the participants, and the instruction at which the lane resumes.
   std::array<std::array<LaneMask, kLanes>, kAllBarriers> participants_{};
   std::array<LaneMask, kAllBarriers> waiting_{};
   std::array<std::array<std::uint32_t, kLanes>, kAllBarriers> resume_{};

@@ -12,7 +12,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Of fp32 and of fp64. to_odd() has the exact result of fp32 operands, rounded to odd.
+// Operations on fp32 and fp64. to_odd() returns the exact result of fp32 operands, rounded to odd.
 struct Fused {
   template <class T>
   GPUEXP_INLINED T operator()(T a, T b, T c) const {
@@ -44,41 +44,41 @@ GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   return kind & kFtz ? flushed(x) : x;
 }
 
-// Whether a result that is the least normal number in magnitude was rounded up to it also where the
-// exponent has no limit. Where it was not, .FTZ makes it zero, as an H200 has it. `exact` is
-// rounded to odd.
-bool reaches_least_normal(double exact, Rounding rounding) {
-  constexpr double kLeast = std::numeric_limits<float>::min();
-  constexpr double kStep = kLeast / (1 << 24);  // to the number before, of 24 bits
+// Whether a result whose magnitude is the smallest normal number would also be rounded up to it if
+// the exponent had no limit. If not, .FTZ makes the result zero, as on an H200. `exact` is rounded
+// to odd.
+bool reaches_min_normal(double exact, Rounding rounding) {
+  constexpr double kSmallest = std::numeric_limits<float>::min();
+  constexpr double kStep = kSmallest / (1 << 24);  // to the preceding number with 24 bits
   const double magnitude = std::fabs(exact);
   const bool is_negative = std::signbit(exact);
-  if (rounding == Rounding::nearest) return magnitude >= kLeast - kStep / 2;
+  if (rounding == Rounding::nearest) return magnitude >= kSmallest - kStep / 2;
   const bool is_up = rounding == (is_negative ? Rounding::down : Rounding::up);
-  return is_up ? magnitude > kLeast - kStep : magnitude >= kLeast;
+  return is_up ? magnitude > kSmallest - kStep : magnitude >= kSmallest;
 }
 
-constexpr std::uint32_t kLeastNormal = 0x00800000;
+constexpr std::uint32_t kMinNormal = 0x00800000;
 
-GPUEXP_INLINED bool has_least_normal(const Lanes32& result) {
+GPUEXP_INLINED bool has_min_normal(const Lanes32& result) {
   std::uint32_t found = 0;
   for (unsigned l = 0; l < kLanes; ++l)
-    found |= (result[l] & ~kSign32) == kLeastNormal ? 1u : 0u;
+    found |= (result[l] & ~kSign32) == kMinNormal ? 1u : 0u;
   return found != 0;
 }
 
 template <class Function>
-void flush_below_least(const Op& op, const Lanes32& a, const Lanes32& b, const Lanes32& c,
-                       Lanes32& result) {
+void flush_below_min_normal(const Op& op, const Lanes32& a, const Lanes32& b, const Lanes32& c,
+                            Lanes32& result) {
   for (unsigned l = 0; l < kLanes; ++l) {
-    if ((result[l] & ~kSign32) != kLeastNormal) continue;
+    if ((result[l] & ~kSign32) != kMinNormal) continue;
     const RoundingScope scope(Rounding::nearest);
     const double exact =
         Function::to_odd(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind));
-    if (!reaches_least_normal(exact, static_cast<Rounding>(op.kind2))) result[l] &= kSign32;
+    if (!reaches_min_normal(exact, static_cast<Rounding>(op.kind2))) result[l] &= kSign32;
   }
 }
 
-constexpr std::uint32_t kInfinity32 = 0x7f800000;  ///< NaN is beyond it
+constexpr std::uint32_t kInfinity32 = 0x7f800000;  ///< greater values are NaN
 
 template <class Function>
 GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
@@ -103,8 +103,8 @@ GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Functio
   for (unsigned l = 0; l < kLanes; ++l)
     scratch[l] = finished(
         function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)), op.kind);
-  if (op.kind & kFtz && has_least_normal(scratch))
-    flush_below_least<Function>(op, a, b, c, scratch);
+  if (op.kind & kFtz && has_min_normal(scratch))
+    flush_below_min_normal<Function>(op, a, b, c, scratch);
   write(warp, op.to[0], lanes, scratch);
 }
 
@@ -130,16 +130,16 @@ void decode_arithmetic(const Decoding& in, Op& op) {
   op.run = op.kind2 == 0 ? nearest : run_rounded<nearest>;
 }
 
-// A lane's number where the other is NaN; -0 is less than +0.
+// The minimum or maximum of two numbers, where -0 is less than +0. If one is NaN, the other one.
 template <class T>
-T least_or_most(T a, T b, bool least) {
+T float_min_or_max(T a, T b, bool takes_min) {
   if (std::isnan(a)) return b;
   if (std::isnan(b)) return a;
-  if (a == b) return std::signbit(a) == least ? a : b;
-  return least == (a < b) ? a : b;
+  if (a == b) return std::signbit(a) == takes_min ? a : b;
+  return takes_min == (a < b) ? a : b;
 }
 
-/// Of FMNMX, in Op::value.
+/// Flags of FMNMX in Op::value.
 constexpr std::uint32_t kKeepsNan = 1;
 constexpr std::uint32_t kXorSign = 2;
 
@@ -147,35 +147,36 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, ra, rb, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  const Lanes32& of_a = read_raw(warp, op.from[0], ra);
-  const Lanes32& of_b = read_raw(warp, op.from[1], rb);
-  const LaneMask least = read_predicate(warp, op.from[2]);
+  const Lanes32& raw_a = read_raw(warp, op.from[0], ra);
+  const Lanes32& raw_b = read_raw(warp, op.from[1], rb);
+  const LaneMask min_lanes = read_predicate(warp, op.from[2]);
   for (unsigned l = 0; l < kLanes; ++l) {
     const float x = operand(a[l], op.kind);
     const float y = operand(b[l], op.kind);
     const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
-    result[l] = is_nan ? kNan32 : finished(least_or_most(x, y, (least >> l & 1) != 0), op.kind);
-    // The sign is that of the product of the operands before their |…|.
+    result[l] =
+        is_nan ? kNan32 : finished(float_min_or_max(x, y, (min_lanes >> l & 1) != 0), op.kind);
+    // The sign is that of the product of the operands before |…| and - apply.
     if (op.value & kXorSign && result[l] != kNan32)
-      result[l] = (result[l] & ~kSign32) | ((of_a[l] ^ of_b[l]) & kSign32);
+      result[l] = (result[l] & ~kSign32) | ((raw_a[l] ^ raw_b[l]) & kSign32);
   }
   write(warp, op.to[0], lanes, result);
 }
 
-// FMNMX3: of three, what FMNMX makes of the first two and the third.
+// FMNMX3: FMNMX of the first two operands, then of that result and the third.
 GPUEXP_VECTORIZED void run_fmnmx3(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   const Lanes32& c = read_float_bits(warp, op.from[2], sc);
-  const LaneMask least = read_predicate(warp, op.from[3]);
+  const LaneMask min_lanes = read_predicate(warp, op.from[3]);
   for (unsigned l = 0; l < kLanes; ++l) {
     const float x = operand(a[l], op.kind);
     const float y = operand(b[l], op.kind);
     const float z = operand(c[l], op.kind);
     const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y) || std::isnan(z));
-    const bool is_least = (least >> l & 1) != 0;
-    const float chosen = least_or_most(least_or_most(x, y, is_least), z, is_least);
+    const bool is_min = (min_lanes >> l & 1) != 0;
+    const float chosen = float_min_or_max(float_min_or_max(x, y, is_min), z, is_min);
     result[l] = is_nan ? kNan32 : finished(chosen, op.kind);
   }
   write(warp, op.to[0], lanes, result);
@@ -210,7 +211,7 @@ GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
   write_comparison(warp, op, lanes, compared(warp, op));
 }
 
-// FSET: all ones or, with BF, the number 1.
+// FSET: if the comparison holds, all ones or, with BF, the number 1; otherwise 0.
 GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
   const LaneMask holds = combined(static_cast<Combine>(op.value), compared(warp, op),
                                   read_predicate(warp, op.from[2]));
@@ -247,16 +248,16 @@ void decode_fset(const Decoding& in, Op& op) {
   op.run = run_fset;
 }
 
-// FCHK: whether a quotient needs the longer way, which scales. The hardware's own limits are not
-// published: these take it for all operands that are no ordinary numbers, and for quotients and
-// remainders near the end of the range. Both ways give the same quotient elsewhere.
+// FCHK: whether a division needs the slower path, which scales. The limits of the hardware are not
+// published. Here, all operands that are not normal numbers take this path, and so do quotients and
+// remainders near the ends of the range. For other operands, both paths give the same quotient.
 GPUEXP_INLINED bool needs_scaling(float a, float b) {
   constexpr int kFraction = 24;
-  const int of_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
-  const int of_b = static_cast<int>(std::bit_cast<std::uint32_t>(b) >> 23 & 0xff);
-  const int of_quotient = of_a - of_b + 127;
-  return of_b == 0 || of_b >= 253 || of_a <= kFraction || of_a == 255 || of_quotient <= 2 ||
-         of_quotient >= 253;
+  const int exponent_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
+  const int exponent_b = static_cast<int>(std::bit_cast<std::uint32_t>(b) >> 23 & 0xff);
+  const int quotient_exponent = exponent_a - exponent_b + 127;
+  return exponent_b == 0 || exponent_b >= 253 || exponent_a <= kFraction || exponent_a == 255 ||
+         quotient_exponent <= 2 || quotient_exponent >= 253;
 }
 
 void run_fchk(Warp& warp, const Op& op, LaneMask lanes) {
@@ -286,8 +287,8 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
   }
 }
 
-// Of NaN, fp64 arithmetic passes on one that it was given: quiet, with its own sign, whatever |…|
-// and - say. Of several it is the second operand's, else the third's, as an H200 has it.
+// fp64 arithmetic passes on a NaN operand: quiet, with its own sign, without |…| and -. If several
+// operands are NaN, the second operand's is passed on, otherwise the third's, as on an H200.
 std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
   for (const unsigned i : {1u, 2u, 0u}) {
     Lanes64 bits;
@@ -327,21 +328,22 @@ GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
   each_double(warp, op, lanes, Product{});
 }
 
-constexpr std::uint8_t kLeast = 1;
+constexpr std::uint8_t kIsMin = 1;
 
-// DSETP.MAX and MIN: whether the first is the result, which it is where only the second is NaN; and
-// whether both are NaN, for which the code after it makes one.
-void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
+// DSETP.MAX and MIN: the first predicate is whether the first operand is the result, which it also
+// is if only the second one is NaN. The second predicate is whether both are NaN; the code that
+// follows then makes a NaN.
+void run_dsetp_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);
   read_doubles(warp, op.from[1], b);
-  const bool is_least = op.kind2 == kLeast;
+  const bool is_min = op.kind2 == kIsMin;
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
     // -0 is less than +0.
-    const bool second = a[l] == b[l] ? std::signbit(a[l]) != is_least
-                        : is_least   ? b[l] < a[l]
+    const bool second = a[l] == b[l] ? std::signbit(a[l]) != is_min
+                        : is_min     ? b[l] < a[l]
                                      : a[l] < b[l];
     first |= LaneMask{!second && !std::isnan(a[l])} << l;
     nan |= LaneMask{std::isnan(a[l]) && std::isnan(b[l])} << l;
@@ -359,20 +361,20 @@ GPUEXP_VECTORIZED void run_dsetp(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_dsetp(const Decoding& in, Op& op) {
-  const bool is_least = in.has("MIN");
-  if (is_least || in.has("MAX")) {
+  const bool is_min = in.has("MIN");
+  if (is_min || in.has("MAX")) {
     Decoding as_greater{in.listed, in.modifiers, in.operands};
     as_greater.modifiers.front() = "GE";
     decode_comparison(as_greater, op, Reads::fp64);
-    op.kind2 = is_least ? kLeast : 0;
-    op.run = run_dsetp_most;
+    op.kind2 = is_min ? kIsMin : 0;
+    op.run = run_dsetp_minmax;
     return;
   }
   decode_comparison(in, op, Reads::fp64);
   op.run = run_dsetp;
 }
 
-// ---- functions of one value. The hardware's are approximations (PTX ISA, the errors of .approx);
+// ---- functions of one value. The hardware approximates them (PTX ISA, the errors of .approx);
 // here they are rounded to the nearest.
 
 enum class Function : std::uint8_t { rcp, rsq, sqrt, ex2, lg2, sin, cos, tanh };
@@ -386,7 +388,7 @@ GPUEXP_INLINED double value_at(Function function, double x) {
     case Function::sqrt: return std::sqrt(x);
     case Function::ex2: return std::exp2(x);
     case Function::lg2: return std::log2(x);
-    // Of an angle in turns: what comes before has divided it by 2 pi.
+    // The angle is in revolutions: preceding code has divided it by 2 pi.
     case Function::sin: return std::sin(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::cos: return std::cos(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::tanh: return std::tanh(x);
@@ -398,19 +400,19 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   const auto function = static_cast<Function>(op.kind2);
   write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t bits) {
     const auto x = std::bit_cast<float>(bits);
-    // TANH alone keeps subnormal numbers.
+    // Only TANH keeps subnormal numbers.
     return function == Function::tanh
                ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
                : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
   });
 }
 
-// Of fp16 and bf16, whose subnormal numbers count. Those that EX2 makes are rounded to zero in
-// fp16, and zero in bf16, as an H200 has them.
+// EX2 of fp16 and bf16 does not flush subnormal operands. A subnormal result is rounded toward zero
+// in fp16, and is zero in bf16, as on an H200.
 template <SmallFloat format>
 std::uint32_t exponential_bits(double y) {
-  const double least = std::ldexp(1.0, 1 - format.bias());
-  if (!(y < least)) return round_to<format>(y);
+  const double min_normal = std::ldexp(1.0, 1 - format.bias());
+  if (!(y < min_normal)) return round_to<format>(y);
   return format.exponent_bits == kBf16.exponent_bits ? 0 : round_to<format>(y, Rounding::zero);
 }
 
@@ -426,12 +428,12 @@ void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// An fp64 number that is subnormal is zero.
+// Replaces a subnormal fp64 number by zero.
 double flushed(double x) {
   return std::fabs(x) < std::numeric_limits<double>::min() ? std::copysign(0.0, x) : x;
 }
 
-// Of the upper word of an fp64 value, that of the result.
+// Computes the upper word of the result from the upper word of an fp64 operand.
 void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t upper) {
     const double x = std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32);
@@ -450,7 +452,7 @@ void decode_mufu(const Decoding& in, Op& op) {
   const auto found = std::find(kFunctions.begin(), kFunctions.end(), name);
   if (found == kFunctions.end()) in.refuse("this function is not executed");
   op.kind2 = static_cast<std::uint8_t>(found - kFunctions.begin());
-  // An fp64 immediate stands for its upper half.
+  // The instruction reads only the upper half of an fp64 immediate.
   if (is_fp64 && in.operands[1].kind == Operand::Kind::real)
     op.from[0].bits = std::bit_cast<std::uint64_t>(in.operands[1].number) >> 32;
   op.run = in.has("F16")    ? run_mufu_half<kFp16>

@@ -1,4 +1,4 @@
-// What instructions on floating-point numbers have in common: rounding, NaN, what is flushed.
+// Common parts of floating-point instructions: rounding, NaN, flushing of subnormal numbers.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace gpuexp::sim {
 
-// What fp32 arithmetic makes of NaN, whatever NaN went in (PTX ISA, "Floating Point Instructions");
-// and what fp64 arithmetic makes of numbers.
+// kNan32 is the NaN that fp32 arithmetic produces, for any NaN operand (PTX ISA, "Floating Point
+// Instructions"). kNan64 is the NaN that fp64 arithmetic produces from numbers.
 inline constexpr std::uint32_t kNan32 = 0x7fffffff;
 inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
 inline constexpr std::uint64_t kQuiet64 = 0x0008000000000000;
 
-/// Of Op::kind.
+/// Flags in Op::kind.
 inline constexpr std::uint8_t kFtz = 1;
 inline constexpr std::uint8_t kSaturate = 2;
 
@@ -30,7 +30,7 @@ inline Rounding rounding_of(const Decoding& in) {
                                            : Rounding::nearest;
 }
 
-/// The host's rounding, while it lives.
+/// Sets the rounding mode of the host for its lifetime.
 class RoundingScope {
  public:
   explicit RoundingScope(Rounding rounding) : before_(std::fegetround()) {
@@ -45,7 +45,7 @@ class RoundingScope {
   int before_;
 };
 
-/// Op::kind says what is flushed and saturated, Op::kind2 how results are rounded.
+/// Op::kind receives the flags above, Op::kind2 the rounding of results.
 inline void place_float(const Decoding& in, Op& op, Reads reads) {
   place(in, op, reads);
   op.kind = static_cast<std::uint8_t>((in.has("FTZ") ? kFtz : 0) | (in.has("SAT") ? kSaturate : 0));

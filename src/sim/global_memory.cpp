@@ -20,7 +20,7 @@ std::uint64_t address_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-// Calls function(address, bytes) for the part of a buffer that lies in a range, where there is one.
+// Calls function(address, bytes) for the part of a buffer that overlaps a range, if there is one.
 template <class Function>
 void for_overlap(const GlobalBuffer& buffer, std::uint64_t begin, std::size_t bytes,
                  const Function& function) {
@@ -37,11 +37,11 @@ std::size_t bytes_of(const HostLoop& loop) {
   return static_cast<std::size_t>(loop.items * loop.item_bytes);
 }
 
-/// Smaller fills take no longer than noting them for later.
-constexpr std::size_t kLeastLate = std::size_t{1} << 16;
+/// Fills of fewer bytes take no longer than deferring them.
+constexpr std::size_t kMinDeferredBytes = std::size_t{1} << 16;
 
-/// write(at, count) writes so many bytes from the at-th on, of which there are kLeastLate or more:
-/// its items are of so many that parts of a loop are not small, and divide the bytes.
+/// A loop over a range of bytes, in which write(at, count) writes `count` bytes, the first at
+/// offset `at`. Items have 4 bytes if that divides the range, so that parts of the loop are large.
 template <class Write>
 HostLoop loop_over_bytes(void* to, std::size_t bytes, const Write& write) {
   const std::size_t item = bytes % 4 == 0 ? 4 : 1;
@@ -58,7 +58,7 @@ void store(std::byte* at, T value) {
   std::atomic_ref<T>(*reinterpret_cast<T*>(at)).store(value, std::memory_order_relaxed);
 }
 
-/// So many bytes, each that of the word.
+/// Stores `count` bytes; all bytes of `word` have the value to store.
 void store_all(std::byte* at, std::size_t count, std::uint64_t word) {
   const std::byte* const end = at + count;
   while (at != end) {
@@ -91,12 +91,12 @@ ByteMarks::~ByteMarks() {
 
 std::byte* ByteMarks::page_at(std::size_t offset) {
   Page& page = pages_[offset / kPageBytes];
-  std::byte* there = page.load(std::memory_order_acquire);
-  if (there) return there;
-  auto made = std::make_unique<std::byte[]>(kPageBytes);
-  if (page.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
-    there = made.release();
-  return there;
+  std::byte* existing = page.load(std::memory_order_acquire);
+  if (existing) return existing;
+  auto created = std::make_unique<std::byte[]>(kPageBytes);
+  if (page.compare_exchange_strong(existing, created.get(), std::memory_order_acq_rel))
+    existing = created.release();
+  return existing;
 }
 
 bool ByteMarks::is_marked(std::size_t offset, std::size_t bytes) const {
@@ -135,7 +135,7 @@ void ByteMarks::for_marked(
     std::size_t begin, std::size_t end,
     const std::function<void(std::size_t first, std::size_t end)>& range) const {
   std::size_t found_first = begin;
-  std::size_t found_end = begin;  // of what has been found and not told yet
+  std::size_t found_end = begin;  // end of the marked range found but not yet reported
   for (std::size_t at = begin; at < end;) {
     const std::size_t page_first = at - at % kPageBytes;
     const std::size_t stop = std::min(end, page_first + kPageBytes);
@@ -207,8 +207,8 @@ void GlobalBuffer::mark_range(std::uint64_t address, std::size_t bytes) {
   if (written_) written_->set(offset_of(address), bytes, true);
 }
 
-void GlobalBuffer::mark_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
-                           std::size_t bytes) {
+void GlobalBuffer::copy_marks_concurrently(std::uint64_t address, const GlobalBuffer& from,
+                                           std::uint64_t at, std::size_t bytes) {
   if (!written_) return;
   std::size_t known = 0;
   for (const auto& [first, end] : from.written_of(at, bytes)) {
@@ -233,9 +233,9 @@ void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
   written_->set(offset_of(address), bytes, false);
 }
 
-void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
-                          std::size_t bytes) {
-  // Before the range is poisoned, which may be part of `from`.
+void GlobalBuffer::copy_marks(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
+                              std::size_t bytes) {
+  // Computed before the range is poisoned, because the range may be part of `from`.
   const auto written = from.written_of(at, bytes);
   if (written.size() == 1 && written.front() == std::pair(std::size_t{0}, bytes))
     return set_written(address, bytes);
@@ -302,9 +302,9 @@ void GlobalMemory::note_copy(const void* to, const void* from, std::size_t bytes
   if (bytes == 0) return;
   target->note_store();
   if (is_shared_) {
-    target->mark_as(address_of(to), *source, address_of(from), bytes);
+    target->copy_marks_concurrently(address_of(to), *source, address_of(from), bytes);
   } else {
-    target->set_as(address_of(to), *source, address_of(from), bytes);
+    target->copy_marks(address_of(to), *source, address_of(from), bytes);
   }
 }
 
@@ -317,7 +317,7 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
   const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
   std::vector<AddressRange> reads;
-  // Compilers align addresses within an argument, as they do within a structure of the host.
+  // Compilers align addresses within an argument, as in a structure of the host.
   std::uint64_t word = 0;
   for (std::size_t at = 0; at + sizeof word <= arguments.size(); at += sizeof word) {
     std::memcpy(&word, arguments.data() + at, sizeof word);
@@ -328,7 +328,7 @@ bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> a
     }
   }
   if (reads.empty()) return fill_from({}, loop, part_items);
-  // Which of their items an item is made from is not known.
+  // It is not known which items of these buffers an item is made from.
   HostLoop reader = loop;
   const auto once = std::make_shared<std::once_flag>();
   reader.run = [this, once, reads, loop](std::int64_t first, std::int64_t end) {
@@ -358,7 +358,7 @@ void GlobalMemory::set(void* to, unsigned char value, std::size_t bytes) {
   const HostLoop loop = loop_over_bytes(to, bytes, [to, value](std::size_t at, std::size_t count) {
     std::memset(static_cast<std::byte*>(to) + at, value, count);
   });
-  if (!is_shared_ && bytes >= kLeastLate && fill_from({}, loop)) return;
+  if (!is_shared_ && bytes >= kMinDeferredBytes && fill_from({}, loop)) return;
   prepare_to_write(range_of(to, bytes));
   std::memset(to, value, bytes);
   note_fill(to, bytes);
@@ -374,9 +374,9 @@ void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
         make(first, count);
         std::memcpy(static_cast<std::byte*>(to) + at, first, count);
       });
-  if (bytes < kLeastLate || !may_wait || !fill_from({range_of(from, bytes)}, loop)) {
+  if (bytes < kMinDeferredBytes || !may_wait || !fill_from({range_of(from, bytes)}, loop)) {
     make(from, bytes);
-    make(to, bytes);  // of which `from` may be a part
+    make(to, bytes);  // `from` may overlap it
     prepare_to_write(range_of(to, bytes));
     std::memmove(to, from, bytes);
   }
@@ -386,7 +386,7 @@ void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
 void GlobalMemory::prepare_to_write(const AddressRange& range) {
   for (GlobalBuffer& buffer : buffers_) {
     if (leaves_overwritten_) {
-      buffer.leave_readers(range);
+      buffer.cancel_readers(range);
     } else {
       buffer.make_readers(range);
     }
@@ -428,7 +428,7 @@ std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
 
 namespace {
 
-// Where lanes lie side by side, as they do most often, all at once.
+// Adjacent lanes, the most frequent case, need only one call.
 void make_lanes(const GlobalBuffer& buffer, const MemoryAccess& access) {
   const std::uint64_t bytes = access.shape.last - access.shape.first + access.width;
   if (bytes <= std::uint64_t{kLanes} * access.width) return buffer.make(access.shape.first, bytes);
@@ -449,22 +449,23 @@ bool GlobalMemory::holds(const MemoryAccess& access) const {
 }
 
 std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t bytes) const {
-  std::string text = fmt::format("{} bytes at {:#x} are in no buffer", bytes, address);
+  std::string text = fmt::format("{} bytes at {:#x} are outside of every buffer", bytes, address);
   const GlobalBuffer* nearest = nullptr;
-  std::uint64_t least = 0;
-  // How far the access reaches out of the buffer.
+  std::uint64_t min_distance = 0;
+  // The number of bytes by which the access exceeds the buffer.
   const auto distance = [&](const GlobalBuffer& buffer) {
     return address < buffer.begin() ? buffer.begin() - address : address + bytes - buffer.end();
   };
   for (const GlobalBuffer& buffer : buffers_) {
-    if (nearest && distance(buffer) >= least) continue;
+    if (nearest && distance(buffer) >= min_distance) continue;
     nearest = &buffer;
-    least = distance(buffer);
+    min_distance = distance(buffer);
   }
   if (!nearest) return text;
   if (address < nearest->begin())
-    return fmt::format("{}: they begin {} bytes before {}", text, least, nearest->description());
-  return fmt::format("{}: they end {} bytes behind the end of {}", text, least,
+    return fmt::format("{}: they begin {} bytes before {}", text, min_distance,
+                       nearest->description());
+  return fmt::format("{}: they end {} bytes past the end of {}", text, min_distance,
                      nearest->description());
 }
 

@@ -1,5 +1,5 @@
-// Global memory: buffers of this process's own memory, under their own addresses, and which of
-// their bytes have been written.
+// Global memory: buffers in the memory of this process, at their host addresses, with a record of
+// the bytes that have been written.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +22,28 @@
 namespace gpuexp::sim {
 
 enum class Contents : std::uint8_t {
-  written,  ///< by the host, all of it
-  poison,   ///< to be written before it is read
+  written,  ///< the host has written all bytes
+  poison,   ///< bytes must be written before they are read
 };
 
-/// A mark for each byte of a range, so that threads need not share one, in pages that are there
-/// once a byte of theirs is marked: of a large buffer of which little is touched they take little.
-/// Threads may mark bytes and ask for them at the same time.
+/// One mark per byte of a range. Each mark is a byte, so that threads need not share one. A page of
+/// marks is allocated when its first byte is marked: a large buffer of which little is accessed
+/// needs little memory. Threads may mark and test bytes concurrently.
 class ByteMarks {
  public:
   ByteMarks() = default;
-  /// None of so many bytes is marked.
+  /// Creates marks for a number of bytes, none of them set.
   explicit ByteMarks(std::size_t bytes);
   ByteMarks(ByteMarks&& other) noexcept;
   ByteMarks& operator=(ByteMarks&& other) noexcept;
   ~ByteMarks();
 
   bool is_marked(std::size_t offset, std::size_t bytes) const;
-  /// `bytes` is 1, 2, 4, 8 or 16, and divides the offset.
+  /// Sets marks. `bytes` is 1, 2, 4, 8 or 16; the offset is a multiple of it.
   void mark(std::size_t offset, std::size_t bytes);
-  /// Any range.
+  /// Sets or clears the marks of any range.
   void set(std::size_t offset, std::size_t bytes, bool is_marked);
-  /// Calls range(first, end) for each longest range of marked bytes in [begin, end).
+  /// Calls range(first, end) for each maximal range of marked bytes in [begin, end).
   void for_marked(std::size_t begin, std::size_t end,
                   const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
@@ -51,13 +51,13 @@ class ByteMarks {
   using Page = std::atomic<std::byte*>;
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
 
-  /// The page with this mark; one that was not there has none set.
+  /// The page of the mark at this offset; if it is missing, it is allocated without marks set.
   std::byte* page_at(std::size_t offset);
 
   std::vector<Page> pages_;
 };
 
-/// An atomic flag that moves with what it is part of, while no kernel runs.
+/// An atomic flag that can be moved with its owner while no kernel runs.
 struct Flag : std::atomic<bool> {
   Flag() : std::atomic<bool>(false) {}
   Flag(Flag&& other) noexcept : std::atomic<bool>(other.load()) {}
@@ -67,7 +67,7 @@ struct Flag : std::atomic<bool> {
   }
 };
 
-/// One buffer. Threads of the simulator may mark bytes and ask for them at the same time.
+/// One buffer. Threads of the simulator may mark and test bytes concurrently.
 class GlobalBuffer {
  public:
   GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
@@ -81,73 +81,76 @@ class GlobalBuffer {
   /// "buffer y of 4000 bytes"
   std::string description() const;
 
-  /// All of it: then no byte needs to be looked up.
+  /// Whether all bytes are written; single bytes then need no test.
   bool is_written() const { return !written_; }
   bool is_written(std::uint64_t address, std::size_t bytes) const;
-  /// Calls range(first, end) for each longest range of offsets in the buffer that are written.
+  /// Calls range(first, end) for each maximal range of written bytes, as offsets in the buffer.
   void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
-  /// A kernel stores. `bytes` is 1, 2, 4, 8 or 16, and divides the address.
+  /// Marks bytes that a kernel stores: 1, 2, 4, 8 or 16, at a multiple of their number.
   void mark(std::uint64_t address, std::size_t bytes);
-  /// Any range of it.
+  /// Marks any range as written.
   void mark_range(std::uint64_t address, std::size_t bytes);
-  /// Of the marks of `from`, as they are, where a copy took its bytes. A buffer that is written as
-  /// a whole stays so: others may read meanwhile that it has no marks.
-  void mark_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
-               std::size_t bytes);
-  /// Any range of it, while no kernel runs.
+  /// Copies the marks of the range of `from` whose bytes were copied here. A buffer that is written
+  /// as a whole stays so, because other threads may rely on it meanwhile.
+  void copy_marks_concurrently(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
+                               std::size_t bytes);
+  /// Mark any range as written or as unwritten. Call these while no kernel runs.
   void set_written(std::uint64_t address, std::size_t bytes);
   void set_poison(std::uint64_t address, std::size_t bytes);
-  /// As mark_as(), while no kernel runs.
-  void set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at, std::size_t bytes);
-  /// Forgets the marks where all bytes have one. While no kernel runs.
+  /// Like copy_marks_concurrently(), but marks may be added or dropped: call it while no kernel
+  /// runs.
+  void copy_marks(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
+                  std::size_t bytes);
+  /// Drops the marks if all bytes are written. Call it while no kernel runs.
   void settle();
 
-  /// What the fill writes is made when it is first asked for with make(); until then it counts as
-  /// written all the same. The buffer holds all of it. While no kernel runs.
+  /// Registers a fill whose data is generated when make() first needs it. Its range, which must be
+  /// in the buffer, counts as written at once. Call it while no kernel runs.
   void fill_later(std::unique_ptr<LateFill> fill) {
     leave(fill->range());
     late_fills_.push_back(std::move(fill));
   }
+  /// Generates pending data of a range.
   void make(std::uint64_t address, std::size_t bytes) const {
     for (const auto& fill : late_fills_)
       fill->make(address, bytes);
   }
   bool is_made() const { return late_fills_.empty(); }
-  /// No more is to be made of it then.
+  /// Generates all pending data, on several threads.
   void make_all(unsigned threads) {
     for (const auto& fill : late_fills_)
       fill->make_all(threads);
     late_fills_.clear();
   }
-  /// The range is about to be written as a whole: nothing is made there any more.
+  /// Cancels pending data in a range that is about to be overwritten as a whole.
   void leave(const AddressRange& range) {
     std::erase_if(late_fills_, [&](const auto& fill) { return range.has(fill->range()); });
     for (const auto& fill : late_fills_)
       fill->leave(range);
   }
-  /// The range is about to be written: what reads it is never made.
-  void leave_readers(const AddressRange& range) {
+  /// Cancels fills that would read a range that is about to be overwritten.
+  void cancel_readers(const AddressRange& range) {
     std::erase_if(late_fills_, [&](const auto& fill) { return fill->reads_from(range); });
   }
-  /// Makes what reads the range: it is about to be written.
+  /// Completes fills that read a range that is about to be overwritten.
   void make_readers(const AddressRange& range) const {
     for (const auto& fill : late_fills_) {
       if (fill->reads_from(range)) fill->make_all(1);
     }
   }
 
-  /// No kernel stores to it: what is copied from it may be made later.
+  /// Whether no kernel stores to the buffer, so that copies from it may be deferred.
   bool is_constant() const { return is_constant_; }
   void set_constant() { is_constant_ = true; }
 
-  /// Whether something has stored to it, since this was last forgotten.
+  /// Whether the buffer has been stored to since the last forget_stores().
   bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
   void note_store() {
     if (!is_stored_to()) stored_.store(true, std::memory_order_relaxed);
   }
   void forget_stores() { stored_.store(false, std::memory_order_relaxed); }
 
-  /// From now on, where kernels store is kept, whatever was written before; or no more.
+  /// Starts a record, empty at first, of the bytes that kernels store, or ends it.
   void follow_stores(bool follow) {
     stores_.reset();
     if (follow) stores_.emplace(end_ - origin_);
@@ -156,21 +159,21 @@ class GlobalBuffer {
   void for_stored(const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
  private:
-  /// What of the range is written, from its begin on: first bytes and ends.
+  /// The written parts of a range: first byte and end, relative to the beginning of the range.
   std::vector<std::pair<std::size_t, std::size_t>> written_of(std::uint64_t address,
                                                               std::size_t bytes) const;
-  /// Counted from origin_.
+  /// The index of a byte's mark.
   std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
   void for_marked(const ByteMarks& marks,
                   const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
   std::uint64_t begin_;
   std::uint64_t end_;
-  std::uint64_t origin_;  ///< of the marks: a multiple of 16
+  std::uint64_t origin_;  ///< address of the first mark: a multiple of 16
   std::string name_;
-  std::optional<ByteMarks> written_;  ///< none: all bytes are
-  std::optional<ByteMarks> stores_;
-  std::vector<std::unique_ptr<LateFill>> late_fills_;  ///< of ranges; none: all is there
+  std::optional<ByteMarks> written_;                   ///< none: all bytes are written
+  std::optional<ByteMarks> stores_;                    ///< none: stores are not recorded
+  std::vector<std::unique_ptr<LateFill>> late_fills_;  ///< fills whose data is pending
   bool is_constant_ = false;
   Flag stored_;
 };
@@ -181,57 +184,56 @@ class GlobalMemory {
            Contents contents = Contents::written);
   void remove(const void* begin);
   void clear() { buffers_.clear(); }
-  /// The bytes are there, but not to be read before they are written.
+  /// Marks bytes as unwritten: they exist, but must be written before they are read.
   void poison(const void* begin, std::size_t bytes);
-  /// Fills and copies of the host or of a step: they write, and count as stores.
+  /// Record fills and copies by the host or by a step. These write, and count as stores.
   void note_fill(const void* to, std::size_t bytes);
   void note_copy(const void* to, const void* from, std::size_t bytes);
-  /// To be called between kernels: later ones need not look bytes up in buffers that are full.
+  /// Drops the marks of fully written buffers, for faster tests. Call it between kernels.
   void settle();
-  /// From now on, or no more: other threads execute kernels in this memory while one fills and
-  /// copies. All is made then at once, and no buffer comes or goes, nor its marks as a whole.
+  /// Sets whether other threads execute kernels in this memory while this thread fills and copies.
+  /// If so, data is generated at once, and buffers and their sets of marks stay in place.
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
-  /// Of stores, to threads that execute other kernels meanwhile.
+  /// Signals stores to threads that execute other kernels at the same time.
   StoreSignal& signal() { return *signal_; }
 
-  /// Whether contents that are still to be made from a range are left unmade once that is about to
-  /// be written as a whole: for kernels that neither read them nor go by them. Else they are made
-  /// then.
+  /// Sets whether fills that read a range are cancelled, not completed, before it is overwritten.
+  /// This is for kernels that neither read the filled data nor depend on it.
   void set_leaves_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
 
-  /// Kernels do not store to the buffer that begins there.
+  /// Declares that kernels do not store to the buffer that begins there.
   void set_constant(const void* begin);
-  /// Contents that are made where somebody asks for them: kernels by at(), the host by make().
-  /// `arguments` are those of the kernel that the loop stands for: it reads the buffers that their
-  /// addresses lead to, but for the one it writes to. False where it has to be run at once: it
-  /// writes outside of every buffer, or what it reads kernels may change before. So many items are
-  /// made at a time.
+  /// Defers a loop until its items are needed, by kernels in at() or by the host in make().
+  /// `arguments` are those of the kernel that the loop replaces. The loop reads the buffers to
+  /// which their addresses point, except for the buffer that it writes. Returns false if the loop
+  /// must run at once: it writes outside of every buffer, or kernels may change what it reads.
+  /// `part_items` is the number of items that are generated at a time.
   bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
-  /// Fills and copies of bytes, likewise where they are large.
+  /// Fills or copies bytes. Large fills, and large copies from constant buffers, are deferred.
   void set(void* to, unsigned char value, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
-  /// So that the host may read a range, or all there is.
+  /// Generates pending data, in a range or everywhere, so that the host may read it.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
 
-  /// Where `bytes` at `address` lie. Throws Fault outside of every buffer.
+  /// The host address of `bytes` at `address`. Throws Fault outside of every buffer.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
-  /// Whether the lanes' bytes lie in one buffer, each at a multiple of their number; they are made
-  /// then.
+  /// Whether one buffer contains the bytes of all lanes, and all addresses are multiples of the
+  /// width. If so, pending data there is generated.
   bool holds(const MemoryAccess& access) const;
-  /// The buffer that holds them all; null where none does.
+  /// The buffer that contains the range; null if none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
   GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }
-  /// What to say of an access outside of every buffer.
+  /// Describes an access outside of every buffer, for messages.
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
 
  private:
-  /// False where it writes outside of every buffer.
+  /// Returns false if the loop writes outside of every buffer.
   bool fill_from(std::vector<AddressRange> reads, HostLoop loop,
                  std::int64_t part_items = LateFill::kPartItems);
-  /// The range is about to be written as a whole, while no kernel runs.
+  /// Resolves pending fills before the whole range is overwritten, while no kernel runs.
   void prepare_to_write(const AddressRange& range);
 
   std::vector<GlobalBuffer> buffers_;  ///< by address

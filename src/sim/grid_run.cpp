@@ -11,8 +11,8 @@
 
 namespace gpuexp::sim {
 
-/// Counts over blocks. A block that stands for others counts as often as it does so, in halves: of
-/// two blocks that stand for n, each stands for n/2.
+/// Counts summed over blocks. A sampled block has the number of blocks that it represents as its
+/// weight, in halves: two blocks that represent n have the weight n/2 each.
 class GridRun::Sums {
  public:
   explicit Sums(std::size_t ops) : counts_(ops) {}
@@ -56,9 +56,9 @@ class GridRun::Sums {
 
 namespace {
 
-constexpr std::uint64_t kOnce = 2;  // halves
+constexpr std::uint64_t kOnce = 2;  // weight 1, in halves
 
-// Of a cluster's blocks together.
+// The metrics of all blocks of a cluster together.
 MetricValues metrics_of(const Program& program, const Cluster& cluster) {
   if (cluster.blocks().size() == 1) {
     const Block& block = *cluster.block(0);
@@ -77,16 +77,16 @@ MetricValues metrics_of(const Program& program, const Cluster& cluster) {
   return metric_values(program, counts, memory);
 }
 
-void take_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
+void move_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
   for (const auto& block : cluster.blocks()) {
     if (block->observed && block->observed->trace) trace = std::move(block->observed->trace);
   }
 }
 
-/// How far the totals of the metrics that a draw estimates may be off.
+/// The uncertainty of the metrics' totals that a draw estimates.
 class Uncertainty {
  public:
-  /// `known` is what blocks drawn before have counted, which are certain.
+  /// `known`: counts of the blocks drawn before, which are exact.
   explicit Uncertainty(const MetricValues& known) : total_(known) {}
 
   void add(const Stratum& stratum, std::span<const MetricValues> drawn) {
@@ -96,8 +96,8 @@ class Uncertainty {
       double sum = 0;
       for (const MetricValues& values : drawn) {
         sum += values[m];
-        region.least[m] = region.blocks == 0 ? values[m] : std::min(region.least[m], values[m]);
-        region.most[m] = region.blocks == 0 ? values[m] : std::max(region.most[m], values[m]);
+        region.lowest[m] = region.blocks == 0 ? values[m] : std::min(region.lowest[m], values[m]);
+        region.highest[m] = region.blocks == 0 ? values[m] : std::max(region.highest[m], values[m]);
       }
       total_[m] += n * sum / static_cast<double>(drawn.size());
       // Cochran, Sampling Techniques, 3rd ed., section 5.3, with two draws from a stratum and the
@@ -111,20 +111,21 @@ class Uncertainty {
     region.pairs += drawn.size() == 2;
   }
 
-  /// Of the metric that is known worst, over its value.
+  /// The largest relative standard error of a metric.
   double standard_error() const {
     return worst([&](std::size_t m) { return std::sqrt(variance_[m]); });
   }
-  /// What all totals are within as long as no block is beyond those that were drawn, likewise.
+  /// The width of the least certain total's range, relative to the total, if all blocks' values are
+  /// between the lowest and highest drawn.
   double spread() const {
     return worst([&](std::size_t m) {
       double spread = 0;
       for (const Region& region : regions_)
-        spread += region.blocks * (region.most[m] - region.least[m]);
+        spread += region.blocks * (region.highest[m] - region.lowest[m]);
       return spread;
     });
   }
-  /// By how many pairs the standard error is known where most blocks are.
+  /// The number of pairs that determine the standard error in the region with most blocks.
   int pairs() const {
     return std::max_element(regions_.begin(), regions_.end(),
                             [](const Region& a, const Region& b) { return a.blocks < b.blocks; })
@@ -135,8 +136,8 @@ class Uncertainty {
   struct Region {
     double blocks = 0;
     int pairs = 0;
-    MetricValues least{};
-    MetricValues most{};
+    MetricValues lowest{};
+    MetricValues highest{};
   };
 
   template <class Of>
@@ -153,11 +154,11 @@ class Uncertainty {
   std::array<Region, 8> regions_{};
 };
 
-// Few pairs may be alike by chance: they are believed where all blocks are.
-bool is_certain(const Uncertainty& uncertainty, const BlockSampling& sampling) {
-  constexpr int kEnoughPairs = 10;
+// A few pairs may be equal by chance: they suffice only if all drawn blocks are nearly equal.
+bool is_precise_enough(const Uncertainty& uncertainty, const BlockSampling& sampling) {
+  constexpr int kMinPairs = 10;
   return uncertainty.standard_error() <= sampling.standard_error &&
-         (uncertainty.pairs() >= kEnoughPairs || uncertainty.spread() <= sampling.standard_error);
+         (uncertainty.pairs() >= kMinPairs || uncertainty.spread() <= sampling.standard_error);
 }
 
 double lane_instructions(const MetricValues& metrics) {
@@ -174,9 +175,8 @@ std::int64_t GridRun::cluster_of(std::int64_t block) const {
   return number_in(clusters_, {at.x / size.x, at.y / size.y, at.z / size.z});
 }
 
-// Clusters are independent, and threads take them in order, so that those before a block that fails
-// have all begun when it does: the fault that is kept is the first one's, however many threads
-// there are.
+// Clusters are independent, and threads execute them in order. When a block fails, all clusters
+// before it have therefore begun, so the first block's fault is kept for any number of threads.
 void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
                       const std::function<void(std::int64_t, Cluster&)>& done) {
   std::atomic<std::int64_t> next{0};
@@ -215,7 +215,7 @@ KernelExecution GridRun::run_all() {
       clusters_.count(), [](std::int64_t i) { return i; },
       [&](std::int64_t, Cluster& cluster) {
         all.add(cluster, kOnce);
-        take_trace(cluster, execution.trace);
+        move_trace(cluster, execution.trace);
       });
   all.write_to(execution);
   return execution;
@@ -225,13 +225,13 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
   KernelExecution execution;
   execution.program = launch_.program;
   execution.blocks = launch_.grid.count();
-  std::vector<std::int64_t> certain{0};
+  std::vector<std::int64_t> required{0};
   if (launch_.observation && launch_.observation->warp &&
       launch_.observation->warp->block < execution.blocks)
-    certain.push_back(cluster_of(launch_.observation->warp->block));
+    required.push_back(cluster_of(launch_.observation->warp->block));
   const std::int64_t cluster_blocks = launch_.cluster.count();
-  BlockDraw draw(clusters_, sampling.seed, std::move(certain));
-  Sums known(launch_.program->ops.size());  // of blocks drawn before, which stand for themselves
+  BlockDraw draw(clusters_, sampling.seed, std::move(required));
+  Sums known(launch_.program->ops.size());  // sums over blocks drawn before, with weight 1
   MetricValues known_metrics{};
   std::int64_t intervals = std::max<std::int64_t>(2, sampling.blocks / cluster_blocks / 2);
   for (;;) {
@@ -251,7 +251,7 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
     all.write_to(execution);
     execution.executed_blocks += static_cast<std::int64_t>(drawn.size()) * cluster_blocks;
     execution.standard_error = uncertainty.standard_error();
-    const bool is_enough = is_certain(uncertainty, sampling) &&
+    const bool is_enough = is_precise_enough(uncertainty, sampling) &&
                            lane_instructions(known_metrics) >= sampling.least_lane_instructions;
     const bool is_whole = execution.executed_blocks == execution.blocks;
     if (sampling.blocks > 0 || is_enough || is_whole) return execution;
@@ -259,8 +259,8 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
   }
 }
 
-// The metrics of each cluster that was drawn. `all` gets each as often as it stands for one,
-// `known` once.
+// Returns the metrics of each drawn cluster. `all` receives its counts with the number of clusters
+// that it represents as weight, `known` with weight 1.
 std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, Sums& all,
                                            Sums& known, std::optional<WarpTrace>& trace) {
   struct Drawn {
@@ -282,7 +282,7 @@ std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, S
         all.add(cluster, drawn[place].halves);
         known.add(cluster, kOnce);
         metrics[place] = metrics_of(*launch_.program, cluster);
-        take_trace(cluster, trace);
+        move_trace(cluster, trace);
       });
   return metrics;
 }

@@ -1,4 +1,4 @@
-// Executes a grid: all of its blocks, or some that stand for the others.
+// Executes a grid: all of its blocks, or a sample that represents the others.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,32 @@
 
 namespace gpuexp::sim {
 
-/// How blocks are drawn of grids that are not executed whole; of a grid of clusters, whole ones.
+/// The sampling of grids that are not executed whole. Grids of clusters are sampled by cluster.
 struct BlockSampling {
-  /// Blocks are drawn until the standard error of each of metric_names() is below this share of it,
+  /// Blocks are drawn until each of metric_names() has at most this relative standard error,
   double standard_error = 0.003;
-  /// and lanes have executed so many instructions: about a tenth of a second.
+  /// and until lanes have executed this number of instructions, in about a tenth of a second.
   double least_lane_instructions = 3e7;
-  std::int64_t blocks = 0;  ///< about so many are drawn instead; 0: as many as that takes
+  std::int64_t blocks = 0;  ///< approximate number to draw instead; 0: use the limits above
   std::uint64_t seed = 1;
 };
 
-/// What one kernel of a launch did. Of a grid that was not executed whole, what all blocks would
-/// do, by those that were executed.
+/// What one kernel of a launch did. If only a sample of its grid was executed, the counts estimate
+/// those of all blocks.
 struct KernelExecution {
   const Program* program = nullptr;
-  std::vector<OpCount> counts;  ///< by place in the program, over all blocks
+  std::vector<OpCount> counts;  ///< by index in the program, over all blocks
   MemoryCounts memory;
-  std::int64_t blocks = 0;               ///< of the grid
-  std::int64_t executed_blocks = 0;      ///< of these
-  double standard_error = 0;             ///< of the metric that is known worst, over its value
-  std::vector<PlaceCounts> places = {};  ///< by place in the program; empty: not asked for
-  std::optional<WarpTrace> trace = {};   ///< of the traced warp, if the kernel has it
+  std::int64_t blocks = 0;               ///< in the grid
+  std::int64_t executed_blocks = 0;      ///< blocks that were executed
+  double standard_error = 0;             ///< largest relative standard error of a metric
+  std::vector<PlaceCounts> places = {};  ///< by index in the program; empty: not requested
+  std::optional<WarpTrace> trace = {};   ///< trace of the traced warp, if this kernel has it
 
   MetricValues metrics() const { return metric_values(*program, counts, memory); }
 };
 
-/// The run was ended from outside.
+/// Thrown if the run was ended from outside.
 class Stopped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,8 +46,8 @@ class Stopped : public std::runtime_error {
 
 class GridRun {
  public:
-  /// `stop` is asked between blocks, by all of so many host threads; true ends the run with
-  /// Stopped.
+  /// The run uses `threads` host threads. Each calls `stop` before a cluster; if `stop` returns
+  /// true, the run ends with Stopped.
   GridRun(const LaunchState& launch, unsigned threads, const std::function<bool()>& stop)
       : launch_(launch),
         clusters_{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
@@ -55,9 +55,10 @@ class GridRun {
         threads_(threads),
         stop_(stop) {}
 
-  /// Throws Fault, of several blocks that have one the first block's.
+  /// Executes all blocks. Throws Fault; if several blocks have one, that of the first block.
   KernelExecution run_all();
-  /// Likewise. Every block that is executed is executed once.
+  /// Executes a sample of the blocks, none of them twice. Throws Fault; if several blocks have one,
+  /// that of the block drawn first.
   KernelExecution run_some(const BlockSampling& sampling);
 
  private:
@@ -65,15 +66,15 @@ class GridRun {
 
   std::vector<MetricValues> execute(const std::vector<Stratum>& strata, Sums& all, Sums& known,
                                     std::optional<WarpTrace>& trace);
-  /// Calls done(i, cluster) with each cluster of those that number(i) names for i < count, after it
-  /// was executed; by several threads, one at a time.
+  /// Executes the clusters number(0) to number(count - 1) on several threads. Calls done(i,
+  /// cluster) after each, by one thread at a time.
   void execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
                const std::function<void(std::int64_t, Cluster&)>& done);
-  /// That the block is in, by their order in the grid.
+  /// The number of the block's cluster, in the order of the grid.
   std::int64_t cluster_of(std::int64_t block) const;
 
   const LaunchState& launch_;
-  Extent clusters_;  ///< of the grid: its blocks, where there are no clusters
+  Extent clusters_;  ///< clusters in the grid; without clusters, blocks
   unsigned threads_;
   const std::function<bool()>& stop_;
 };

@@ -276,25 +276,26 @@ TEST_CASE("faults of clusters are found, each with its line, and nothing without
           "[clusters]") {
   if (!has_machine_code()) return;
   for (const ClusterFault& f : {
-           ClusterFault{"remote_overrun", FaultKind::out_of_bounds,
-                        "are outside of the block's 1280 bytes of shared memory of block (0, 0, 0)",
-                        remote_overrun},
+           ClusterFault{
+               "remote_overrun", FaultKind::out_of_bounds,
+               "are outside of the block's 1280 bytes of shared memory; the block is (0, 0, 0)",
+               remote_overrun},
            ClusterFault{"no_such_block", FaultKind::out_of_bounds,
-                        "of shared memory of block 2 of a cluster of 2", no_such_block},
+                        "in shared memory of block 2, which a cluster of size 2", no_such_block},
            ClusterFault{
                "remote_unwritten", FaultKind::unwritten,
                "4 bytes of shared memory at 0x480 are read before anything wrote them, and used",
                remote_unwritten},
            ClusterFault{"exits_early", FaultKind::race,
-                        "of shared memory of block (0, 0, 0) at 0x4fc are read, which nothing "
-                        "keeps from exiting before",
+                        "of shared memory of block (0, 0, 0) at 0x4fc are read, but nothing "
+                        "keeps the block from exiting before the read",
                         exits_early},
            ClusterFault{"exits_unasked", FaultKind::race,
-                        "of shared memory of block (1, 0, 0) at 0x4fc are read, which nothing "
-                        "keeps from exiting before",
+                        "of shared memory of block (1, 0, 0) at 0x4fc are read, but nothing "
+                        "keeps the block from exiting before the read",
                         exits_unasked},
            ClusterFault{"cluster_barrier_missed", FaultKind::barrier,
-                        "barrier 3 is never reached by all of its threads: 32 of 64 have come",
+                        "barrier 3 is never reached by all of its threads: 32 of 64 have arrived",
                         cluster_barrier_missed, false},
            ClusterFault{"cluster_barrier_twice", FaultKind::barrier,
                         "arrives at the cluster's barrier twice", cluster_barrier_twice, false},

@@ -97,7 +97,7 @@ const std::vector<Planted>& planted() {
        "16 threads of a warp wait at a barrier that 16 others of the warp",
        without_input<barrier_in_branch>},
       {"named_barrier_missed", FaultKind::barrier,
-       "barrier 1 is never reached by all of its threads: 32 of 64 have come",
+       "barrier 1 is never reached by all of its threads: 32 of 64 have arrived",
        without_input<named_barrier_missed>},
       {"named_barrier_ring", FaultKind::race, "are written with no barrier since thread (63, 0, 0)",
        without_input<named_barrier_ring>},
@@ -182,10 +182,10 @@ TEST_CASE("the broken family's faults of memory are found", "[planted]") {
   };
   for (const Case& c : {
            Case{"overrun_end", FaultKind::out_of_bounds,
-                "they end 4 bytes behind the end of buffer y of 4000 bytes"},
+                "they end 4 bytes past the end of buffer y of 4000 bytes"},
            Case{"overrun_begin", FaultKind::out_of_bounds,
                 "they begin 4 bytes before buffer y of 4000 bytes"},
-           Case{"illegal_address", FaultKind::out_of_bounds, "are in no buffer"},
+           Case{"illegal_address", FaultKind::out_of_bounds, "are outside of every buffer"},
            Case{"misaligned_address", FaultKind::misaligned, "are not aligned"},
            Case{"trap", FaultKind::other, "the kernel traps"},
            Case{"endless", FaultKind::endless, "a loop has not ended after"},

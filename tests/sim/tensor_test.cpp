@@ -360,7 +360,7 @@ TEST_CASE("a call of no function is a fault", "[calls]") {
   if (!has_machine_code()) return;
   const auto fault = fault_of([](unsigned* out) { return call_of_nothing(true, out); });
   REQUIRE(fault);
-  CHECK_THAT(fault->words, contains_text("a pointer to no function is called"));
+  CHECK_THAT(fault->words, contains_text("the called pointer does not point to a function"));
   CHECK(fault->place == fault_line("tests/sim/call_kernels.cu", "call_of_nothing"));
   CHECK(fault->thread == Extent{37, 0, 0});
   const auto none = fault_of([](unsigned* out) { return call_of_nothing(false, out); });

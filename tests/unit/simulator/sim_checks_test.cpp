@@ -253,11 +253,11 @@ TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
   std::array<std::byte, 64> data{};
   const auto at = reinterpret_cast<std::uint64_t>(data.data());
   GlobalMemory memory;
-  CHECK(memory.describe_outside(16, 4) == "4 bytes at 0x10 are in no buffer");
+  CHECK(memory.describe_outside(16, 4) == "4 bytes at 0x10 are outside of every buffer");
   memory.add(data.data(), 16, "x");
   memory.add(data.data() + 48, 16, "y");
   CHECK_THAT(memory.describe_outside(at + 14, 4),
-             contains_text("they end 2 bytes behind the end of buffer x of 16 bytes"));
+             contains_text("they end 2 bytes past the end of buffer x of 16 bytes"));
   CHECK_THAT(memory.describe_outside(at + 40, 4),
              contains_text("they begin 8 bytes before buffer y of 16 bytes"));
 }
@@ -327,9 +327,9 @@ TEST_CASE("a barrier that threads never reach says who waits where", "[sim]") {
   REQUIRE(fault);
   CHECK(fault->kind == FaultKind::barrier);
   CHECK(fault->place == "a.cu:3");
-  CHECK_THAT(fault->words, contains_text("threads that wait there: 32 at a.cu:3; that wait for "
-                                         "other lanes of their warps: 32 at a.cu:4; that have "
-                                         "exited: 0"));
+  CHECK_THAT(fault->words, contains_text("threads waiting there: 32 at a.cu:3; threads waiting "
+                                         "for other lanes of their warps: 32 at a.cu:4; exited "
+                                         "threads: 0"));
   CHECK(!fault_of("BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
   // Threads that have exited are not waited for.
   CHECK(!fault_of(kThreadInR1 + "ISETP.LT.AND P0, PT, R1, 0x20, PT;0\n@P0 EXIT;0\n"

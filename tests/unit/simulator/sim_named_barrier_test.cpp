@@ -65,16 +65,18 @@ TEST_CASE("a named barrier that warps never reach says which, and who came", "[s
   REQUIRE(fault);
   CHECK(fault->kind == FaultKind::barrier);
   CHECK(fault->place == "a.cu:7");
-  CHECK_THAT(fault->words,
-             contains_text("barrier 3 is never reached by all of its threads: 64 of 96 have come; "
-                           "barrier 4 is never reached by all of its threads: 32 of 64 have come"));
-  CHECK_THAT(fault->words, contains_text("that have exited: 32"));
+  CHECK_THAT(
+      fault->words,
+      contains_text("barrier 3 is never reached by all of its threads: 64 of 96 have arrived; "
+                    "barrier 4 is never reached by all of its threads: 32 of 64 have arrived"));
+  CHECK_THAT(fault->words, contains_text("exited threads: 32"));
   CHECK(!fault_of({sync(3, 96), sync(3, 96), arrive(3, 96)}));
   const auto block = fault_of({"BAR.SYNC.DEFER_BLOCKING 0x0;0\n", sync(1, 64)});
   REQUIRE(block);
-  CHECK_THAT(block->words,
-             contains_text("barrier 0 is never reached by all of its threads: 32 of 64 have come; "
-                           "barrier 1 is never reached by all of its threads: 32 of 64 have come"));
+  CHECK_THAT(
+      block->words,
+      contains_text("barrier 0 is never reached by all of its threads: 32 of 64 have arrived; "
+                    "barrier 1 is never reached by all of its threads: 32 of 64 have arrived"));
 }
 
 TEST_CASE("a barrier and its number of threads may be in registers", "[sim]") {
@@ -85,15 +87,15 @@ TEST_CASE("a barrier and its number of threads may be in registers", "[sim]") {
   CHECK(!waits("MOV R6, 0x40;0\nBAR.SYNC.DEFER_BLOCKING 0x5, R6;0\n"));
   CHECK(!waits("MOV R6, 0x400005;0\nBAR.SYNC.DEFER_BLOCKING R6, R6;0\n"));
   CHECK_THAT(waits("MOV R6, 0x10;0\nBAR.SYNC.DEFER_BLOCKING R6, 0x40;0\n")->words,
-             contains_text("the block has no barrier 16"));
+             contains_text("the block has no barrier 16; expected 0 to 15"));
 }
 
 TEST_CASE("a barrier is of one number of threads", "[sim]") {
   const auto fault = fault_of({sync(1, 64), sync(1, 96), sync(1, 96)});
   REQUIRE(fault);
   CHECK(fault->kind == FaultKind::barrier);
-  CHECK_THAT(fault->words, contains_text("barrier 1 as one of 96 threads, after others came to it "
-                                         "as one of 64"));
+  CHECK_THAT(fault->words, contains_text("barrier 1 with a count of 96 threads; earlier arrivals "
+                                         "gave a count of 64"));
   // Its next phase may be of another.
   CHECK(!fault_of({sync(1, 64) + sync(1, 96), sync(1, 64) + sync(1, 96), sync(1, 96)}));
 }

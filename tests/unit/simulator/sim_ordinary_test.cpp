@@ -299,7 +299,7 @@ TEST_CASE("a warp's registers are set to numbers that there are", "[sim]") {
   e.run();
   CHECK(e.predicate(1) == kAllLanes);
   CHECK_THROWS_WITH(Execution("USETMAXREG.DEALLOC.CTAPOOL 0x29;0\n"),
-                    contains_text("so many registers"));
+                    contains_text("24 to 256 registers"));
 }
 
 TEST_CASE("lanes that run apart are collected for what they do together", "[sim]") {

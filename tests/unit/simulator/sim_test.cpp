@@ -232,7 +232,8 @@ TEST_CASE("memory that is not there is a fault that says where", "[sim]") {
                   reinterpret_cast<std::uint64_t>(data.data()) & 0xffffffff,
                   reinterpret_cast<std::uint64_t>(data.data()) >> 32));
   e.memory().add(data.data(), data.size() * sizeof data[0]);
-  CHECK_THROWS_WITH(e.run(), contains_text("4 bytes at ") && contains_text("are in no buffer"));
+  CHECK_THROWS_WITH(e.run(),
+                    contains_text("4 bytes at ") && contains_text("are outside of every buffer"));
   CHECK(e.reg(0, 31) == 7);
   CHECK(e.block().memory.load_requests == 1);
   CHECK(e.block().memory.load_sectors >= 4);
