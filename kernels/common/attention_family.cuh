@@ -1,5 +1,5 @@
-// What the families of attention's forward pass have in common: buffers, work, references, the
-// library's variant.
+// Common parts of the families of attention's forward pass: buffers, useful work, references and
+// the cuDNN variant.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct Data {
   void* k;
   void* v;
   void* o;
-  float* log_sum;  // of each row, log Σ e^s: what a backward pass needs
-  void* o_stored;  // of scores that were rounded on their way: attention/materialized alone
+  float* log_sum;  // log Σ e^s per row, an input of the backward pass
+  void* o_stored;  // output of attention/materialized, which rounds stored scores
 };
 
 template <class In>
@@ -33,7 +33,8 @@ inline std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Operations of one product of a head dimension for each pair of a query and a key that it sees.
+/// Floating-point operations of one matrix product, such as Q·Kᵀ: a multiply-add per element of a
+/// head for each pair of a query and a key that it attends to.
 inline double product_operations(const Problem& p) {
   constexpr double kOperations = 2;
   return kOperations * static_cast<double>(p.head_dim * p.heads) *
@@ -52,7 +53,7 @@ inline Work work(const Problem& p) {
          computes(tensor_pipe(p), kProducts * product_operations(p));
 }
 
-/// Device memory of a launch: operands, O, log-sum-exps, and a workspace.
+/// Metric peak_bytes: operands, O, log-sum-exps and `workspace` bytes.
 inline MetricValues memory_of(const Problem& p, std::int64_t workspace) {
   const std::int64_t operands = 2 * (p.query_elements() + p.key_elements()) * element_bytes(p);
   const std::int64_t log_sums = p.rows() * static_cast<std::int64_t>(sizeof(float));
@@ -72,10 +73,10 @@ inline Variant variant(std::string id, std::string compare_to,
 
 inline std::optional<std::string> has_no_dropout(const Problem& p, const DeviceSpec&) {
   if (p.dropout == 0) return std::nullopt;
-  return "has no dropout: attention/async_tiles and lazy_rescale do";
+  return "does not support dropout: attention/async_tiles and lazy_rescale do";
 }
 
-/// The forward pass as the library is asked for it, of a family's data.
+/// Arguments of cuDNN's forward pass for the buffers of a family.
 template <class Data>
 cudnn::Attention library_attention(const Problem& p, const Data& d) {
   return {p.dtype,
@@ -95,18 +96,18 @@ cudnn::Attention library_attention(const Problem& p, const Data& d) {
           d.log_sum};
 }
 
-/// Masks that the library has not.
+/// Returns a reason if cuDNN lacks the problem's mask.
 inline std::optional<std::string> lacks_mask_in_library(const Problem& p) {
   if (p.mask == Mask::full || p.queries <= p.keys) return std::nullopt;
-  return "cuDNN has no mask by which the first queries see no key";
+  return "cuDNN has no mask in which the first queries attend to no key";
 }
 
-// It asks tensor cores by wgmma, on GPUs that have it.
+// cuDNN issues wgmma on GPUs that support it.
 inline Variant cudnn_variant() {
   Variant v = variant("cudnn", "", {});
   v.is_vendor = true;
   v.deterministic = false;
-  v.metrics = {};  // its own memory is not known
+  v.metrics = {};  // cuDNN's own memory use is unknown
   v.unavailable = cudnn::unavailable;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = lacks_mask_in_library(p)) return why;
@@ -136,35 +137,36 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
   });
 }
 
-/// Defaults of a family's parameters.
+/// Default values of a family's parameters.
 struct Sizes {
   std::int64_t heads, group, queries, keys;
 };
 
 template <class Family>
 void declare_parameters(Family& f, const Sizes& sizes) {
-  constexpr std::int64_t kMostTokens = 1 << 20;
-  f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "sequences")
-      .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "", "heads of queries of a sequence")
+  constexpr std::int64_t kMaxTokens = 1 << 20;
+  f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "number of sequences")
+      .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "", "query heads per sequence")
       .integer("group", &Problem::group, sizes.group, 1, 4096, "",
-               "heads of queries that share keys and values")
-      .extent("queries", &Problem::queries, sizes.queries, kMostTokens, "tokens that ask")
-      .extent("keys", &Problem::keys, sizes.keys, kMostTokens, "tokens that are asked")
-      .integer("head_dim", &Problem::head_dim, 128, 64, 128, "",
-               "elements of a head: 64, 96 or 128")
+               "query heads that share one head of keys and values")
+      .extent("queries", &Problem::queries, sizes.queries, kMaxTokens,
+              "query sequence length, in tokens")
+      .extent("keys", &Problem::keys, sizes.keys, kMaxTokens,
+              "key/value sequence length, in tokens")
+      .integer("head_dim", &Problem::head_dim, 128, 64, 128, "", "elements per head: 64, 96 or 128")
       .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}},
               "type of Q, K, V and O; sums are in fp32")
-      .choice("mask", &Problem::mask,
-              {{"causal", Mask::causal}, {"full", Mask::full}, {"window", Mask::window}},
-              "keys that a query sees: those up to its own place, the last query's being the last "
-              "key; all; or of the former the nearest ones")
-      .integer("window", &Problem::window, 1024, 1, kMostTokens, "",
-               "keys that a query sees where mask is window")
-      .real("dropout", &Problem::dropout, 0, 0, 0.9, "",
-            "probability with which a weight becomes 0");
+      .choice(
+          "mask", &Problem::mask,
+          {{"causal", Mask::causal}, {"full", Mask::full}, {"window", Mask::window}},
+          "keys that a query attends to: causal, the keys up to its own position, where the last "
+          "query is at the last key; full, all keys; window, the causal keys nearest to it")
+      .integer("window", &Problem::window, 1024, 1, kMaxTokens, "",
+               "keys that a query attends to if mask is window")
+      .real("dropout", &Problem::dropout, 0, 0, 0.9, "", "probability that a weight becomes 0");
 }
 
-/// All of a family but its question and its variants.
+/// Declares everything of a family except its question and its variants.
 inline void declare_attention(Family& f, const Sizes& sizes) {
   declare_parameters(f, sizes);
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
@@ -178,7 +180,7 @@ inline void declare_attention(Family& f, const Sizes& sizes) {
           "log_sum", &Data::log_sum, [](const Problem& p) { return p.rows(); }, log_sum_tolerance)
       .output("o_stored", &Data::o_stored, &Problem::dtype, query_elements,
               [](const Problem& p) { return output_tolerance(p, true); });
-  f.metric("peak_bytes", "B", "device memory: operands, results, and what a launch works in");
+  f.metric("peak_bytes", "B", "device memory of operands, results and the workspace of a launch");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;

@@ -1,21 +1,22 @@
-// Attention's backward pass on tensor cores: what a warp does with the scores of a tile, and how
-// the gradient of Q is added up in memory.
+// Attention's backward pass on tensor cores: operations of a warp on tiles of scores, and the
+// accumulation of the gradient of Q in global memory.
 //
-// Scores of keys by queries, Sᵀ = K·Qᵀ, lie in a warp's registers as the left operand of the next
-// product wants them (mma_sync.cuh): Pᵀ and dSᵀ go on to dV = Pᵀ·dO and dK = dSᵀ·Q without shared
-// memory. For dQ = dS·K other warps need dSᵀ, which they take from shared memory, transposed.
+// A warp computes transposed scores, Sᵀ = K·Qᵀ. Their registers have the layout of the next
+// product's left operand (mma_sync.cuh), so the warp computes dV = Pᵀ·dO and dK = dSᵀ·Q without
+// shared memory. For dQ = dS·K, other warps need dSᵀ, which they load from shared memory,
+// transposed.
 #pragma once
 
 #include "kernels/common/attention_tile.cuh"
 
 namespace gpuexp::attention {
 
-/// The forward pass's operands, the gradient of its result, and what kernels know of each row.
+/// Operands of the forward pass, the gradient of its output, and two values per row.
 template <class In>
 struct GradientOperands {
   Operands<In> x;
   const In* d_o;
-  const float* log_sum2;  ///< log₂ Σ e^s; infinity where a row sees no key: all its weights are 0
+  const float* log_sum2;  ///< log₂ Σ e^s; infinity, so that weights are 0, if no key is attended
   const float* delta;     ///< Σ dO·O
 };
 
@@ -24,13 +25,14 @@ constexpr int kBlockKeys = 128;
 constexpr int kKeyWarps = kBlockKeys / 16;
 constexpr int kKeyThreads = 32 * kKeyWarps;
 
-/// Rows of each head in arrays of one number per row, so that tiles begin at multiples of 16 bytes.
+/// Rows per head in arrays of one value per row, padded so that each tile starts at a multiple of
+/// 16 bytes.
 __host__ __device__ inline std::int64_t padded_rows(std::int64_t queries) {
   return (queries + kTileQueries - 1) / kTileQueries * kTileQueries;
 }
 
-/// Tiles of queries of which one sees one of the keys from `key` on, and those among them whose
-/// queries all see all of these.
+/// Tiles of queries, first to end - 1, that can attend to the kBlockKeys keys starting at `from`.
+/// is_whole() returns whether all queries of the tile at `query` attend to all of these keys.
 struct QueryRange {
   int first;
   int end;
@@ -40,7 +42,7 @@ struct QueryRange {
       : key(from), end_key(min(from + kBlockKeys, allowed.keys)) {
     const int shift = allowed.keys - allowed.queries;
     const int first_query = allowed.is_causal ? max(key - shift, 0) : 0;
-    // The last query whose window has not passed the last key.
+    // The last query whose window contains the block's last key.
     const int last_query = allowed.window < allowed.keys
                                ? min(end_key + allowed.window - 2 - shift, allowed.queries - 1)
                                : allowed.queries - 1;
@@ -53,7 +55,8 @@ struct QueryRange {
   }
 };
 
-/// Scores become weights, e^(scale·s - L); log_sum2_of(i, half, j, c) is of an element's query.
+/// Replaces scores s by weights e^(scale·s - L). `scale_log2` is scale·log₂(e); log_sum2_of(i,
+/// half, j, c) returns L·log₂(e) of the element's query.
 template <int kRowTiles, int kColumnTiles, class LogSumOf>
 __device__ __forceinline__ void exponentiate(MmaSums<float> (&s)[kRowTiles][kColumnTiles],
                                              float scale_log2, LogSumOf log_sum2_of) {
@@ -70,7 +73,7 @@ __device__ __forceinline__ void exponentiate(MmaSums<float> (&s)[kRowTiles][kCol
         }
 }
 
-/// Where the sums that dQ is made of begin, of a head's tile from a query on.
+/// Offset of the fp32 sums of dQ for a head's tile of queries that starts at `query`.
 __host__ __device__ inline std::int64_t tile_of_sums(std::int64_t head, std::int64_t queries,
                                                      int query, int dim) {
   return (head * padded_rows(queries) + query) * dim;
@@ -82,8 +85,8 @@ struct KeyGradients {
   In* dv;
 };
 
-/// Shared memory of a block of keys: K, V, some tiles of Q and dO with what is known of their rows,
-/// and dSᵀ.
+/// Shared memory of a block of keys: K, V, kStages tiles of Q and dO with the two values of each
+/// row, and dSᵀ if kAddsQueries.
 template <int kDim, int kStages, bool kAddsQueries>
 struct KeyBlockTiles {
   using Tile = RowTile<kDim>;
@@ -105,8 +108,8 @@ struct KeyBlockTiles {
   __device__ char* scores() const { return shared + 2 * kKeyBytes + kStages * kStageBytes; }
 };
 
-/// Weights of keys that their query does not see become 0: of keys from `key` on, one for each row
-/// of the warp's sums, and of queries from `query` on.
+/// Sets weights to 0 if the query does not attend to the key. The rows of the warp's sums are keys
+/// starting at `key`, the columns are queries starting at `query`.
 template <int kColumnTiles>
 __device__ __forceinline__ void hide_transposed(MmaSums<float> (&p)[1][kColumnTiles],
                                                 const AllowedKeys& allowed, int key, int query) {
@@ -126,7 +129,7 @@ __device__ __forceinline__ void hide_transposed(MmaSums<float> (&p)[1][kColumnTi
   }
 }
 
-/// Which of a row's two neighbouring keys, from an even one on, dropout leaves, a bit each.
+/// Bit mask of the keys `key` and `key` + 1 of a row that dropout keeps; `key` is even.
 __device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t row, int key) {
   const std::uint32_t threshold = dropout_threshold(heads.dropout);
   const PhiloxWords words =
@@ -137,16 +140,17 @@ __device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t r
   return (a >= threshold ? 1u : 0u) | (b >= threshold ? 2u : 0u);
 }
 
-/// Which of a lane's four elements of a tile of scores dropout leaves, a bit each, in their order;
-/// in rows of queries from `row` of all rows on, and keys from `key` on.
+/// Bit mask of a lane's four elements of a tile of scores that dropout keeps, in element order.
+/// `row` is the tile's first row of all query rows, `key` its first key.
 __device__ __forceinline__ unsigned kept_elements(const Heads& heads, std::int64_t row, int key) {
   const int at = key + column_of_sums(0, 0);
   return kept_pair(heads, row + row_of_sums(0, 0), at) |
          kept_pair(heads, row + row_of_sums(0, 1), at) << 2;
 }
 
-/// The same of transposed scores. A call of Philox is of four keys, which four lanes have: each
-/// makes that of one of its elements, and has a word of each of the others'.
+/// kept_elements() for a transposed tile. A call of Philox covers four keys, which four lanes hold.
+/// Each lane makes the call for one of its four elements and receives the bits of the other three
+/// from the other lanes.
 __device__ __forceinline__ unsigned kept_transposed(const Heads& heads, std::int64_t row, int key) {
   const std::uint32_t threshold = dropout_threshold(heads.dropout);
   const int own = row_of_sums(0, 0) % 4;
@@ -160,15 +164,15 @@ __device__ __forceinline__ unsigned kept_transposed(const Heads& heads, std::int
   unsigned elements = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    constexpr int kLanesOfRow = 4;  // neighbouring rows are so many lanes apart
+    constexpr int kLanesOfRow = 4;  // lanes between neighbouring rows
     const int lane = static_cast<int>(threadIdx.x % 32) + (i - own) * kLanesOfRow;
     elements |= (__shfl_sync(0xffffffffu, kept, lane) >> own & 1u) << i;
   }
   return elements;
 }
 
-/// kept_of(tile) of all of a lane's tiles. They are found before there are scores, for which
-/// registers are needed then.
+/// Packs kept_of(tile) of all tiles of a lane, four bits per tile. Kernels call this before they
+/// compute scores, which need the registers.
 template <bool kDrops, int kTiles, class KeptOf>
 __device__ __forceinline__ unsigned kept_bits(KeptOf kept_of) {
   static_assert(4 * kTiles <= 32, "a bit for each element of a lane");
@@ -181,9 +185,9 @@ __device__ __forceinline__ unsigned kept_bits(KeptOf kept_of) {
   return kept;
 }
 
-/// P and dP become what dV and dQ, dK are made of: P without what dropout takes, and
-/// dS = P∘(dP - delta), in the place of dP. delta_of(i, half, j, c) is of an element's query, and
-/// `kept` says which dropout leaves, four bits for each of a lane's tiles of scores.
+/// Replaces P and dP by the factors of the gradient products: P with dropout applied, and dS =
+/// P∘(f·dP - delta), where f is the dropout factor. delta_of(i, half, j, c) returns delta of the
+/// element's query. `kept` has four bits per tile of a lane, set if dropout keeps the element.
 template <bool kDrops, int kRowTiles, int kColumnTiles, class DeltaOf>
 __device__ __forceinline__ void differentiate(MmaSums<float> (&p)[kRowTiles][kColumnTiles],
                                               MmaSums<float> (&ds)[kRowTiles][kColumnTiles],
@@ -209,7 +213,8 @@ __device__ __forceinline__ void differentiate(MmaSums<float> (&p)[kRowTiles][kCo
   }
 }
 
-/// A warp rounds dSᵀ to In and stores it from row `key_row` of the block's keys on.
+/// A warp rounds dSᵀ to In and stores it to shared memory, starting at row `key_row` of the block's
+/// keys.
 template <class In, int kColumnTiles>
 __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][kColumnTiles],
                                                  char* scores, int key_row) {
@@ -225,21 +230,22 @@ __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][k
   }
 }
 
-/// dS·K of a tile of queries, by all warps of a block: each has some rows and columns.
+/// dS·K for a tile of queries. All warps of a block take part; each computes some rows and columns.
 template <class In, int kDim>
 class TileGradient {
   using Scores = RowTile<kTileQueries>;
   using Keys = RowTile<kDim>;
-  // Two columns' tiles are read at a time, of which 96 / 4 elements have three.
+  // ldmatrix loads two tiles of 8 columns. With kDim = 96, a quarter of the columns would be three
+  // tiles, so each warp has half of the columns instead.
   static constexpr int kRowWarps = kDim == 96 ? 4 : 2;
   static constexpr int kRowTiles = kTileQueries / 16 / kRowWarps;
   static constexpr int kColumnTiles = kDim / 8 * kRowWarps / kKeyWarps;
 
  public:
-  /// What a warp adds with one instruction: neighbouring lanes, and the four sums of each.
+  /// Fragments per tile. A warp adds a fragment, four sums of each lane, with one instruction.
   static constexpr int kFragments = kDim / 8 * kTileQueries / 16;
 
-  /// Of dSᵀ and K in shared memory.
+  /// Accumulates dS·K with dSᵀ and K in shared memory.
   __device__ __forceinline__ void multiply(const char* scores, const char* k) {
     const int lane = threadIdx.x % 32;
     const char* const a_row =
@@ -264,8 +270,8 @@ class TileGradient {
     }
   }
 
-  /// Adds to the tile's sums in memory, which lie as warps hold them: neighbouring lanes have
-  /// neighbouring words, whatever element they stand for.
+  /// Adds the sums to the tile's sums in global memory. These have the order of the fragments, so
+  /// neighbouring lanes access neighbouring words.
   __device__ __forceinline__ void add_to(float* tile) const {
     constexpr int kColumns = kDim / 8;
     const int first = first_row() / 16 * kColumns + first_column() / 8;
@@ -284,7 +290,7 @@ class TileGradient {
   __device__ static int first_column() {
     return static_cast<int>(threadIdx.x) / 32 / kRowWarps * 8 * kColumnTiles;
   }
-  /// One operation of 16 bytes from compute capability 9.0 on, and four before.
+  /// One 16-byte atomic operation for compute capability 9.0 and later, four 4-byte ones before.
   __device__ static void add_words(float* to, const float (&x)[4]) {
 #if __CUDA_ARCH__ >= 900
     atomicAdd(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));

@@ -1,8 +1,8 @@
-// Inputs of attention's backward pass that a forward pass leaves: O, L = log Σ e^s, and P.
+// Inputs of attention's backward pass that a forward pass computes: O, L = log Σ e^s, and P.
 //
-// Each could only be had by going through all keys. They are made of formulas instead, element by
-// element, as large as a forward pass leaves them: kernels take them as the numbers that they are,
-// and so does the reference.
+// Exact values would require a pass over all keys. Formulas generate them element by element
+// instead, with the magnitude of a forward pass's results. Kernels and the reference use the same
+// generated values.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,16 @@
 
 namespace gpuexp::attention {
 
-/// About log Σ e^s of a row: keys are random numbers of variance 1/3, so that scores have that of
-/// scale·|q|/√3, and e^s its half as the logarithm of its mean. Of operations alone that host and
+/// Approximate log Σ e^s of a row. Keys are random with variance 1/3, so scores have a standard
+/// deviation of scale·|q|/√3. The logarithm of the mean of e^s is half of their variance. The
+/// function uses only operations that host and device round identically.
 // device round alike.
 template <class In>
 struct LogSum {
   Uniform<In> q;
   AllowedKeys allowed;
   int dim;
-  float half_variance;  // for each of the row's squares
+  float half_variance;  // half of a score's variance, divided by |q|²
   __host__ __device__ float operator()(std::int64_t row) const {
     const auto query = static_cast<int>(row % allowed.queries);
     const int count = allowed.end(query) - allowed.first(query);
@@ -28,7 +29,7 @@ struct LogSum {
     int digits = 0;
     while (count >> (digits + 1) != 0)
       ++digits;
-    // log₂ between powers of two along a straight line.
+    // Linear interpolation of log₂ between powers of two.
     const float log2 = static_cast<float>(digits - 1) +
                        static_cast<float>(count) / static_cast<float>(1u << digits);
     float squares = 0.0f;
@@ -46,7 +47,7 @@ LogSum<In> log_sum_of(const Problem& p, std::uint64_t seed) {
           1.0f / static_cast<float>(6 * p.head_dim)};
 }
 
-// P of a row and a key, in the same way; 0 where the query does not see the key.
+// Approximate P of a row and a key; 0 if the query does not attend to the key.
 template <class In>
 struct Weight {
   LogSum<In> log_sum;
@@ -65,15 +66,16 @@ struct Weight {
     for (int c = 0; c < log_sum.dim; ++c)
       dot = fmaf(static_cast<float>(log_sum.q(row * log_sum.dim + c)),
                  static_cast<float>(k(key_row * log_sum.dim + c)), dot);
-    return of_score(dot, log_sum(row));
+    return from_score(dot, log_sum(row));
   }
   __host__ __device__ std::int64_t first_key(std::int64_t row) const {
     return row / log_sum.allowed.queries / heads_of_key * log_sum.allowed.keys;
   }
-  __host__ __device__ In of_score(float dot, float row_log_sum) const {
+  __host__ __device__ In from_score(float dot, float row_log_sum) const {
     return from_float<In>(power(fmaf(dot, scale_log2, -row_log_sum * kLog2E)));
   }
-  // 2^x: Taylor's series of e^(x·ln 2) within half a unit, whose rest is below 2^-23.
+  // 2^x. A Taylor series computes e^(x·ln 2) of the fractional part, within ±1/2, with a remainder
+  // below 2^-23.
   __host__ __device__ static float power(float x) {
     const float whole = rintf(x);
     const float part = (x - whole) * kLn2;
@@ -85,9 +87,9 @@ struct Weight {
   }
 };
 
-/// The keys of one head as numbers, column by column: of a row's weights, all are needed.
+/// Keys of one head in fp32, stored column by column. Each host thread caches the last head.
 template <class In>
-const std::vector<float>& columns_of_keys(const Weight<In>& weight, std::int64_t first_key) {
+const std::vector<float>& key_columns(const Weight<In>& weight, std::int64_t first_key) {
   struct Kept {
     std::uint64_t seed = 0;
     std::int64_t first = -1;
@@ -109,8 +111,8 @@ const std::vector<float>& columns_of_keys(const Weight<In>& weight, std::int64_t
   return kept.columns;
 }
 
-/// On the host, what a Weight for each gives. A product of two numbers of 16 bits is exact in fp32,
-/// so that a multiplication and an addition round as fmaf does.
+/// Host loop that stores the elements first to end - 1 of a Weight. A product of two 16-bit values
+/// is exact in fp32, so a multiplication and an addition round like fmaf.
 template <class In>
 void make_weights(const Weight<In>& weight, In* out, std::int64_t first, std::int64_t end) {
   const AllowedKeys& allowed = weight.log_sum.allowed;
@@ -125,7 +127,7 @@ void make_weights(const Weight<In>& weight, In* out, std::int64_t first, std::in
     const std::int64_t to = std::min<std::int64_t>(row_end - begin, allowed.end(query));
     first = row_end;
     if (from >= to) continue;
-    const std::vector<float>& columns = columns_of_keys(weight, weight.first_key(row));
+    const std::vector<float>& columns = key_columns(weight, weight.first_key(row));
     dots.assign(static_cast<std::size_t>(to - from), 0.0f);
     for (int c = 0; c < dim; ++c) {
       const auto x = static_cast<float>(weight.log_sum.q(row * dim + c));
@@ -135,7 +137,7 @@ void make_weights(const Weight<In>& weight, In* out, std::int64_t first, std::in
     }
     const float row_log_sum = weight.log_sum(row);
     for (std::size_t j = 0; j < dots.size(); ++j)
-      out[begin + from + static_cast<std::int64_t>(j)] = weight.of_score(dots[j], row_log_sum);
+      out[begin + from + static_cast<std::int64_t>(j)] = weight.from_score(dots[j], row_log_sum);
   }
 }
 
@@ -147,20 +149,21 @@ Steps fill_weights(In* out, std::int64_t count, const Weight<In>& weight) {
        out, sizeof(In)});
 }
 
-// 1.6·√keys is what e^(largest variance) leaves of the mean of so many values.
+// Range of the generated O: the power of two nearest to 2/√keys, as for a weighted mean of random
+// values.
 inline float output_range(const Problem& p) {
   return std::exp2(std::round(1.0f - 0.5f * std::log2(static_cast<float>(p.keys))));
 }
 
-/// More weights than this are not made ready for a variant that reads them.
-constexpr std::int64_t kMostStored = std::int64_t{1} << 30;
+/// Maximum number of weights that are generated for a variant that loads them.
+constexpr std::int64_t kMaxStored = std::int64_t{1} << 30;
 
 inline std::int64_t stored_pitch(const Problem& p) {
   return ceil_div(p.keys, 8) * 8;
 }
 inline std::int64_t stored_weights(const Problem& p) {
   const std::int64_t weights = p.rows() * stored_pitch(p);
-  return weights <= kMostStored ? weights : 0;
+  return weights <= kMaxStored ? weights : 0;
 }
 
 }  // namespace gpuexp::attention

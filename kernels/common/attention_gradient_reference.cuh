@@ -1,5 +1,5 @@
-// The plain fp64 reference of attention's backward pass: a row of dQ is a sum over keys, a row of
-// dK or dV one over queries.
+// Plain fp64 reference of attention's backward pass. A row of dQ is a sum over keys; a row of dK or
+// dV is a sum over queries.
 #pragma once
 
 #include <array>
@@ -13,21 +13,18 @@ namespace gpuexp::attention {
 
 enum class Gradient { of_q, of_k, of_v };
 
-/// What errors of a gradient scale with: `rounding` of the stored type; `of_terms`, errors of
-/// random sign of each of its terms; and what moves a weight and dP - D by at most: `of_weight`,
-/// relative; `of_product`, of the norm of dP's products; `of_delta`, of Σ|dO·O|. Where P and dP
-/// were rounded on their way, `of_stored` are errors of random sign of P·dP and P·(dP - D).
+/// Coefficients of the error bound of a gradient.
 struct GradientBound {
-  double rounding;
-  double of_terms;
-  double of_weight;
-  double of_product;
-  double of_delta;
-  double of_stored;
+  double rounding;       ///< unit roundoff of the stored type
+  double term_error;     ///< error of random sign of each term, relative
+  double weight_error;   ///< maximum error of a weight, relative
+  double product_error;  ///< maximum error of dP, relative to the norm of its products
+  double delta_error;    ///< maximum error of D, relative to Σ|dO·O|
+  double stored_error;   ///< error of random sign of P·dP and P·(dP - D) if P and dP are rounded
 };
 
-/// kGradientDerivation says why; `terms` of a sum, `stored`: P and dP were rounded to the stored
-/// type.
+/// Error bound of a gradient that sums `terms` products. `stored`: P and dP are rounded to the
+/// stored type in memory. kGradientDerivation explains the values.
 inline GradientBound gradient_bound(const Problem& p, std::int64_t terms, bool stored) {
   constexpr double kLambda = 8;
   const double u = unit_roundoff(DataType::fp32);
@@ -35,11 +32,11 @@ inline GradientBound gradient_bound(const Problem& p, std::int64_t terms, bool s
   const OutputBound forward = output_bound(p, false);
   const auto dim = static_cast<double>(p.head_dim);
   const double steps = tensor_core_steps(terms) + std::sqrt(static_cast<double>(terms));
-  // Sums that several blocks add to pass through as many more roundings as there are blocks.
+  // The factor of 2 covers the additional roundings of sums to which several blocks add.
   const double products = kLambda * u * 2 * steps;
   return {rounding,
           kLambda * rounding + products,
-          forward.of_all + 4 * u,
+          forward.shared_error + 4 * u,
           tensor_core_bound(p.head_dim, DataType::fp32, DataType::fp32).sum_error,
           dim * u,
           stored ? kLambda * rounding : 0.0};
@@ -53,7 +50,7 @@ inline Tolerance gradient_tolerance(const Problem& p, Gradient of, bool stored) 
   const double rounding = unit_roundoff(p.dtype);
   const std::int64_t terms = gradient_terms(p, of);
   const double root = std::sqrt(static_cast<double>(terms));
-  // What fp16 errs by in a factor below its normal numbers, of each term, and in a result.
+  // Error of fp16 in factors and results below its smallest normal number.
   const double largest = (of == Gradient::of_k ? kQueryRange : 1.0) / (1 - p.dropout);
   const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * largest : 0;
   constexpr double kLambda = 8;
@@ -72,29 +69,30 @@ inline double gradient_operations(const Problem& p) {
 }
 
 inline constexpr const char* kGradientDerivation =
-    "u = 2^-24 of fp32, U of the stored type. Each gradient is a sum of products, of which one "
-    "factor, P or dS, is rounded to U, with errors of random sign: below λ·U·√Σt² for terms t, λ = "
-    "8, but for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM "
-    "J. Sci. Comput. 41(5), 2019). Tensor cores sum n terms within λ·u·(S + √n)·√Σt², S = "
-    "ceil(n/4) (Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021), and sums of "
-    "tiles are added up with fewer roundings than that: twice it is allowed. A weight is off by "
-    "what its score and exponential are, as in the forward pass; dP by the same bound for head_dim "
-    "products, and D by head_dim·u·Σ|dO·O| (Higham, Accuracy and Stability of Numerical "
-    "Algorithms, 2nd ed., section 4.2): these go into dS = P·(dP - D), and a worst case adds them "
-    "up. Results are rounded to U. Where P comes from memory in 16 bits, it moves dS by U as well. "
-    "Factors below fp16's normal numbers err by 2^-25. The RMS error, relative to the RMS "
-    "gradient, whose terms have random signs, is 0.42·U for each rounding (Knuth). Twice that is "
-    "allowed.";
+    "u = 2^-24 is the unit roundoff of fp32, U the unit roundoff of the stored type. Each gradient "
+    "is a sum of products. One factor of each product, P or dS, is rounded to U with errors of "
+    "random sign. Their sum is below λ·U·√Σt² for terms t, λ = 8, except with probability "
+    "2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM J. Sci. "
+    "Comput. 41(5), 2019). Tensor cores sum n terms within λ·u·(S + √n)·√Σt², S = ceil(n/4) (Fasi, "
+    "Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). Adding the sums of tiles "
+    "needs fewer roundings than this, so twice the bound is allowed. A weight has the errors of "
+    "its score and its exponential, as in the forward pass. dP has the same bound for head_dim "
+    "products, and D an error of head_dim·u·Σ|dO·O| (Higham, Accuracy and Stability of Numerical "
+    "Algorithms, 2nd ed., section 4.2). These errors enter dS = P·(dP - D), and the bound adds "
+    "their worst cases. Results are rounded to U. If P is loaded from memory in 16 bits, its "
+    "rounding changes dS by U as well. Factors below fp16's smallest normal number have an error "
+    "of 2^-25. The RMS error, relative to the RMS gradient, whose terms have random signs, is "
+    "0.42·U per rounding (Knuth). The tolerance allows twice this error.";
 
-/// A query and a key that it sees, as they go into the sums.
+/// Factors of the gradient sums for a query and a key that it attends to.
 struct GradientPair {
-  double kept;        ///< P without what dropout takes, grown by what it leaves
+  double kept;        ///< P after dropout: 0, or P / (1 - dropout)
   double difference;  ///< dS
-  double error;       ///< of dS, at most
-  double stored;      ///< √(P²·(dP² + (dP - D)²)), what rounding P and dP moves
+  double error;       ///< maximum error of dS
+  double stored;  ///< √(P²·(dP² + (dP - D)²)), the scale of errors if P and dP are rounded
 };
 
-/// A sum's terms.
+/// Sums over the terms of an element of a gradient.
 struct GradientSums {
   double value = 0;
   double squares = 0;
@@ -104,7 +102,7 @@ struct GradientSums {
 
 template <class In>
 struct GradientRows {
-  ReferenceRows<In> forward;  ///< Q, K, V, and what they are multiplied to
+  ReferenceRows<In> forward;  ///< Q, K, V, scores and dropout of the forward pass
   const In* o;
   const In* d_o;
   const float* log_sum;
@@ -130,12 +128,12 @@ struct GradientRows {
     const double gain = forward.is_kept(head, query, key) ? forward.gain() : 0.0;
     const double change = gain * product - delta;
     return {gain * weight, weight * change,
-            weight * (bound.of_weight * fabs(change) + bound.of_product * gain * sqrt(squares) +
-                      bound.of_delta * absolute),
+            weight * (bound.weight_error * fabs(change) +
+                      bound.product_error * gain * sqrt(squares) + bound.delta_error * absolute),
             weight * sqrt(product * product + change * change)};
   }
 
-  /// Adds what a pair contributes to an element of the gradient's row.
+  /// Adds the term of a pair to the sums of one element of the gradient.
   __host__ __device__ void add(Gradient of, const GradientPair& pair, std::int64_t head, int query,
                                int key, int column, GradientSums& sums) const {
     const std::int64_t row = forward.heads.first_query(head) + query;
@@ -145,7 +143,7 @@ struct GradientRows {
       const double term = pair.kept * to_double(d_o[row * dim + column]);
       sums.value += term;
       sums.squares += term * term;
-      sums.error += bound.of_weight * fabs(term);
+      sums.error += bound.weight_error * fabs(term);
       return;
     }
     const double other = to_double(of == Gradient::of_q ? forward.x.k[key_row * dim + column]
@@ -160,20 +158,20 @@ struct GradientRows {
 
   __host__ __device__ ReferenceElement element(const GradientSums& sums) const {
     const double error =
-        bound.of_terms * sqrt(sums.squares) + sums.error + bound.of_stored * sqrt(sums.stored);
+        bound.term_error * sqrt(sums.squares) + sums.error + bound.stored_error * sqrt(sums.stored);
     return {sums.value, fabs(sums.value) + error / bound.rounding};
   }
 
-  /// Whether the query is one of those that see the key, in both ways of going through pairs.
-  __host__ __device__ bool sees(int query, int key) const {
+  /// Returns whether `query` attends to `key`.
+  __host__ __device__ bool attends(int query, int key) const {
     return key >= allowed().first(query) && key < allowed().end(query);
   }
 };
 
 namespace detail {
 
-/// A block has a row of the gradient, a thread one of its columns and, of each tile of what the row
-/// is summed over, one pair.
+/// A block computes one row of the gradient. Each thread sums one column and computes one pair per
+/// tile of kMostDim queries or keys.
 template <class In>
 __global__ void __launch_bounds__(kMostDim)
     gradient_kernel(GradientRows<In> rows, Gradient of, ReferenceView out) {
@@ -195,9 +193,9 @@ __global__ void __launch_bounds__(kMostDim)
       const int count = others - other < kMostDim ? others - other : kMostDim;
       const int at = other + thread;
       const int query = is_of_query ? own : at, key = is_of_query ? at : own;
-      const bool is_there = thread < count && rows.sees(query, key);
-      if (!__syncthreads_or(is_there)) continue;
-      pairs[thread] = is_there ? rows.pair(head, query, key) : GradientPair{};
+      const bool in_bounds = thread < count && rows.attends(query, key);
+      if (!__syncthreads_or(in_bounds)) continue;
+      pairs[thread] = in_bounds ? rows.pair(head, query, key) : GradientPair{};
       __syncthreads();
       for (int i = 0; thread < dim && i < count; ++i)
         rows.add(of, pairs[i], head, is_of_query ? own : other + i, is_of_query ? other + i : own,
@@ -225,7 +223,7 @@ HostGradientRow host_gradient_row(const GradientRows<In>& rows, Gradient of, std
     const int others = is_of_query ? heads.allowed.keys : heads.allowed.queries;
     for (int other = 0; other < others; ++other) {
       const int query = is_of_query ? own : other, key = is_of_query ? other : own;
-      if (!rows.sees(query, key)) continue;
+      if (!rows.attends(query, key)) continue;
       const GradientPair pair = rows.pair(head, query, key);
       for (int column = 0; column < rows.forward.dim; ++column)
         rows.add(of, pair, head, query, key, column, sums[static_cast<std::size_t>(column)]);
@@ -237,7 +235,8 @@ HostGradientRow host_gradient_row(const GradientRows<In>& rows, Gradient of, std
   return found;
 }
 
-/// Elements are asked for in pieces of a row, by several threads: the row is found once.
+/// Computes rows on the host and caches them, because several threads request parts of the same
+/// row.
 template <class In>
 class HostGradient {
  public:

@@ -1,5 +1,5 @@
-// Attention's backward pass, what stands before and behind its products: numbers for each row of
-// the scores, and dQ of the sums that blocks have added up in memory.
+// Kernels before and after the products of attention's backward pass: values per row of scores, and
+// dQ from the sums that blocks have accumulated in memory.
 #pragma once
 
 #include "kernels/common/attention_gradient.cuh"
@@ -10,7 +10,8 @@ namespace gpuexp::attention {
 
 constexpr int kRowBlock = 256;
 
-/// log₂ Σ e^s and Σ dO·O: a warp for each row that tiles have, some of which are not there.
+/// Computes log₂ Σ e^s and Σ dO·O, one warp per row of the tiles. Rows past the last query get
+/// infinity and 0.
 template <class In>
 __global__ void __launch_bounds__(kRowBlock)
     rows_kernel(Heads heads, const In* o, const In* d_o, const float* log_sum, float* log_sum2,
@@ -38,7 +39,8 @@ __global__ void __launch_bounds__(kRowBlock)
   delta[padded] = sum;
 }
 
-/// dQ of its sums (TileGradient): a thread has four of a fragment.
+/// Scales the fp32 sums of dQ (TileGradient) and rounds them to In. A thread stores four elements
+/// of a fragment.
 template <class In, int kDim>
 __global__ void __launch_bounds__(kRowBlock)
     round_kernel(Heads heads, const float* sums, In* dq, std::int64_t fragments) {
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(kRowBlock)
   }
 }
 
-/// A variant's workspace begins with these numbers of each row; behind them is what is its own.
+/// Workspace of a variant: two values per row, then the variant's own part.
 struct RowWorkspace {
   float* log_sum2;
   float* delta;
@@ -81,7 +83,8 @@ inline RowWorkspace row_workspace(const Problem& p, void* workspace) {
   return {rows, rows + padded_rows_of(p), rows + 2 * padded_rows_of(p)};
 }
 
-/// So many blocks of so many threads, which share the problem's rows.
+/// Shape of `blocks` blocks of `threads` threads, among which the problem's rows are divided
+/// evenly.
 inline Shape shape_of(const Problem& p, std::int64_t threads, const Extent& blocks,
                       std::int64_t shared) {
   return shape_of_shares(blocks, {p.queries, p.batch * p.heads}, threads, shared);
@@ -102,13 +105,14 @@ inline std::int64_t sum_bytes(const Problem& p) {
 inline std::int64_t no_bytes(const Problem&) {
   return 0;
 }
-/// Of a matrix of all scores in the stored type.
+/// Bytes of a matrix of all scores in the stored type.
 inline std::int64_t matrix_bytes(const Problem& p) {
   return p.rows() * stored_pitch(p) * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Sets the workspace of a variant that needs `own` bytes behind the numbers of each row, and its
-/// peak_bytes: with operands, gradients, and `kept` bytes that the forward pass has left for it.
+/// Sets a variant's workspace and its metric peak_bytes. own(problem) returns the bytes that the
+/// variant needs after the values of each row; kept(problem) returns the bytes that the forward
+/// pass has stored for it. peak_bytes also includes operands and gradients.
 template <class Variant>
 void works_in(Variant& v, std::int64_t (*own)(const Problem&),
               std::int64_t (*kept)(const Problem&)) {

@@ -1,9 +1,9 @@
-// What attention computes, and how its operands lie in memory: shared by its forward and backward
-// families.
+// Definition of attention and memory layout of its operands, for the forward and backward families.
 //
-// Of each head: S = scale·Q·Kᵀ, P = softmax(S) row by row over the keys that the query may see,
-// O = P·V. Q and O are [batch][heads][queries][head_dim], K and V [batch][key
-// heads][keys][head_dim] without gaps; `group` heads of queries share a head of keys.
+// For each head: S = scale·Q·Kᵀ, P = softmax(S) over the keys that each query attends to, O = P·V.
+// Q and O have shape [batch][heads][queries][head_dim]; K and V have shape [batch][key
+// heads][keys][head_dim]. All are contiguous. `group` query heads share one head of keys and
+// values.
 #pragma once
 
 #include <algorithm>
@@ -17,33 +17,32 @@
 namespace gpuexp::attention {
 
 enum class Mask {
-  full,    ///< every query sees every key
-  causal,  ///< query q sees the keys up to q + keys - queries: the last query sees them all
-  window,  ///< likewise, of which the last `window` ones
+  full,    ///< every query attends to every key
+  causal,  ///< query q attends to keys 0 to q + keys - queries, so the last one to all
+  window,  ///< causal, limited to the last `window` of these keys
 };
 
 struct Problem {
   std::int64_t batch;
-  std::int64_t heads;  ///< of queries
-  std::int64_t group;  ///< heads of queries that share a head of keys
+  std::int64_t heads;  ///< query heads
+  std::int64_t group;  ///< query heads that share a head of keys
   std::int64_t queries;
   std::int64_t keys;
   std::int64_t head_dim;  ///< 64, 96 or 128
   DataType dtype;         ///< fp16 or bf16
   Mask mask;
-  std::int64_t window;  ///< keys that a query sees, itself included, where mask is `window`
-  double dropout;       ///< probability with which an element of P becomes 0
+  std::int64_t window;  ///< keys per query, its own position included, if mask is `window`
+  double dropout;       ///< probability that an element of P becomes 0
 
   std::int64_t key_heads() const { return heads / group; }
   std::int64_t rows() const { return batch * heads * queries; }
   std::int64_t query_elements() const { return rows() * head_dim; }
   std::int64_t key_elements() const { return batch * key_heads() * keys * head_dim; }
-  /// Of scores, so that they have about the spread of one element of a query times that of a key,
-  /// whatever head_dim is.
+  /// Factor of the scores. With it, the spread of scores does not depend on head_dim.
   double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim)); }
 };
 
-/// Keys that a query sees: from first(q) up to, but without, end(q). None where they are equal.
+/// Keys that a query attends to: first(q) to end(q) - 1. The range may be empty.
 struct AllowedKeys {
   int queries;
   int keys;
@@ -51,12 +50,12 @@ struct AllowedKeys {
   int window;
 
   __host__ __device__ int end(int query) const {
-    const int behind = query + 1 + keys - queries;
-    return !is_causal || behind > keys ? keys : behind < 0 ? 0 : behind;
+    const int causal_end = query + 1 + keys - queries;
+    return !is_causal || causal_end > keys ? keys : causal_end < 0 ? 0 : causal_end;
   }
   __host__ __device__ int first(int query) const {
-    const int behind = end(query);
-    return behind > window ? behind - window : 0;
+    const int query_end = end(query);
+    return query_end > window ? query_end - window : 0;
   }
 };
 
@@ -65,7 +64,7 @@ inline AllowedKeys allowed_keys(const Problem& p) {
           static_cast<int>(p.mask == Mask::window ? std::min(p.window, p.keys) : p.keys)};
 }
 
-/// Pairs of a query and a key that it sees, of one head.
+/// Number of pairs of a query and a key that it attends to, per head.
 inline std::int64_t visible_pairs(const Problem& p) {
   const AllowedKeys allowed = allowed_keys(p);
   std::int64_t pairs = 0;
@@ -74,10 +73,10 @@ inline std::int64_t visible_pairs(const Problem& p) {
   return pairs;
 }
 
-/// What kernels know of a problem.
+/// Kernel arguments that describe a problem.
 struct Heads {
   AllowedKeys allowed;
-  int heads;  ///< of queries, of all batches
+  int heads;  ///< query heads of all batches
   int group;
   float scale;
   float dropout;
@@ -102,7 +101,7 @@ inline Heads heads_of(const Problem& p) {
           kDropoutSeed};
 }
 
-/// Q, K and V, whose elements are of the problem's dtype.
+/// Q, K and V, with elements of the problem's dtype.
 template <class In>
 struct Operands {
   const In* q;
@@ -110,7 +109,7 @@ struct Operands {
   const In* v;
 };
 
-/// Calls `use` with a value of the C++ type of `dtype` and the head dimension as a constant.
+/// Calls use(type, head dimension) with a value of dtype's C++ type and an integral_constant.
 template <class Use>
 auto with_type_and_dim(const Problem& p, Use use) {
   const auto with_type = [&](auto dim) {
@@ -121,7 +120,7 @@ auto with_type_and_dim(const Problem& p, Use use) {
   return with_type(std::integral_constant<int, 128>{});
 }
 
-/// Calls use(type, head dimension, whether there is dropout).
+/// Calls use(type, head dimension, dropout), the last a std::true_type or std::false_type.
 template <class Use>
 auto with_dropout(const Problem& p, Use use) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
@@ -130,32 +129,32 @@ auto with_dropout(const Problem& p, Use use) {
 }
 
 inline std::optional<std::string> unsupported(const Problem& p) {
-  if (p.head_dim % 32 != 0) return "head dimensions are 64, 96 and 128";
-  if (p.heads % p.group != 0)
-    return "the heads of queries are no multiple of those that share keys";
-  constexpr std::int64_t kMostHeads = 65535;  // of a grid's second and third dimensions
-  if (p.batch * p.heads > kMostHeads) return "more heads than a grid has places for";
+  if (p.head_dim % 32 != 0) return "head_dim must be 64, 96 or 128";
+  if (p.heads % p.group != 0) return "heads must be a multiple of group";
+  constexpr std::int64_t kMaxHeads = 65535;  // limit of a grid's y and z dimensions
+  if (p.batch * p.heads > kMaxHeads)
+    return "batch * heads must be at most 65535, the limit of a grid dimension";
   return std::nullopt;
 }
 
 // ---- dropout
 
-/// Which elements of P become 0: by a seed and the element's place alone, so that every kernel,
-/// forward and backward, finds the same ones without storing them. Four neighbouring keys of a row
-/// share one call of Philox.
+/// Counter of the Philox call that selects the elements of P that become 0. It depends only on the
+/// element's position and not on the kernel, so forward and backward kernels recompute the mask and
+/// do not store it. Four neighbouring keys of a row share one call.
 __host__ __device__ inline std::uint64_t dropout_group(std::int64_t row, int keys, int key) {
   return static_cast<std::uint64_t>(row) * ((static_cast<unsigned>(keys) + 3) / 4) +
          static_cast<unsigned>(key) / 4;
 }
-/// A word of 32 random bits below this drops its element.
+/// A 32-bit random word below this value drops its element.
 __host__ __device__ inline std::uint32_t dropout_threshold(float probability) {
   return static_cast<std::uint32_t>(static_cast<double>(probability) * 4294967296.0);
 }
 
 // ---- inputs
 
-/// Queries are four times as large as keys and values, so that scores spread by about ±1.3, and the
-/// largest weights of a row are hundreds of times its mean.
+/// Queries are four times as large as keys and values. Scores then spread by about ±1.3, and the
+/// largest weights of a row are hundreds of times the row's mean weight.
 constexpr float kQueryRange = 4.0f;
 
 template <class In>

@@ -1,4 +1,4 @@
-// The plain fp64 reference of attention's forward pass, row by row.
+// Plain fp64 reference of attention's forward pass, row by row.
 #pragma once
 
 #include <array>
@@ -18,58 +18,56 @@ namespace gpuexp::attention {
 
 constexpr int kMostDim = 128;
 
-/// Sums over the keys that a row sees, each weighted by e^(s - max), to where they are divided by
-/// the weights' sum.
+/// Sums over the keys that a row attends to, weighted by e^(s - max) and not yet divided by the sum
+/// of the weights.
 struct WeightedSums {
-  double value = 0;     ///< Σ p·v
-  double absolute = 0;  ///< Σ p·|v|
-  double squares = 0;   ///< Σ (p·v)²
-  double scored = 0;    ///< Σ (p·v·s)², of scaled scores
+  double value = 0;          ///< Σ p·v
+  double absolute = 0;       ///< Σ p·|v|
+  double squares = 0;        ///< Σ (p·v)²
+  double score_squares = 0;  ///< Σ (p·v·s)² for scaled scores s
 
   __host__ __device__ void add(double weight, double score, double v) {
     const double term = weight * v;
     value += term;
     absolute += fabs(term);
     squares += term * term;
-    scored += term * term * score * score;
+    score_squares += term * term * score * score;
   }
-  /// As the maximum grows.
+  /// Rescales the sums when the maximum grows.
   __host__ __device__ void scale(double factor) {
     value *= factor;
     absolute *= factor;
     squares *= factor * factor;
-    scored *= factor * factor;
+    score_squares *= factor * factor;
   }
 };
 
-/// What errors of O scale with: `rounding` of the stored type, which |O| is rounded to; `of_terms`,
-/// errors of random sign of each term p·v; `of_scores`, likewise, in proportion to its score; and
-/// `of_all`, which all weights share or a worst case allows.
+/// Coefficients of the error bound of O.
 struct OutputBound {
-  double rounding;
-  double of_terms;
-  double of_scores;
-  double of_all;
-  /// In multiples of `rounding`.
+  double rounding;      ///< unit roundoff of the stored type, to which O is rounded
+  double term_error;    ///< error of random sign of each term p·v, relative
+  double score_error;   ///< error of random sign of each term, relative to p·v·s
+  double shared_error;  ///< error that all weights share, or a worst case, relative to Σ p·|v|
+  /// Error of an element of O, in multiples of `rounding`; `weights` is the sum of the weights.
   __host__ __device__ double magnitude(const WeightedSums& sums, double weights) const {
-    return (rounding * fabs(sums.value) + of_terms * sqrt(sums.squares) +
-            of_scores * sqrt(sums.scored) + of_all * sums.absolute) /
+    return (rounding * fabs(sums.value) + term_error * sqrt(sums.squares) +
+            score_error * sqrt(sums.score_squares) + shared_error * sums.absolute) /
            (rounding * weights);
   }
 };
 
-/// Of O; `stored`: S and P were rounded to the stored type on their way. kToleranceDerivation says
-/// why.
+/// Error bound of O. `stored`: S and P are rounded to the stored type in memory.
+/// kToleranceDerivation explains the values.
 inline OutputBound output_bound(const Problem& p, bool stored) {
   constexpr double kLambda = 8;
-  constexpr double kMostNorm = kQueryRange;  // of the products of a score, scaled
+  constexpr double kMaxNorm = kQueryRange;  // norm of the products of a scaled score
   const double u = unit_roundoff(DataType::fp32);
   const double rounding = unit_roundoff(p.dtype);
   const auto keys = static_cast<double>(p.keys);
   const double products = kLambda * u * (tensor_core_steps(p.keys) + std::sqrt(keys));
   const double score =
-      kMostNorm * tensor_core_bound(p.head_dim, DataType::fp32, DataType::fp32).sum_error;
-  const double range = kMostNorm * std::sqrt(static_cast<double>(p.head_dim));
+      kMaxNorm * tensor_core_bound(p.head_dim, DataType::fp32, DataType::fp32).sum_error;
+  const double range = kMaxNorm * std::sqrt(static_cast<double>(p.head_dim));
   const double exponent = 3 * u * 2 * range + 0x1p-22;
   return {rounding, kLambda * rounding + products, stored ? kLambda * rounding : 0.0,
           2 * (score + exponent) + keys * u};
@@ -78,12 +76,12 @@ inline OutputBound output_bound(const Problem& p, bool stored) {
 inline Tolerance output_tolerance(const Problem& p, bool stored) {
   const double rounding = unit_roundoff(p.dtype);
   const double gain = 1 / (1 - p.dropout);
-  // What fp16 errs by in a weight below its normal numbers, and in an output.
+  // Error of fp16 in weights and outputs below its smallest normal number.
   const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * gain : 0;
   const double keys = std::sqrt(static_cast<double>(p.keys));
-  const double variance = kQueryRange * kQueryRange / 9;  // of scores
-  const double of_score = stored ? std::sqrt(variance + 4 * variance * variance) : 0;
-  const double rms = std::hypot(rounding_rms(p.dtype) * std::sqrt(2 + of_score * of_score),
+  const double variance = kQueryRange * kQueryRange / 9;  // variance of scores
+  const double score_rms = stored ? std::sqrt(variance + 4 * variance * variance) : 0;
+  const double rms = std::hypot(rounding_rms(p.dtype) * std::sqrt(2 + score_rms * score_rms),
                                 tensor_core_sum_rms(p.keys, DataType::fp32));
   return {rounding, 8 * subnormal * (keys + 1), kRmsSafety * rms, kRmsSafety * subnormal * keys};
 }
@@ -91,37 +89,40 @@ inline Tolerance output_tolerance(const Problem& p, bool stored) {
 inline Tolerance log_sum_tolerance(const Problem& p) {
   const double u = unit_roundoff(DataType::fp32);
   const OutputBound bound = output_bound(p, false);
-  return {4 * u, bound.of_all / 2 + 4 * u, 0.0, bound.of_all / 2 + 4 * u};
+  return {4 * u, bound.shared_error / 2 + 4 * u, 0.0, bound.shared_error / 2 + 4 * u};
 }
 
 inline double reference_operations(const Problem& p) {
-  constexpr double kScore = 2, kSums = 12, kExp = 40;  // per element of a head, and per pair
+  // Operations: kExp per pair of a query and a key, the others per element of a head.
+  constexpr double kScore = 2, kSums = 12, kExp = 40;
   const auto dim = static_cast<double>(p.head_dim);
   return static_cast<double>(p.batch * p.heads * visible_pairs(p)) *
          ((2 * kScore + kSums) * dim + 2 * kExp);
 }
 
 inline constexpr const char* kToleranceDerivation =
-    "u = 2^-24 of fp32, U of the stored type. O is a mean of values v, weighted by p. Each weight "
-    "is rounded to U for the second product, with errors of random sign: below λ·U·√Σ(p·v)², λ = "
-    "8, but for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM "
-    "J. Sci. Comput. 41(5), 2019). Tensor cores sum it within λ·u·(S + √keys)·√Σ(p·v)², S = "
-    "ceil(keys/4) (Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). A score "
-    "is off by the same bound for head_dim products, whose norm is at most 4 after scaling, and an "
-    "exponential by 3u of its exponent, which is at most 8·√head_dim, and 2^-22 (PTX ISA, "
-    "ex2.approx): both move all weights by as much, and their sum; that sum loses at most u per "
-    "key (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). That is "
-    "relative to Σ p·|v|. O is rounded to U. Where S and P are stored in 16 bits, each score is "
-    "rounded as well, which moves its weight by U·|s|, of random sign: λ·U·√Σ(p·v·s)² more. "
-    "Weights below fp16's normal numbers err by 2^-25. The RMS error, relative to the RMS output, "
-    "is 0.42·U for O and for P (Knuth), and for S 0.42·U times the RMS score of the largest "
-    "weights: scores of variance σ² have a mean of 2σ² where they are weighted by p². Twice that "
-    "is allowed. log Σ e^s is off by what scores and their sum are, and a few u.";
+    "u = 2^-24 is the unit roundoff of fp32, U the unit roundoff of the stored type. O is a mean "
+    "of values v with weights p. Each weight is rounded to U for the second product, with errors "
+    "of random sign. Their sum is below λ·U·√Σ(p·v)², λ = 8, except with probability 2·exp(-λ²/2) "
+    "= 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM J. Sci. Comput. 41(5), "
+    "2019). Tensor cores sum the products within λ·u·(S + √keys)·√Σ(p·v)², S = ceil(keys/4) (Fasi, "
+    "Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). A score has the same bound "
+    "for head_dim products, whose norm is at most 4 after scaling. An exponential has an error of "
+    "3u times its exponent, which is at most 8·√head_dim, plus 2^-22 (PTX ISA, ex2.approx). Each "
+    "of the two errors applies to all weights and again to their sum. The sum of the weights loses "
+    "at most u per key (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section "
+    "4.2). These three errors are relative to Σ p·|v|. O is rounded to U. If S and P are stored in "
+    "16 bits, each score is rounded as well. This changes its weight by U·|s| with random sign, "
+    "and adds λ·U·√Σ(p·v·s)². Weights below fp16's smallest normal number have an error of 2^-25. "
+    "The RMS error, relative to the RMS output, is 0.42·U for O and for P (Knuth). For S it is "
+    "0.42·U times the RMS score of the largest weights: scores of variance σ² have a mean of 2σ² "
+    "if they are weighted by p². The tolerance allows twice the RMS error. log Σ e^s has the "
+    "errors of the scores and of their sum, and a few u.";
 
-/// That a thread of the host takes at a time.
+/// Rows that a host thread computes at a time.
 constexpr std::int64_t kHostRows = 16;
 
-/// One head's Q, K and V.
+/// Q, K and V, from which the reference computes rows of O.
 template <class In>
 struct ReferenceRows {
   Operands<In> x;
@@ -139,7 +140,7 @@ struct ReferenceRows {
   __host__ __device__ double value(std::int64_t head, int key, int column) const {
     return to_double(x.v[(heads.first_key(head) + key) * dim + column]);
   }
-  /// Whether dropout leaves the element.
+  /// Returns whether dropout keeps the element.
   __host__ __device__ bool is_kept(std::int64_t head, int query, int key) const {
     if (heads.dropout == 0) return true;
     const PhiloxWords words =
@@ -152,7 +153,8 @@ struct ReferenceRows {
 
 namespace detail {
 
-/// A block has a row, a thread one column of O and, of each tile of keys, one score.
+/// A block computes one row. Each thread sums one column of O and computes one score per tile of
+/// kMostDim keys.
 template <class In>
 __global__ void __launch_bounds__(kMostDim)
     reference_kernel(ReferenceRows<In> rows, ReferenceView o, ReferenceView log_sum) {
@@ -172,16 +174,16 @@ __global__ void __launch_bounds__(kMostDim)
   double sum = 0;
   WeightedSums sums;
   for (int key = rows.heads.allowed.first(query); key < end; key += kMostDim) {
-    const bool is_there = key + thread < end;
+    const bool in_bounds = key + thread < end;
     __syncthreads();
-    scores[thread] = is_there ? rows.score(head, query, key + thread) : -HUGE_VAL;
+    scores[thread] = in_bounds ? rows.score(head, query, key + thread) : -HUGE_VAL;
     __syncthreads();
     double larger = max;
     for (int i = 0; i < kMostDim; ++i)
       larger = fmax(larger, scores[i]);
     const double factor = exp(max - larger);
     max = larger;
-    weights[thread] = is_there ? exp(scores[thread] - max) : 0;
+    weights[thread] = in_bounds ? exp(scores[thread] - max) : 0;
     __syncthreads();
     sum *= factor;
     sums.scale(factor);
@@ -203,7 +205,7 @@ __global__ void __launch_bounds__(kMostDim)
   }
 }
 
-/// A row as the host finds it.
+/// O and log-sum-exp of a row, computed on the host.
 struct HostRow {
   std::array<ReferenceElement, kMostDim> o;
   ReferenceElement log_sum;
@@ -239,7 +241,8 @@ HostRow host_row(const ReferenceRows<In>& rows, std::int64_t row) {
   return found;
 }
 
-/// Elements are asked for in pieces of a row, by several threads: the row is found once.
+/// Computes rows on the host and caches them, because several threads request parts of the same
+/// row.
 template <class In>
 class HostRows {
  public:
@@ -277,7 +280,7 @@ class HostRows {
 
 }  // namespace detail
 
-/// O and the log-sum-exp of each row, those that are asked for.
+/// Computes O and the log-sum-exp of each row. An empty view skips its output.
 template <class In>
 Steps evaluate_rows(const ReferenceRows<In>& rows, const ReferenceView& o,
                     const ReferenceView& log_sum) {

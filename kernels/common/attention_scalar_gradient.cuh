@@ -1,6 +1,6 @@
-// Attention's backward pass in fp32, by threads that multiply and add: tensor cores would round its
-// operands. Two passes, as attention_backward/two_pass: one has rows of queries, the other of keys,
-// and neither adds anything up in memory.
+// Attention's backward pass in fp32 with scalar multiply-adds, because tensor cores would round its
+// operands. There are two kernels, as in attention_backward/two_pass: blocks of one have rows of
+// queries, blocks of the other rows of keys. No sum is accumulated in global memory.
 #pragma once
 
 #include "kernels/common/attention_gradient_rows.cuh"
@@ -8,10 +8,10 @@
 namespace gpuexp::attention {
 
 constexpr int kGradientBlock = 128;
-constexpr int kGradientLanes = 4;  // of a row
+constexpr int kGradientLanes = 4;  // lanes per row
 constexpr int kGradientRows = kGradientBlock / kGradientLanes;
 
-/// Rows of a head as lanes hold them: 4 floats of each 16, in turn with the row's other lanes.
+/// A lane's part of a row of a head: 4 of every 16 floats. The four lanes of a row interleave.
 template <int kDim>
 struct LanePart {
   static constexpr int kParts = kDim / (4 * kGradientLanes);
@@ -53,77 +53,82 @@ struct LanePart {
   }
 };
 
-/// A block has 32 rows of a head, four lanes each, and goes through the others' in tiles of 32 that
-/// all of its threads share. Of queries: q and dO are its own, k and v the others', and it finds
-/// dQ, in `first`. Of keys it is the other way round, and it finds dK and dV.
-template <bool kOfKeys, int kDim>
+/// A block computes the gradients of 32 rows of a head, four lanes per row. It iterates over the
+/// rows of the other operand in tiles of 32, which all of its threads share. If kRowsAreKeys is
+/// false, the block's rows are queries: it keeps q and dO, loads k and v, and stores dQ to `first`.
+/// Otherwise its rows are keys: it keeps k and v, loads q and dO, and stores dK to `first` and dV
+/// to `second`.
+template <bool kRowsAreKeys, int kDim>
 __global__ void __launch_bounds__(kGradientBlock)
     scalar_gradient_kernel(Heads heads, GradientOperands<float> x, float* first, float* second) {
   using Part = LanePart<kDim>;
-  __shared__ float4 a_tile[kGradientRows][kDim / 4];  // of the score's product
-  __shared__ float4 b_tile[kGradientRows][kDim / 4];  // of dO·V
-  __shared__ float2 row_tile[kGradientRows];          // of queries: log₂ Σ e^s and Σ dO·O
+  __shared__ float4 a_tile[kGradientRows][kDim / 4];  // for the scores: K, or Q if kRowsAreKeys
+  __shared__ float4 b_tile[kGradientRows][kDim / 4];  // for dO·V: V, or dO if kRowsAreKeys
+  __shared__ float2 row_tile[kGradientRows];          // per query: log₂ Σ e^s and Σ dO·O
   const AllowedKeys& allowed = heads.allowed;
   const std::int64_t head = blockIdx.y;
   const int lane = threadIdx.x % kGradientLanes;
   const int begin = blockIdx.x * kGradientRows;
   const int own = begin + threadIdx.x / kGradientLanes;
-  const int others = kOfKeys ? allowed.queries : allowed.keys;
-  const bool is_there = own < (kOfKeys ? allowed.keys : allowed.queries);
-  const std::int64_t of_queries = heads.first_query(head), of_keys = heads.first_key(head);
+  const int others = kRowsAreKeys ? allowed.queries : allowed.keys;
+  const bool in_bounds = own < (kRowsAreKeys ? allowed.keys : allowed.queries);
+  const std::int64_t query_row = heads.first_query(head), key_row = heads.first_key(head);
   const std::int64_t padded = head * padded_rows(allowed.queries);
-  const auto numbers_of = [&](int query) {
+  const auto row_values = [&](int query) {
     return make_float2(x.log_sum2[padded + query], x.delta[padded + query]);
   };
-  const std::int64_t row = (kOfKeys ? of_keys : of_queries) + (is_there ? own : 0);
+  const std::int64_t row = (kRowsAreKeys ? key_row : query_row) + (in_bounds ? own : 0);
   Part a, b, first_sum, second_sum;
-  a.load((kOfKeys ? x.x.k : x.x.q) + row * kDim, lane);
-  b.load((kOfKeys ? x.x.v : x.d_o) + row * kDim, lane);
+  a.load((kRowsAreKeys ? x.x.k : x.x.q) + row * kDim, lane);
+  b.load((kRowsAreKeys ? x.x.v : x.d_o) + row * kDim, lane);
   first_sum.clear();
   second_sum.clear();
-  const float2 own_numbers = kOfKeys ? float2{} : numbers_of(is_there ? own : 0);
+  const float2 own_values = kRowsAreKeys ? float2{} : row_values(in_bounds ? own : 0);
 #pragma unroll 1
   for (int tile = 0; tile < others; tile += kGradientRows) {
-    // Of causal attention, tiles of which no row sees one of the block's, or is seen by it.
-    const int last_query = min((kOfKeys ? tile : begin) + kGradientRows, allowed.queries) - 1;
-    if ((kOfKeys ? begin : tile) >= allowed.end(last_query)) continue;
+    // With a causal mask, skip tiles in which no query attends to a key.
+    const int last_query = min((kRowsAreKeys ? tile : begin) + kGradientRows, allowed.queries) - 1;
+    if ((kRowsAreKeys ? begin : tile) >= allowed.end(last_query)) continue;
     __syncthreads();
     for (int i = threadIdx.x; i < kGradientRows * kDim / 4; i += kGradientBlock) {
       const int tile_row = i / (kDim / 4), unit = i % (kDim / 4);
       const std::int64_t from =
-          ((kOfKeys ? of_queries : of_keys) + min(tile + tile_row, others - 1)) * kDim + 4 * unit;
-      a_tile[tile_row][unit] = *reinterpret_cast<const float4*>((kOfKeys ? x.x.q : x.x.k) + from);
-      b_tile[tile_row][unit] = *reinterpret_cast<const float4*>((kOfKeys ? x.d_o : x.x.v) + from);
+          ((kRowsAreKeys ? query_row : key_row) + min(tile + tile_row, others - 1)) * kDim +
+          4 * unit;
+      a_tile[tile_row][unit] =
+          *reinterpret_cast<const float4*>((kRowsAreKeys ? x.x.q : x.x.k) + from);
+      b_tile[tile_row][unit] =
+          *reinterpret_cast<const float4*>((kRowsAreKeys ? x.d_o : x.x.v) + from);
     }
-    if (kOfKeys && threadIdx.x < kGradientRows)
-      row_tile[threadIdx.x] = numbers_of(min(tile + static_cast<int>(threadIdx.x), others - 1));
+    if (kRowsAreKeys && threadIdx.x < kGradientRows)
+      row_tile[threadIdx.x] = row_values(min(tile + static_cast<int>(threadIdx.x), others - 1));
     __syncthreads();
 #pragma unroll 1
     for (int i = 0; i < kGradientRows; ++i) {
       const int other = tile + i;
-      const int query = kOfKeys ? other : own, key = kOfKeys ? own : other;
+      const int query = kRowsAreKeys ? other : own, key = kRowsAreKeys ? own : other;
       Part of_a, of_b;
 #pragma unroll
       for (int part = 0; part < Part::kParts; ++part) {
         of_a.v[part] = a_tile[i][lane + part * kGradientLanes];
         of_b.v[part] = b_tile[i][lane + part * kGradientLanes];
       }
-      const float2 numbers = kOfKeys ? row_tile[i] : own_numbers;
-      const bool is_seen =
-          is_there && other < others && key >= allowed.first(query) && key < allowed.end(query);
-      const float exponent = fmaf(a.dot(of_a), heads.scale * kLog2E, -numbers.x);
-      const float weight = is_seen ? fast_exp2(exponent) : 0.0f;
-      const float change = weight * (b.dot(of_b) - numbers.y);
+      const float2 values = kRowsAreKeys ? row_tile[i] : own_values;
+      const bool is_attended =
+          in_bounds && other < others && key >= allowed.first(query) && key < allowed.end(query);
+      const float exponent = fmaf(a.dot(of_a), heads.scale * kLog2E, -values.x);
+      const float weight = is_attended ? fast_exp2(exponent) : 0.0f;
+      const float change = weight * (b.dot(of_b) - values.y);
       first_sum.add(change, of_a);
-      if (kOfKeys) second_sum.add(weight, of_b);
+      if (kRowsAreKeys) second_sum.add(weight, of_b);
     }
   }
-  if (!is_there) return;
+  if (!in_bounds) return;
   first_sum.store(first + row * kDim, lane, heads.scale);
-  if (kOfKeys) second_sum.store(second + row * kDim, lane, 1.0f);
+  if (kRowsAreKeys) second_sum.store(second + row * kDim, lane, 1.0f);
 }
 
-/// dQ, dK and dV, without dropout. It works in row_bytes.
+/// Launches that compute dQ, dK and dV, without dropout. `workspace` has row_bytes(p) bytes.
 template <int kDim>
 Steps scalar_gradients(const Problem& p, const Operands<float>& x, const float* o, const float* d_o,
                        const float* log_sum, float* dq, float* dk, float* dv, void* workspace) {

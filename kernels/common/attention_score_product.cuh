@@ -1,4 +1,4 @@
-// Products of a matrix of queries times keys in memory, such as P, on tensor cores: A·B sums over
+// Products on tensor cores with a matrix of queries × keys in memory, such as P: A·B sums over
 // keys, Aᵀ·B over queries.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace gpuexp::attention {
 
-/// A in rows of `pitch` elements for each query, and B in rows of the head dimension for each key
-/// (A·B) or query (Aᵀ·B).
+/// A has a row of `pitch` elements per query. B has a row of head_dim elements per key (A·B) or per
+/// query (Aᵀ·B).
 template <class In>
 struct ScoreProduct {
   const In* a;
@@ -21,17 +21,17 @@ constexpr int kProductRows = 128;
 constexpr int kProductDepth = 64;
 constexpr int kProductThreads = 32 * kProductRows / 16;
 
-/// What a stage of the product has in shared memory.
+/// Shared memory of one stage of the product.
 template <int kDim, bool kTransposes>
 struct ProductStage {
-  static constexpr int kRows = kTransposes ? kProductDepth : kProductRows;  ///< of A
+  static constexpr int kRows = kTransposes ? kProductDepth : kProductRows;  ///< rows of A's tile
   static constexpr int kColumns = kTransposes ? kProductRows : kProductDepth;
   static constexpr int kBytesOfA = kRows * RowTile<kColumns>::kPitch;
   static constexpr int kBytes = kBytesOfA + kProductDepth * RowTile<kDim>::kPitch;
 };
 
-/// A block has 128 rows of the result, 16 for each warp, and goes through what they are summed over
-/// 64 at a time; of Aᵀ for all heads that share keys.
+/// A block computes 128 rows of the result, 16 per warp. It sums over the other dimension of A in
+/// steps of 64, and for Aᵀ also over all query heads that share keys.
 template <class In, int kDim, bool kTransposes>
 __global__ void __launch_bounds__(kProductThreads, 2)
     score_product_kernel(Heads heads, ScoreProduct<In> x) {
@@ -44,12 +44,12 @@ __global__ void __launch_bounds__(kProductThreads, 2)
   const int depth = kTransposes ? allowed.queries : allowed.keys;
   const std::int64_t head_of_rows = blockIdx.y;
   const int row = blockIdx.x * kProductRows;
-  const int of_head = ceil_div(depth, kProductDepth);
-  const int steps = of_head * (kTransposes ? heads.group : 1);
+  const int head_steps = ceil_div(depth, kProductDepth);
+  const int steps = head_steps * (kTransposes ? heads.group : 1);
   const auto begin = [&](int step) {
     const std::int64_t head =
-        kTransposes ? head_of_rows * heads.group + step / of_head : head_of_rows;
-    const int at = step % of_head * kProductDepth;
+        kTransposes ? head_of_rows * heads.group + step / head_steps : head_of_rows;
+    const int at = step % head_steps * kProductDepth;
     const int query = kTransposes ? at : row, key = kTransposes ? row : at;
     char* const stage = shared + step % 2 * Stage::kBytes;
     const In* const a = x.a + (heads.first_query(head) + query) * x.pitch + key;
@@ -57,9 +57,9 @@ __global__ void __launch_bounds__(kProductThreads, 2)
     for (int pass = 0; pass < Stage::kRows * A::kUnits / kProductThreads; ++pass) {
       const int i = threadIdx.x + pass * kProductThreads;
       const int a_row = i / A::kUnits, unit = i % A::kUnits;
-      const bool is_there = a_row < allowed.queries - query && unit * 8 < x.pitch - key;
+      const bool in_bounds = a_row < allowed.queries - query && unit * 8 < x.pitch - key;
       cp_async<16>(stage + A::offset(a_row, unit * 16),
-                   a + (is_there ? a_row * x.pitch + unit * 8 : 0), is_there);
+                   a + (in_bounds ? a_row * x.pitch + unit * 8 : 0), in_bounds);
     }
     const std::int64_t b_row = kTransposes ? heads.first_query(head) : heads.first_key(head);
     begin_rows<kDim, kProductDepth, kProductThreads>(stage + Stage::kBytesOfA,
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kProductThreads, 2)
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<0>();
-    __syncthreads();  // the tiles are there, and all warps are done with those before
+    __syncthreads();  // the tiles have arrived, and all warps have finished with the previous ones
     if (step + 1 < steps) begin(step + 1);
     const char* const a = shared + step % 2 * Stage::kBytes;
     const char* const b = a + Stage::kBytesOfA + B::offset(lane % 16, lane / 16 * 16);
@@ -109,7 +109,7 @@ Steps launch_score_product(const Problem& p, const ScoreProduct<In>& x) {
                 heads_of(p), x);
 }
 
-/// Where the largest of them has too little shared memory, the reason.
+/// Returns a reason if the largest of these kernels needs more shared memory than a block can have.
 inline std::optional<std::string> lacks_room_for_product(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, 2 * std::max(ProductStage<128, false>::kBytes, ProductStage<128, true>::kBytes));

@@ -1,5 +1,5 @@
-// Attention's two passes as a step of training asks for them, by kernels of the families attention
-// and attention_backward.
+// Attention's forward and backward passes for a training step, with the kernels of the families
+// attention and attention_backward.
 #pragma once
 
 #include "kernels/common/attention_family.cuh"
@@ -7,11 +7,11 @@
 
 namespace gpuexp::attention {
 
-/// Elements of a head in fp32, which no other family has.
+/// Head dimension of the fp32 kernels. The attention families have no fp32.
 inline constexpr int kFp32Dim = 64;
 
-/// O and the log-sum-exps, without dropout: in 16 bits as attention/lazy_rescale, in fp32 as
-/// attention/scalar_tile, which tensor cores have no part in.
+/// Launches that compute O and the log-sum-exps, without dropout: in 16 bits as
+/// attention/lazy_rescale, in fp32 as attention/scalar_tile, which does not use tensor cores.
 Steps forward_by_tiles(const Problem& p, const Data& d);
 
 }  // namespace gpuexp::attention
@@ -22,19 +22,19 @@ struct Data {
   void* q;
   void* k;
   void* v;
-  void* o;         // the forward pass's result
-  float* log_sum;  // log Σ e^s of each row
-  void* p;         // its weights, for `stored` alone, where they are not too many
-  void* d_o;       // the gradient of O
+  void* o;         // output of the forward pass
+  float* log_sum;  // log Σ e^s per row
+  void* p;         // P of the forward pass for `stored` only; see stored_weights()
+  void* d_o;       // gradient of O
   void* dq;
   void* dk;
   void* dv;
-  void* dq_stored;  // of a P that was rounded on its way
+  void* dq_stored;  // outputs of `stored`, which loads a rounded P
   void* dk_stored;
 };
 
-/// dQ, dK and dV in 16 bits, without dropout, as attention_backward/two_pass: no sum depends on the
-/// order of blocks. It works in attention::row_bytes.
+/// Launches that compute dQ, dK and dV in 16 bits, without dropout, as attention_backward/two_pass.
+/// No sum depends on the order of blocks. `workspace` has attention::row_bytes(p) bytes.
 Steps gradients_in_two_passes(const attention::Problem& p, const Data& d, void* workspace);
 
 }  // namespace gpuexp::attention_backward

@@ -1,9 +1,9 @@
-// A warp's part of attention on tensor cores: 16 or 32 queries against a tile of keys, softmax
-// online, sums in registers (Dao, "FlashAttention-2", 2023).
+// A warp's part of attention on tensor cores: 16 or 32 queries, tiles of keys, online softmax,
+// accumulators in registers (Dao, "FlashAttention-2", 2023).
 //
-// The scores of 16 queries by 8 keys lie in a warp's registers as mma.sync leaves them
-// (mma_sync.cuh), which is how it takes the left operand of the next product: P goes from one to
-// the other without shared memory. A row's maximum and sum are of four lanes that share it.
+// mma.sync leaves the scores of 16 queries by 8 keys in a warp's registers in the layout of the
+// next product's left operand (mma_sync.cuh), so P does not pass through shared memory. Four lanes
+// share a row and reduce its maximum and sum.
 #pragma once
 
 #include "kernels/common/attention_problem.cuh"
@@ -18,17 +18,17 @@ namespace gpuexp::attention {
 constexpr int kWarps = 4;
 constexpr int kBlock = 32 * kWarps;
 
-/// Rows of kDim elements of 16 bits in shared memory. 16 bytes behind each row move the next one by
-/// four banks, so that the eight rows that ldmatrix reads at once lie in all 32.
+/// Rows of kDim 16-bit elements in shared memory. 16 bytes of padding shift each row by four banks,
+/// so the eight rows that ldmatrix reads at once cover all 32 banks.
 template <int kDim>
 struct RowTile {
   static constexpr int kPitch = 2 * kDim + 16;
-  static constexpr int kUnits = kDim / 8;  // of 16 bytes
+  static constexpr int kUnits = kDim / 8;  // 16-byte units per row
   __device__ static int offset(int row, int byte) { return row * kPitch + byte; }
 };
 
-/// Brings rows of kDim elements to shared memory, `left` of them from `from` on and then zeros, by
-/// all threads of the block.
+/// All threads of the block load kRows rows of kDim elements to shared memory: `left` rows starting
+/// at `from`, then zeros.
 template <int kDim, int kRows, class In>
 __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) 
     *reinterpret_cast<uint4*>(tile + Tile::offset(row, unit * 16)) = bits;
   }
 }
-/// The same by cp.async, whose group the caller closes, by kThreads neighbouring threads.
+/// load_rows() with cp.async, by kThreads neighbouring threads. The caller commits the group.
 template <int kDim, int kRows, int kThreads = kBlock, class In>
 __device__ __forceinline__ void begin_rows(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
@@ -54,14 +54,15 @@ __device__ __forceinline__ void begin_rows(char* tile, const In* from, int left)
     if (kCopies % kThreads != 0 && i >= kCopies) break;
     const int row = i / Tile::kUnits;
     const int unit = i % Tile::kUnits;
-    const bool is_there = row < left;
-    cp_async<16>(tile + Tile::offset(row, unit * 16), from + (is_there ? row * kDim + unit * 8 : 0),
-                 is_there);
+    const bool in_bounds = row < left;
+    cp_async<16>(tile + Tile::offset(row, unit * 16),
+                 from + (in_bounds ? row * kDim + unit * 8 : 0), in_bounds);
   }
 }
 
-/// A warp stores kRows rows of kColumns elements of 16 bits from shared memory, `pitch` elements
-/// apart: `left` of them, and of each the first `columns`, a multiple of 8.
+/// A warp stores kRows rows of kColumns 16-bit elements from shared memory to rows of `pitch`
+/// elements. It stores at most `left` rows, and the first `columns` elements of each, a multiple of
+/// 8.
 template <int kColumns, int kRows, int kPitch, class In>
 __device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_t pitch, int left,
                                            int columns = kColumns) {
@@ -79,9 +80,9 @@ __device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_
 
 constexpr float kLn2 = 0.693147181f;
 
-constexpr int kLanesOfRow = 4;  // that share a row of a product
+constexpr int kLanesOfRow = 4;  // lanes that share a row of a product
 
-/// Two elements rounded to In, as a register of a fragment.
+/// Rounds two elements to In and packs them in a register of a fragment.
 template <class In>
 __device__ __forceinline__ unsigned rounded_pair(float a, float b) {
   const auto pair = narrow<In>(make_float2(a, b));
@@ -90,8 +91,8 @@ __device__ __forceinline__ unsigned rounded_pair(float a, float b) {
   return bits;
 }
 
-/// A row and a column of a warp's 16·kRowTiles × kColumns sums: of its tile i and half, of its tile
-/// j and element c (mma_sync.cuh).
+/// Row and column of an element of a warp's 16·kRowTiles × kColumns sums: row tile i and half,
+/// column tile j and element c (mma_sync.cuh).
 __device__ __forceinline__ int row_of_sums(int i, int half) {
   return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
 }
@@ -99,8 +100,8 @@ __device__ __forceinline__ int column_of_sums(int j, int c) {
   return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
 }
 
-/// sums += S·V, of a warp's rows of S as a product has left them in its registers, rounded to In,
-/// and kKeys rows of V in shared memory.
+/// sums += S·V. S has the register layout of a product's result and is rounded to In; V has kKeys
+/// rows in shared memory.
 template <class In, int kDim, int kRowTiles, int kKeys>
 __device__ __forceinline__ void add_product(MmaSums<float> (&sums)[kRowTiles][kDim / 8],
                                             const MmaSums<float> (&s)[kRowTiles][kKeys / 8],
@@ -133,8 +134,9 @@ __device__ __forceinline__ void add_product(MmaSums<float> (&sums)[kRowTiles][kD
   }
 }
 
-/// A warp rounds its sums to In and stores them, `left` rows from `to` on, by way of as many rows
-/// of its own in shared memory. factor_of(i, half) multiplies a row.
+/// A warp multiplies each row of its sums by factor_of(i, half), rounds it to In and stores it;
+/// `left` rows start at `to`. `staging` has as many rows of shared memory, which only this warp
+/// uses.
 template <int kDim, int kRowTiles, class In, class FactorOf>
 __device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTiles][kDim / 8],
                                            char* staging, In* to, int left, FactorOf factor_of) {
@@ -157,7 +159,7 @@ __device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTile
   store_rows<kDim, 16 * kRowTiles, Tile::kPitch>(staging, to, kDim, left);
 }
 
-/// 16·kRowTiles queries of a warp against tiles of kKeys keys.
+/// Attention of a warp's 16·kRowTiles queries over tiles of kKeys keys.
 template <class In, int kDim, int kRowTiles, int kKeys>
 class WarpAttention {
   using Tile = RowTile<kDim>;
@@ -179,11 +181,12 @@ class WarpAttention {
   }
   using Scores = MmaSums<float>[kRowTiles][kKeyTiles];
 
-  /// Q·Kᵀ, of the warp's rows of Q and of a tile of K in shared memory.
+  /// s = Q·Kᵀ for the warp's rows of Q and a tile of K, both in shared memory.
   __device__ __forceinline__ static void multiply(Scores& s, const char* q, const char* k) {
     const int lane = threadIdx.x % 32;
     const char* const q_row = q + Tile::offset(lane % 16, lane / 16 * 16);
-    // Blocks of 8 keys by 8 elements: two along the head dimension, two of keys.
+    // ldmatrix loads four blocks of 8 keys by 8 elements: two along the head dimension, two along
+    // the keys.
     const char* const k_row = k + Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -209,8 +212,8 @@ class WarpAttention {
     }
   }
 
-  /// Scores of keys that their query does not see become minus infinity. The tile's first key is
-  /// `key`; query_of(row) is the query of one of the warp's rows.
+  /// Sets scores to minus infinity if the query does not attend to the key. The tile's first key is
+  /// `key`; query_of(row) returns the query of one of the warp's rows.
   template <class QueryOf>
   __device__ __forceinline__ static void hide(Scores& s, const AllowedKeys& allowed, int key,
                                               QueryOf query_of) {
@@ -233,9 +236,9 @@ class WarpAttention {
     }
   }
 
-  /// Scores become 2^((s - max)·scale_log2) and join the rows' sums. The maximum that exponents
-  /// refer to grows when a score is more than `slack` (in powers of two) above it: then what was
-  /// summed so far is multiplied by a factor.
+  /// A step of the online softmax: replaces scores s by 2^((s - max)·scale_log2) and adds them to
+  /// the row sums. If a score exceeds its row's stored maximum by more than `slack` powers of two,
+  /// the warp updates its maxima and rescales its sums.
   __device__ __forceinline__ void soften(Scores& s, float scale_log2, float slack) {
     bool grows = false;
     float largest[kRowTiles][2];
@@ -251,12 +254,12 @@ class WarpAttention {
         grows |= largest[i][half] > max_[i][half] + slack;
       }
     }
-    if (__any_sync(0xffffffffu, grows)) raise(largest);
+    if (__any_sync(0xffffffffu, grows)) rescale(largest);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        // A row that sees no key yet has none to subtract.
+        // A row that has attended to no key yet has no maximum to subtract.
         const float max = max_[i][half] == -INFINITY ? 0.0f : max_[i][half];
 #pragma unroll
         for (int j = 0; j < kKeyTiles; ++j) {
@@ -271,8 +274,9 @@ class WarpAttention {
     }
   }
 
-  /// Elements of P that dropout takes become 0; `row` is the warp's first of all rows of Q. Two
-  /// lanes have halves of a group of four keys: each makes the words of one of two groups for both.
+  /// Sets the elements of P that dropout drops to 0. `row` is the warp's first row, counted over
+  /// all rows of Q. Two lanes hold halves of a group of four keys. Each lane computes the words of
+  /// one of two groups and sends the other lane its half.
   __device__ __forceinline__ static void drop(Scores& s, const Heads& heads, std::int64_t row,
                                               int key) {
     const std::uint32_t threshold = dropout_threshold(heads.dropout);
@@ -288,27 +292,27 @@ class WarpAttention {
                                                 key + column_of(j + upper, 0)));
           const unsigned kept[2] = {upper ? own.word[2] : own.word[0],
                                     upper ? own.word[3] : own.word[1]};
-          const unsigned given[2] = {upper ? own.word[0] : own.word[2],
-                                     upper ? own.word[1] : own.word[3]};
+          const unsigned sent[2] = {upper ? own.word[0] : own.word[2],
+                                    upper ? own.word[1] : own.word[3]};
 #pragma unroll
           for (int c = 0; c < 2; ++c) {
-            const unsigned taken = __shfl_xor_sync(0xffffffffu, given[c], 1);
-            if ((upper ? taken : kept[c]) < threshold) s[i][j].x[2 * half + c] = 0.0f;
-            if ((upper ? kept[c] : taken) < threshold) s[i][j + 1].x[2 * half + c] = 0.0f;
+            const unsigned received = __shfl_xor_sync(0xffffffffu, sent[c], 1);
+            if ((upper ? received : kept[c]) < threshold) s[i][j].x[2 * half + c] = 0.0f;
+            if ((upper ? kept[c] : received) < threshold) s[i][j + 1].x[2 * half + c] = 0.0f;
           }
         }
       }
     }
   }
 
-  /// Adds P·V, of a tile of V in shared memory.
+  /// Adds P·V for a tile of V in shared memory.
   __device__ __forceinline__ void add(const Scores& s, const char* v) {
     add_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }
 
-  /// Rounds O to In and stores it, `left` rows from `o` on, by way of the warp's own rows of the
-  /// tile of Q, which it does not need any more; and beside it each row's log-sum-exp. `gain`
-  /// multiplies O. A row that saw no key has zeros, and minus infinity.
+  /// Divides O by the row sums, multiplies it by `gain`, rounds it to In and stores `left` rows
+  /// starting at `o`, and each row's log-sum-exp. `staging` is the warp's own rows of the tile of
+  /// Q, which it no longer needs. A row that attends to no key gets zeros and minus infinity.
   __device__ __forceinline__ void store(char* staging, In* o, float* log_sum, int left,
                                         float gain) const {
     store_sums<kDim, kRowTiles>(sums_, staging, o, left, [&](int i, int half) {
@@ -320,8 +324,8 @@ class WarpAttention {
     });
   }
 
-  /// Stores `left` rows of O as they are summed, in fp32, and of each its maximum and sum, for
-  /// others to go on with: row i at place_of(i), in rows of kDim elements and in pairs.
+  /// Stores `left` rows of unnormalized O in fp32, and each row's maximum and sum, for a kernel
+  /// that combines them. Row i is stored at index place_of(i).
   template <class PlaceOf>
   __device__ __forceinline__ void store_partial(float* o, float2* max_sum, int left,
                                                 PlaceOf place_of) const {
@@ -340,8 +344,8 @@ class WarpAttention {
     }
   }
 
-  /// Stores scale·S, rounded to In, in rows of `pitch` elements, `left_rows` of them; keys from
-  /// `left_keys` on are minus infinity. kKeys is at most kDim.
+  /// Stores scale·S, rounded to In, in rows of `pitch` elements: `left_rows` rows, with minus
+  /// infinity for keys `left_keys` and above. kKeys is at most kDim.
   __device__ __forceinline__ static void store_scores(const Scores& s, char* staging, In* to,
                                                       std::int64_t pitch, int left_rows,
                                                       int left_keys, float scale) {
@@ -365,7 +369,7 @@ class WarpAttention {
   }
 
  private:
-  /// Of the four lanes that share it.
+  /// Sum of a row over the four lanes that share it.
   __device__ float row_sum(int i, int half) const {
     return of_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
@@ -376,7 +380,7 @@ class WarpAttention {
     return column_of_sums(j, c);
   }
 
-  __device__ __forceinline__ void raise(const float (&largest)[kRowTiles][2]) {
+  __device__ __forceinline__ void rescale(const float (&largest)[kRowTiles][2]) {
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -395,13 +399,13 @@ class WarpAttention {
   }
 
   MmaSums<float> sums_[kRowTiles][kColumnTiles];
-  float max_[kRowTiles][2];  // of scores times scale_log2; minus infinity: no key was seen yet
-  float sum_[kRowTiles][2];  // this lane's part
+  float max_[kRowTiles][2];  // row maxima of s·scale_log2; minus infinity before the first key
+  float sum_[kRowTiles][2];  // this lane's part of the row sums
 };
 
-constexpr int kQueries = 128;  // of a block, a quarter for each of its warps
+constexpr int kQueries = 128;  // queries per block, a quarter for each of its warps
 
-// Keys of a tile: with their scores a thread holds as many sums as fit in its registers.
+// Keys per tile, chosen so that scores and accumulators fit in a thread's registers.
 template <int kDim>
 constexpr int kTileKeys = kDim == 64 ? 128 : 64;
 
@@ -415,22 +419,23 @@ inline std::int64_t tile_bytes(const Problem& p) {
   return p.head_dim == 64 ? kTileBytes<64> : p.head_dim == 96 ? kTileBytes<96> : kTileBytes<128>;
 }
 
-// Tiles of keys that a block of queries goes through, from the last to the first, and those among
-// them of which each of its queries sees all keys.
+// Tiles of keys, first to end - 1, that a block of queries processes from last to first. In tiles
+// for which is_whole() is true, every query of the block attends to every key. If `skips` is false,
+// the range includes all tiles.
 template <int kKeys>
 struct TileRange {
   int first;
   int end;
-  int first_whole;
-  int end_whole;
+  int first_full;
+  int end_full;
   __device__ TileRange(const AllowedKeys& allowed, int query, bool skips) {
     const int last = min(query + kQueries, allowed.queries) - 1;
     first = skips ? allowed.first(query) / kKeys : 0;
     end = ((skips ? allowed.end(last) : allowed.keys) + kKeys - 1) / kKeys;
-    first_whole = (allowed.first(last) + kKeys - 1) / kKeys;
-    end_whole = allowed.end(query) / kKeys;
+    first_full = (allowed.first(last) + kKeys - 1) / kKeys;
+    end_full = allowed.end(query) / kKeys;
   }
-  __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < end_whole; }
+  __device__ bool is_whole(int tile) const { return tile >= first_full && tile < end_full; }
 };
 
 }  // namespace gpuexp::attention

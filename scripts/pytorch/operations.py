@@ -105,21 +105,21 @@ NORMALIZATION = Family(
 
 def attention_family(name, heads, tokens, metrics):
     """kernels/common/attention_family.cuh."""
-    masks = ("keys that a query sees: those up to its own place, the last query's being the last key; all; or of the former "
-             "the nearest ones")  # fmt: skip
+    masks = ("keys that a query attends to: causal, the keys up to its own position, where the last query is at the last key; "
+             "full, all keys; window, the causal keys nearest to it")  # fmt: skip
     return Family(
         name,
         (
-            Parameter("batch", 1, "", "sequences"),
-            Parameter("heads", heads, "", "heads of queries of a sequence"),
-            Parameter("group", 1, "", "heads of queries that share keys and values"),
-            Parameter("queries", tokens, "", "tokens that ask"),
-            Parameter("keys", tokens, "", "tokens that are asked"),
-            Parameter("head_dim", 128, "", "elements of a head: 64, 96 or 128", least=64, most=128),
+            Parameter("batch", 1, "", "number of sequences"),
+            Parameter("heads", heads, "", "query heads per sequence"),
+            Parameter("group", 1, "", "query heads that share one head of keys and values"),
+            Parameter("queries", tokens, "", "query sequence length, in tokens"),
+            Parameter("keys", tokens, "", "key/value sequence length, in tokens"),
+            Parameter("head_dim", 128, "", "elements per head: 64, 96 or 128", least=64, most=128),
             Parameter("dtype", "bf16", "", "type of Q, K, V and O; sums are in fp32", ("bf16", "fp16")),
             Parameter("mask", "causal", "", masks, ("causal", "full", "window")),
-            Parameter("window", 1024, "", "keys that a query sees where mask is window"),
-            Parameter("dropout", 0.0, "", "probability with which a weight becomes 0", least=0, most=0.9),
+            Parameter("window", 1024, "", "keys that a query attends to if mask is window"),
+            Parameter("dropout", 0.0, "", "probability that a weight becomes 0", least=0, most=0.9),
         ),
         metrics,
         1 << 34,
@@ -127,7 +127,7 @@ def attention_family(name, heads, tokens, metrics):
 
 
 ATTENTION = attention_family(
-    "attention", 2, 16384, (("peak_bytes", "B", "device memory: operands, results, and what a launch works in"),)
+    "attention", 2, 16384, (("peak_bytes", "B", "device memory of operands, results and the workspace of a launch"),)
 )
 ATTENTION_BACKWARD = attention_family(
     "attention_backward", 4, 8192,
