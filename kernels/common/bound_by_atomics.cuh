@@ -1,9 +1,9 @@
-// Variants that wait for atomic operations more than for anything that the time model knows.
+// Variants whose time depends on atomic operations, which the time model does not include.
 #pragma once
 
 namespace gpuexp {
 
-/// The variant, without a predicted time.
+/// Returns the variant without a predicted time.
 template <class Variant>
 Variant bound_by_atomics(Variant v) {
   v.without_time = "the time model has no rate of atomic operations";

@@ -1,10 +1,10 @@
-// cp.async.bulk: copies of kilobytes between global and shared memory, at a stretch or a box of a
-// tensor, that one thread starts and the copy engine of the SM carries out, past registers and L1.
-// Compute capability 9.0.
+// cp.async.bulk: copies of kilobytes between global and shared memory, of contiguous bytes or of a
+// box of a tensor. One thread starts a copy; the SM's copy engine carries it out without registers
+// or L1. Compute capability 9.0.
 //
-// Arriving bytes are counted by an mbarrier in shared memory. Its phase ends when the one arrival
-// and the bytes that this arrival announced have come; phases are told apart by their parity, 0
-// first.
+// An mbarrier in shared memory counts the arriving bytes. A phase ends when its single arrival and
+// the bytes that this arrival announced have come. Phases are identified by their parity; the first
+// has parity 0.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace gpuexp {
 
-/// Variants that use the functions below need this capability (needs_capability in
-/// compiled_for.cuh); in older code they trap.
+/// Minimum compute capability of variants that use the functions below (needs_capability in
+/// compiled_for.cuh); in code for older devices the functions trap.
 constexpr int kBulkCopyComputeCapability = 90;
 
 /// Addresses and sizes of bulk copies are multiples of this many bytes.
@@ -29,21 +29,22 @@ __device__ inline unsigned shared_address(const void* p) {
   return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
-/// Makes the barriers ready, each for one arrival per phase; by one thread, before a barrier of all
-/// threads that will use them.
+/// Initializes the barriers for one arrival per phase. One thread calls this before a
+/// __syncthreads() of all threads that use the barriers.
 __device__ inline void init_barriers(Barrier* barriers, int count) {
 #if __CUDA_ARCH__ >= 900
   for (int i = 0; i < count; ++i)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barriers + i))
                  : "memory");
-  // The copy engine has to see them too.
+  // Makes the barriers visible to the copy engine.
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
   __trap();
 #endif
 }
 
-/// The one arrival of the barrier's phase, which announces `bytes` bytes that copies will bring.
+/// Makes the single arrival of the barrier's phase, and announces `bytes` bytes that copies will
+/// write.
 __device__ inline void expect_bytes(Barrier* barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -55,8 +56,8 @@ __device__ inline void expect_bytes(Barrier* barrier, unsigned bytes) {
 #endif
 }
 
-/// Starts copying `bytes` bytes to shared memory; they arrive at `barrier`, as the one arrival of
-/// its phase.
+/// Starts a copy of `bytes` bytes to shared memory. Announces the bytes at `barrier` with the
+/// single arrival of its phase; they are counted there.
 __device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
                                        Barrier* barrier) {
   expect_bytes(barrier, bytes);
@@ -71,8 +72,9 @@ __device__ inline void start_bulk_load(void* to_shared, const void* from_global,
 #endif
 }
 
-/// Starts copying the box at column x, row y of a tensor of two dimensions to shared memory; the
-/// bytes of a whole box arrive at `barrier`, zeros for what lies outside of the tensor.
+/// Starts a copy of the box at column x, row y of a 2D tensor to shared memory, with zeros for
+/// elements outside the tensor. The bytes of a whole box are counted at `barrier`; the caller
+/// announces them.
 __device__ inline void start_box_load(void* to_shared, const CUtensorMap& from, int x, int y,
                                       Barrier* barrier) {
 #if __CUDA_ARCH__ >= 900
@@ -86,7 +88,7 @@ __device__ inline void start_box_load(void* to_shared, const CUtensorMap& from, 
 #endif
 }
 
-/// Waits until the phase of that parity has ended; what arrived in it is then visible.
+/// Waits until the phase with this parity has ended; the bytes that arrived in it are then visible.
 __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -103,7 +105,7 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Whether the phase of that parity has ended; does not wait.
+/// Returns whether the phase with this parity has ended, without waiting.
 __device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   unsigned ended;
@@ -122,8 +124,8 @@ __device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Orders what this thread has stored to shared memory before copies that read it; a barrier of all
-/// threads that stored has to follow.
+/// Orders this thread's stores to shared memory before copies that read them. A barrier of all
+/// threads that stored must follow.
 __device__ inline void publish_to_copies() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -132,7 +134,7 @@ __device__ inline void publish_to_copies() {
 #endif
 }
 
-/// Closes the group of the stores that this thread has started.
+/// Commits the stores that this thread has started as one group.
 __device__ inline void commit_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -141,7 +143,7 @@ __device__ inline void commit_stores() {
 #endif
 }
 
-/// Starts copying `bytes` bytes from shared memory, as a group of its own of this thread.
+/// Starts a copy of `bytes` bytes from shared memory and commits it as a group.
 __device__ inline void start_bulk_store(void* to_global, const void* from_shared, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
@@ -152,8 +154,8 @@ __device__ inline void start_bulk_store(void* to_global, const void* from_shared
   commit_stores();
 }
 
-/// Starts copying a box from shared memory to column x, row y of a tensor of two dimensions; what
-/// lies outside of it stays behind.
+/// Starts a copy of a box from shared memory to column x, row y of a 2D tensor, without the
+/// elements outside the tensor. The caller commits it.
 __device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
                                        const void* from_shared) {
 #if __CUDA_ARCH__ >= 900
@@ -166,8 +168,8 @@ __device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
 #endif
 }
 
-/// Waits until all but the `pending` newest stores of this thread have read their shared memory,
-/// which may then be overwritten.
+/// Waits until all but the `pending` newest groups of stores of this thread have read their shared
+/// memory, which may then be overwritten.
 template <int pending>
 __device__ inline void wait_for_stores_to_read() {
 #if __CUDA_ARCH__ >= 900
@@ -177,7 +179,7 @@ __device__ inline void wait_for_stores_to_read() {
 #endif
 }
 
-/// Waits until all stores of this thread are complete.
+/// Waits until all committed stores of this thread are complete.
 __device__ inline void wait_for_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -186,9 +188,10 @@ __device__ inline void wait_for_stores() {
 #endif
 }
 
-/// Rows of a box that is permuted in shared memory: 16-byte unit u of row r lies where unit
-/// u xor (r mod 8) would, in boxes that begin at a multiple of 1024 bytes (CUDA C++ Programming
-/// Guide, swizzle mode of 128 bytes). Units of eight rows then lie in different banks.
+/// Bytes per row of a box that is swizzled in shared memory. 16-byte unit u of row r is stored at
+/// unit u xor (r mod 8) of the row, in boxes that start at multiples of 1024 bytes (CUDA C++
+/// Programming Guide, swizzle mode of 128 bytes). The same unit of eight consecutive rows then maps
+/// to different banks.
 constexpr int kSwizzledRow = 128;
 constexpr int kSwizzledUnits = kSwizzledRow / kBulkCopyUnit;
 constexpr int kSwizzleAlignment = 1024;
@@ -197,7 +200,7 @@ __device__ inline int swizzled_unit(int row, int unit) {
   return row * kSwizzledUnits + (unit ^ row % kSwizzledUnits);
 }
 
-/// A row-major matrix in such boxes of `box_rows` rows.
+/// Returns the tensor map of a row-major matrix with swizzled boxes of `box_rows` rows.
 template <class T>
 TensorMap swizzled_boxes(const T* base, std::int64_t rows, std::int64_t columns,
                          std::int64_t box_rows) {

@@ -1,4 +1,5 @@
-// Dependent steps: each needs the result of the one before, so that time over steps is a latency.
+// Dependent steps: each step needs the result of the previous one, so time divided by steps is a
+// latency.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,10 @@
 
 namespace gpuexp {
 
-inline constexpr int kUnrolledSteps = 256;  ///< between two jumps, which cost 1 % of the fastest
+inline constexpr int kUnrolledSteps = 256;  ///< steps per jump; jumps add 1 % to the fastest steps
 
-// A step of a pointer chase loads the address of the next one, so that nothing is computed between
-// two loads.
+// A step of a pointer chase loads the address of the next step. No instruction computes between two
+// loads.
 struct DefaultLoad {
   static __device__ void step(std::uint64_t& at) {
     asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
@@ -26,9 +27,9 @@ struct LoadPastL1 {
   }
 };
 
-// ---- walks whose kernel reads the clocks itself
+// ---- walks that are timed inside the kernel
 
-/// What the steps of a walk took.
+/// Duration of the timed steps of a walk.
 struct Clocks {
   long long cycles;
   long long nanoseconds;
@@ -40,7 +41,7 @@ __device__ inline long long global_nanoseconds() {
   return ns;
 }
 
-/// Makes `untimed` steps, and then `steps` under the clock.
+/// Executes `untimed` steps, then measures `steps` steps.
 template <class Step>
 __device__ Clocks timed_steps(int untimed, int steps, Step step) {
 #pragma unroll 1
@@ -53,7 +54,7 @@ __device__ Clocks timed_steps(int untimed, int steps, Step step) {
   return {cycles, global_nanoseconds() - ns};
 }
 
-/// So many walks are measured, and their median is reported.
+/// Number of walks that are measured; metrics report their median.
 inline constexpr int kMeasuredWalks = 5;
 
 inline double median(std::vector<double> values) {
@@ -61,12 +62,12 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-inline constexpr const char* kStepCyclesDoc = "SM clocks that a step takes, read by the kernel";
-inline constexpr const char* kStepNsDoc = "ns that a step takes, read by the kernel";
+inline constexpr const char* kStepCyclesDoc = "SM cycles per step, read by the kernel";
+inline constexpr const char* kStepNsDoc = "ns per step, read by the kernel";
 
-/// Lets the variant's launch be one walk, and its metrics step_cycles and step_ns the medians of a
-/// few. `walk(problem, data, context, clocks)` returns the steps of a walk of problem.steps steps
-/// that leaves what they took in `clocks`.
+/// Sets the variant's launch to one walk, and its metrics step_cycles and step_ns to medians of
+/// kMeasuredWalks walks. walk(problem, data, context, clocks) returns the steps of a walk of
+/// problem.steps steps, which stores its duration to `clocks`.
 template <class Variant, class Problem, class Data, class Walk>
 void measure_walks(Variant& v, Walk walk) {
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
@@ -96,11 +97,12 @@ void measure_walks(Variant& v, Walk walk) {
   };
 }
 
-/// Where a walk ends tells how far it came, but for whole laps.
+/// Returns a reason if a walk ends at its first node. The end of a walk is verified, and it shows
+/// the number of steps only up to whole laps.
 inline std::optional<std::string> ends_at_its_start(std::int64_t nodes, std::int64_t steps) {
   if (steps % nodes != 0) return std::nullopt;
-  return "needs steps that are no multiple of " + std::to_string(nodes) +
-         ", the number of nodes: a walk that never moved would end there, too";
+  return "needs steps that are not a multiple of " + std::to_string(nodes) +
+         ", the number of nodes: a walk that never moved would end at the same node";
 }
 
 }  // namespace gpuexp

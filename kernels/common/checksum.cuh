@@ -1,5 +1,5 @@
-// Checksums of floats: their bit patterns added as integers modulo 2^32, which is exact in any
-// order, and in which a single wrong bit of any element shows.
+// Checksums of floats: the sum of their bit patterns as integers modulo 2^32. It is exact in any
+// order, and a single wrong bit of any element changes it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ __device__ inline std::uint32_t bits_sum(uint4 v) {
   return v.x + v.y + v.z + v.w;
 }
 
-/// The reference of checksums of consecutive chunks of n floats, each added `passes` times.
+/// Reference checksums of consecutive chunks of chunk_size floats, n floats in all. Each chunk is
+/// summed `passes` times.
 struct ChunkChecksum {
   const float* in;
   std::int64_t n;
@@ -38,7 +39,7 @@ struct ChunkChecksum {
   }
 };
 
-/// Adds one value per thread over the warp; the result is right in lane 0.
+/// Sums one value per thread over the warp; only lane 0 has the result.
 __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
@@ -46,8 +47,8 @@ __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
   return sum;
 }
 
-/// Adds one value per thread over a block of kThreads; the result is right in thread 0. A block may
-/// call it once.
+/// Sums one value per thread over a block of kThreads threads; only thread 0 has the result. A
+/// block may call this once.
 template <int kThreads>
 __device__ std::uint32_t block_sum(std::uint32_t sum) {
   __shared__ std::uint32_t warp_sums[kThreads / kWarp];

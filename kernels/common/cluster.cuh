@@ -1,31 +1,34 @@
-// Thread block clusters: the shared memory of other blocks (PTX ISA, "Cluster of thread blocks").
+// Thread block clusters: access to the shared memory of other blocks (PTX ISA, "Cluster of thread
+// blocks").
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-inline constexpr int kClustersFrom = 90;  ///< compute capability
-/// What every device with clusters takes (CUDA C++ Programming Guide, "Thread Block Clusters").
+inline constexpr int kClustersFrom = 90;  ///< minimum compute capability
+/// Maximum cluster size that every device with clusters supports (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
 inline constexpr int kMostClusterBlocks = 8;
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/// The same place in the shared memory of the block of that rank.
+/// Maps a shared-memory address to the same offset in the shared memory of the cluster's block
+/// `rank`.
 __device__ inline unsigned mapped_shared(unsigned address, unsigned rank) {
   unsigned mapped;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
   return mapped;
 }
 
-/// The word at an address that mapped_shared gave.
+/// Loads the word at an address that mapped_shared() returned.
 __device__ inline unsigned load_cluster_shared(unsigned address) {
   unsigned word;
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
   return word;
 }
 
-/// All threads of the cluster wait for each other, and see what the others stored before.
+/// Barrier of all threads of the cluster. It makes their previous stores visible to each other.
 __device__ inline void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -36,7 +39,7 @@ __device__ inline unsigned cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-/// Of the cluster.
+/// Number of blocks in the cluster.
 __device__ inline unsigned cluster_blocks() {
   unsigned blocks;
   asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));

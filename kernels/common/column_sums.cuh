@@ -1,8 +1,9 @@
-// Sums of a matrix's columns: blocks add up slices of its rows, and what they found is stored, a
-// row of sums per slice for a second kernel, or added to one row by atomics.
+// Column sums of a matrix. Each block sums a slice of the rows. It stores its result in a row of
+// partial sums, one row per slice, which a second kernel sums, or adds it to a single row with
+// atomics.
 //
-// Matrices are row-major without padding. What is added up are terms that a functor makes of an
-// element's place, so that they may be computed on the way.
+// Matrices are row-major without padding. A functor computes the terms from an element's index, so
+// terms need not be stored in memory.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +13,27 @@
 
 namespace gpuexp {
 
-/// Blocks of the same y have the same `slice` rows, those from blockIdx.y * slice on.
+/// Blocks with the same blockIdx.y process the same `slice` rows, which start at blockIdx.y *
+/// slice.
 struct Slices {
   std::int64_t rows, columns, slice;
   std::int64_t count() const { return ceil_div(rows, slice); }
-  /// Of a row of fp32 sums per slice.
+  /// Bytes of a row of fp32 sums per slice.
   std::int64_t partial_bytes() const { return count() * columns * std::int64_t{sizeof(float)}; }
 };
 
-/// As many slices as give each SM so many blocks of so many columns, of 64 rows or more: partial
-/// sums are to be few beside the matrix.
+/// Divides the rows into slices so that each SM gets `blocks_per_sm` blocks of `block_columns`
+/// columns. Slices have about 64 rows or more, so that there are few partial sums compared with the
+/// matrix.
 inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t block_columns,
                         int blocks_per_sm, const DeviceSpec& device) {
-  constexpr int kLeastRows = 64;
+  constexpr int kMinRows = 64;
   const std::int64_t count = blocks_per_sm * device.sm_count / ceil_div(columns, block_columns);
-  const std::int64_t most = ceil_div(rows, kLeastRows);
-  return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, most))};
+  const std::int64_t max_count = ceil_div(rows, kMinRows);
+  return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, max_count))};
 }
 
-/// Where a block's sums go: to its slice's row, or to one row for all.
+/// Destination of a block's sums: the row of its slice, or one row for all slices.
 struct StoreSums {
   float* to;
   __device__ void operator()(const Slices& s, std::int64_t column, float sum) const {
@@ -48,18 +51,18 @@ constexpr int kColumnBlock = 256;
 constexpr int kColumnLanes = 32;
 constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 
-/// Terms that are elements of a matrix as they are.
+/// Terms that are the elements of a matrix.
 template <class T>
 struct ElementTerms {
   using Element = T;
   static constexpr int kAtOnce = 4;  // rows that a lane loads before it adds the first
   const T* from;
-  /// Loads what the terms from place i on are made of.
+  /// Loads the inputs of kWidth terms, starting at index i.
   template <int kWidth>
   __device__ void load(std::int64_t i, float (&term)[kWidth], float (&)[kWidth]) const {
     load_floats(from + i, term);
   }
-  /// Makes them of that.
+  /// Computes the terms from these inputs.
   template <int kWidth>
   __device__ void finish(std::int64_t, float (&)[kWidth], const float (&)[kWidth]) const {}
 };
@@ -84,15 +87,15 @@ __device__ void add_rows(const Terms& terms, std::int64_t i, std::int64_t step,
 
 }  // namespace detail
 
-/// Resident blocks, for which launch bounds leave each its registers: one wave of them is all.
+/// Resident blocks per SM. Launch bounds limit registers for them, and the grid is a single wave.
 constexpr int kTilesPerSm = 4;
 
-/// A block has 32·kWidth columns of a slice. Its warps take rows by turns, and add up in shared
-/// memory what they found. kWidth divides the number of columns.
+/// A block sums 32·kWidth columns of a slice. Its warps take turns with the rows and combine their
+/// sums in shared memory. kWidth divides the number of columns.
 template <int kWidth, class Terms, class Put>
 __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
     tile_sums_kernel(Slices s, Terms terms, Put put) {
-  __shared__ float of_warps[kColumnWarps][kColumnLanes * kWidth];
+  __shared__ float warp_sums[kColumnWarps][kColumnLanes * kWidth];
   const int warp = static_cast<int>(threadIdx.x) / kColumnLanes;
   const int own = static_cast<int>(threadIdx.x) % kColumnLanes * kWidth;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (kColumnLanes * kWidth);
@@ -112,14 +115,14 @@ __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
   }
 #pragma unroll
   for (int j = 0; j < kWidth; ++j)
-    of_warps[warp][own + j] = sums[j];
+    warp_sums[warp][own + j] = sums[j];
   __syncthreads();
 #pragma unroll 1
   for (int j = static_cast<int>(threadIdx.x); j < kColumnLanes * kWidth; j += kColumnBlock) {
     float sum = 0.0f;
 #pragma unroll
     for (int w = 0; w < kColumnWarps; ++w)
-      sum += of_warps[w][j];
+      sum += warp_sums[w][j];
     if (first + j < s.columns) put(s, first + j, sum);
   }
 }
@@ -131,7 +134,8 @@ Steps launch_tile_sums(const Slices& s, const Terms& terms, Put put) {
                 terms, put);
 }
 
-/// Lanes load 16 bytes where a row is a multiple of that, and else an element.
+/// Columns per block of tile_sums(). Lanes load 16 bytes if a row is a multiple of 16 bytes,
+/// otherwise one element.
 inline std::int64_t tile_columns(std::int64_t columns, DataType type) {
   constexpr std::int64_t kBytes = 16;
   const auto element = static_cast<std::int64_t>(size_of(type));
@@ -145,7 +149,7 @@ Steps tile_sums(const Slices& s, const Terms& terms, Put put) {
                                  : launch_tile_sums<1>(s, terms, put);
 }
 
-/// A thread per column adds up the rows that StoreSums left.
+/// Each thread sums one column of the rows that StoreSums has stored.
 inline __global__ void __launch_bounds__(kColumnBlock)
     add_slices_kernel(const float* partial, std::int64_t count, std::int64_t columns, float* sums) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumnBlock + threadIdx.x;
@@ -162,7 +166,7 @@ inline Steps add_slices(const Slices& s, const float* partial, float* sums) {
                 partial, s.count(), s.columns, sums);
 }
 
-/// Both kernels; `partial` has Slices::partial_bytes.
+/// Launches both kernels; `partial` has Slices::partial_bytes() bytes.
 template <class Terms>
 Steps stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
   return tile_sums(s, terms, StoreSums{partial}) + add_slices(s, partial, sums);

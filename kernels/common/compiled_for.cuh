@@ -1,5 +1,5 @@
-// Skips for variants whose instructions are newer than the oldest architecture that the project
-// compiles for: on a device that runs older code, such a kernel could only trap.
+// Skip reasons for variants whose instructions are newer than the oldest architecture that the
+// project compiles for. On a device that runs the older code, their kernels would trap.
 #pragma once
 
 #include "device/compiled_code.hpp"
@@ -7,13 +7,13 @@
 
 namespace gpuexp {
 
-/// A reason when this binary's code for the device is older than compute capability `needed`.
+/// Returns a reason if this binary's code for the device is older than compute capability `needed`.
 inline std::optional<std::string> lacks_code(const DeviceSpec& device, int needed) {
   return lacks_code(GPUEXP_CUDA_ARCHITECTURES, device.compute_capability(), needed, false);
 }
 
-/// The variant, for devices of this compute capability or a later one, for which this binary has
-/// code.
+/// Returns the variant, restricted to devices of compute capability `needed` or later for which
+/// this binary has code.
 template <class Variant>
 Variant needs_capability(Variant v, int needed) {
   v.min_compute_capability = needed;
@@ -24,7 +24,8 @@ Variant needs_capability(Variant v, int needed) {
   return v;
 }
 
-/// A reason when it lacks the instructions that the device's capability alone has (sm_90a).
+/// Returns a reason if this binary lacks architecture-specific code for the device (such as
+/// sm_90a), whose instructions later devices do not have.
 inline std::optional<std::string> lacks_specific_code(const DeviceSpec& device) {
   const int capability = device.compute_capability();
   return lacks_code(GPUEXP_CUDA_ARCHITECTURES, capability, capability, true);

@@ -1,5 +1,5 @@
-// Elements to double and from float. types.cuh has those of 16 bits, whose headers take as long to
-// compile as a small family.
+// Conversions of elements to double and from float. types.cuh adds the 16-bit types, whose headers
+// take as long to compile as a small family.
 #pragma once
 
 #include <type_traits>
@@ -8,14 +8,14 @@
 
 namespace gpuexp {
 
-/// x as a double, exactly.
+/// Converts x to double, exactly.
 template <class T>
 __host__ __device__ inline double to_double(T x) {
   static_assert(std::is_arithmetic<T>::value, "include kernels/common/types.cuh");
   return static_cast<double>(x);
 }
 
-/// x rounded to the nearest T.
+/// Rounds x to the nearest T.
 template <class T>
 __host__ __device__ inline T from_float(float x) {
   static_assert(std::is_arithmetic<T>::value, "include kernels/common/types.cuh");

@@ -1,18 +1,18 @@
-// cp.async: copies from global to shared memory that go past the registers and complete later, so
-// that a block computes on one tile while the next ones are on their way. Compute capability 8.0.
+// cp.async: asynchronous copies from global to shared memory that bypass registers, so that a block
+// computes on one tile while the next tiles are in flight. Compute capability 8.0.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Variants that use cp.async set Variant::min_compute_capability to this; on older GPUs the calls
-/// below trap.
+/// Minimum compute capability of variants that use cp.async (Variant::min_compute_capability); on
+/// older GPUs the functions below trap.
 constexpr int kCpAsyncComputeCapability = 80;
 
-/// Starts copying `bytes` bytes; both pointers are aligned to `bytes`. Where `valid` is false,
-/// zeros are written and nothing is read, but src must still be an address within the buffer: a
-/// pointer that no thread may form is undefined behaviour even when it is not read through.
+/// Starts a copy of `bytes` bytes; both pointers are aligned to `bytes`. If `valid` is false, the
+/// copy writes zeros and reads nothing. `src_global` must still point into the buffer, because
+/// forming a pointer outside it is undefined behaviour.
 template <int bytes>
 __device__ inline void cp_async(void* dst_shared, const void* src_global, bool valid) {
   static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
@@ -20,12 +20,12 @@ __device__ inline void cp_async(void* dst_shared, const void* src_global, bool v
   const unsigned dst = static_cast<unsigned>(__cvta_generic_to_shared(dst_shared));
   const int bytes_read = valid ? bytes : 0;
   if constexpr (bytes == 16) {
-    // .cg caches in L2 alone: a tile is read once per block, so a line in L1 would never be hit.
+    // .cg caches only in L2. A block reads a tile once, so a line in L1 would never be hit.
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src_global),
                  "r"(bytes_read)
                  : "memory");
   } else {
-    // Narrower copies exist with .ca (L1 and L2) only.
+    // Copies of 4 and 8 bytes exist only with .ca (L1 and L2).
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(dst), "l"(src_global),
                  "n"(bytes), "r"(bytes_read)
                  : "memory");
@@ -35,8 +35,9 @@ __device__ inline void cp_async(void* dst_shared, const void* src_global, bool v
 #endif
 }
 
-/// Closes the group of the copies that this thread started since its last commit. Groups may be
-/// empty, so a loop's tail can go on committing to keep the count of pending groups right.
+/// Commits the copies that this thread has started since its last commit as one group. Groups may
+/// be empty: the last iterations of a loop commit without copies, which keeps the count of pending
+/// groups correct.
 __device__ inline void cp_async_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -45,8 +46,8 @@ __device__ inline void cp_async_commit() {
 #endif
 }
 
-/// Waits until at most the `pending` newest groups of this thread are still on their way. Other
-/// threads' copies are visible only after a barrier that follows their own wait.
+/// Waits until at most the `pending` newest groups of this thread are in flight. Copies of other
+/// threads are visible only after those threads have waited and a barrier has followed.
 template <int pending>
 __device__ inline void cp_async_wait() {
 #if __CUDA_ARCH__ >= 800

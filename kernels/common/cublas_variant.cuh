@@ -1,4 +1,4 @@
-// The variant of a family that calls cuBLAS.
+// A family's variant that calls cuBLAS.
 #pragma once
 
 #include "gpu/cublas.hpp"
@@ -6,7 +6,7 @@
 
 namespace gpuexp {
 
-/// `operation` gives a problem's and its buffers' cublas::Gemm, Transpose or Gemv.
+/// operation(problem, data) returns a cublas::Gemm, Transpose or Gemv.
 template <class Variant, class WorkOf, class OperationOf>
 Variant cublas_variant(std::string compare_to, WorkOf work, OperationOf operation) {
   Variant v("cublas", std::move(compare_to));

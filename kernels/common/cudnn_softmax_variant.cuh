@@ -1,4 +1,4 @@
-// The variant of a family that calls cuDNN's softmax, or its gradient.
+// A family's variant that calls cuDNN's softmax or its gradient.
 #pragma once
 
 #include "gpu/cudnn_softmax.hpp"
@@ -6,8 +6,8 @@
 
 namespace gpuexp {
 
-/// `operation` gives a problem's and its buffers' cudnn::Softmax or SoftmaxBackward. `inexact` is a
-/// type in which its results are off by more than any rounding explains: skipped.
+/// operation(problem, data) returns a cudnn::Softmax or SoftmaxBackward. The variant is skipped for
+/// the type `inexact`, in which the errors of cuDNN's results exceed any rounding.
 template <class Variant, class WorkOf, class OperationOf>
 Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation,
                               std::optional<DataType> inexact = std::nullopt) {

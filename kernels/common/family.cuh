@@ -1,4 +1,4 @@
-// What a family is declared with: launches as data, useful work, inputs from a seed, and
+// Headers for the declaration of a family: launches as data, useful work, inputs from a seed, and
 // references.
 #pragma once
 

@@ -1,5 +1,5 @@
-// GELU, x·Φ(x), by the usual approximation of the Gaussian's Φ by tanh (Hendrycks and Gimpel,
-// "Gaussian Error Linear Units", 2016): on the device for results of 16 bits, and in fp64.
+// GELU, x·Φ(x), with the usual approximation of the Gaussian's Φ by tanh (Hendrycks and Gimpel,
+// "Gaussian Error Linear Units", 2016): on the device for 16-bit results, and in fp64.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,9 @@
 
 namespace gpuexp {
 
-/// tanh by one instruction of the special function unit, with a relative error of 2^-11 at most
-/// (PTX ISA, tanh.approx). The result's error is 2^-12·|x| at most: less than bf16 rounds away.
+/// GELU with one tanh instruction of the special function unit, whose relative error is at most
+/// 2^-11 (PTX ISA, tanh.approx). The error of the result is at most 2^-12·|x|, less than the
+/// rounding to bf16.
 __device__ inline float gelu_tanh(float x) {
   float tanh_z;
   const float z = x * fmaf(0.035677408f, x * x, 0.79788456f);

@@ -43,8 +43,8 @@ TEST_CASE("chases on all SMs in DRAM come to no line twice", "[latency]") {
 TEST_CASE("a chase that never moved would end elsewhere", "[latency]") {
   constexpr std::int64_t kLines = kMib / 128;
   const std::string why =
-      "needs steps that are no multiple of 8192, the number of nodes: a walk that never moved "
-      "would end there, too";
+      "needs steps that are not a multiple of 8192, the number of nodes: a walk that never moved "
+      "would end at the same node";
   for (const char* variant : {"l2", "l2_all_sms", "atomic_l2"}) {
     CAPTURE(variant);
     for (const std::int64_t rounds : {1, 4}) {
