@@ -1,5 +1,5 @@
-// What the families of matrix products share: their work, the plain fp64 reference on the device
-// and by host loops, and the bound on what tensor cores may differ from it.
+// Common parts of the matrix product families: useful work, the plain fp64 reference on the device
+// and by host loops, and the error bounds of products on tensor cores.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-/// C (m×n) = A (m×k) · B (k×n) at least: each matrix moved once, without padding.
+/// Useful work of C (m×n) = A (m×k) · B (k×n): each matrix is moved once, without padding.
 inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType input,
                       DataType output, Pipe pipe) {
   const auto bytes = [](std::int64_t rows, std::int64_t columns, DataType type) {
@@ -20,14 +20,14 @@ inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType i
          writes<char>(bytes(m, n, output)) + computes(pipe, 2.0 * products);
 }
 
-/// The useful work of a product that is stored, moved and computed in a padded size.
+/// Useful work of a product whose matrices are stored, moved and computed in a padded size.
 inline Work padded_work(Work useful, const Work& stored) {
   useful.moved_read = stored.moved_read;
   useful.moved_written = stored.moved_written;
   return useful;
 }
 
-/// Elements of the matrices of a problem with extents m, n and k.
+/// Number of elements of the matrices of a problem with extents m, n and k.
 template <class Problem>
 std::int64_t elements_of_a(const Problem& p) {
   return p.m * p.k;
@@ -41,7 +41,7 @@ std::int64_t elements_of_c(const Problem& p) {
   return p.m * p.n;
 }
 
-/// Declares these extents, and the results that shapes have to cover.
+/// Declares the extents m, n and k, and C as the results that launch shapes must cover.
 template <class Problem, class Data>
 void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
   f.extent("m", &Problem::m, size, 1 << 16, "rows of A and C")
@@ -50,7 +50,7 @@ void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
 }
 
-/// A kernel whose blocks compute a tile of C each, with what its launch needs to know.
+/// A kernel whose blocks compute one tile of C each, with its launch configuration.
 template <class... Parameters>
 struct TiledKernel {
   void (*kernel)(Parameters...);
@@ -58,28 +58,28 @@ struct TiledKernel {
   Extent block;
   std::int64_t dynamic_shared_bytes = 0;
 
-  /// Stands for a choice by problem where one kernel serves all.
+  /// Returns this kernel for every problem; other callables choose a kernel by problem.
   template <class Problem>
   const TiledKernel& operator()(const Problem&) const {
     return *this;
   }
 
-  /// For a C of m×n; the grid's x runs over its rows and y over its columns.
+  /// Launch shape for a C of m×n. The grid's x dimension covers the rows of C, y its columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
     return shape_of_tiles({m, n}, tile, block, dynamic_shared_bytes);
   }
 };
 
-/// A reason where a block has less shared memory than a kernel needs.
+/// Returns a reason if a block of the device has less than `needed` bytes of shared memory.
 inline std::optional<std::string> lacks_shared_memory(const DeviceSpec& device,
                                                       std::int64_t needed) {
   if (device.sm.shared_bytes_per_block >= needed) return std::nullopt;
-  return "needs " + std::to_string(needed) + " bytes of shared memory per block, has " +
+  return "needs " + std::to_string(needed) + " bytes of shared memory per block; the device has " +
          std::to_string(device.sm.shared_bytes_per_block);
 }
 
-/// A variant that launches the TiledKernel which `kernel_for` gives for its problem, on a problem
-/// of m×n and data a, b and c.
+/// A variant that launches kernel_for(problem), a TiledKernel, for a problem of m×n and data a, b
+/// and c.
 template <class Variant, class WorkOf, class KernelFor>
 Variant tiled_variant(std::string id, std::string compare_to, WorkOf work, KernelFor kernel_for,
                       decltype(Variant::expected_changes) expected) {
@@ -113,7 +113,7 @@ GemmOperands<T> contiguous_operands(const T* a, const T* b, std::int64_t m, std:
   return {a, k, b, n, m, n, k};
 }
 
-/// Accumulators over the products that make one element of C.
+/// Sums over the products of one element of C.
 struct ProductSums {
   double value = 0.0;
   double absolute = 0.0;
@@ -126,12 +126,12 @@ struct ProductSums {
   }
 };
 
-/// Errors in proportion to Σ|a·b|: of sums in fp32, whose every rounding is of a partial sum.
+/// Error bound in proportion to Σ|a·b|, for fp32 sums that round every partial sum.
 struct AbsoluteBound {
   __host__ __device__ double magnitude(const ProductSums& sums) const { return sums.absolute; }
 };
 
-/// Of sums of k products in fp32, in any order; kFp32SumDerivation says why.
+/// Tolerance of sums of k products in fp32, in any order. kFp32SumDerivation explains the values.
 inline Tolerance fp32_sum_tolerance(std::int64_t k) {
   constexpr double kLambda = 8.0;
   const double u = unit_roundoff(DataType::fp32);
@@ -140,27 +140,29 @@ inline Tolerance fp32_sum_tolerance(std::int64_t k) {
 }
 
 inline constexpr const char* kFp32SumDerivation =
-    "Summing K products in fp32 in any order errs by at most K·u·Σ|a·b| (u = 2^-24); roundings "
-    "of random sign make it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham "
-    "and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per element. One more u "
-    "covers the rounding of the result. The RMS error over all elements, relative to the RMS "
-    "result: products of random sign make the partial sums a random walk of RMS √i, each rounded "
-    "with an RMS error of 0.42·u (u/√3 over a significand whose logarithm is spread evenly), "
-    "0.42·u·√(K/2 + 1) in all (the same; Higham, Accuracy and Stability of Numerical Algorithms, "
-    "2nd ed., section 4.5): 1.1e-6 at K = 4096. Twice that is allowed, and for chance the bound "
-    "per element times √(32/elements) (Bernstein's inequality, probability 1e-14). Inputs rounded "
-    "to tf32 err by 2.6e-4, whatever K is.";
+    "Summing K products in fp32 in any order has an error of at most K·u·Σ|a·b| (u = 2^-24). With "
+    "roundings of random sign, it is at most λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per "
+    "element (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per "
+    "element. One more u covers the rounding of the result. The RMS error over all elements is "
+    "relative to the RMS result. With products of random sign, the partial sums are a random walk "
+    "of RMS √i. Each is rounded with an RMS error of 0.42·u (u/√3 over a significand whose "
+    "logarithm is uniformly distributed), 0.42·u·√(K/2 + 1) in total (Higham and Mary; Higham, "
+    "Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5): 1.1e-6 at K = 4096. "
+    "The tolerance allows twice this error, and for chance the bound per element times "
+    "√(32/elements) (Bernstein's inequality, probability 1e-14). Inputs rounded to tf32 have an "
+    "error of 2.6e-4 for every K.";
 
-/// Errors in proportion to norm(p) = √Σp² of the products p, and to the result where C rounds it.
+/// Error bound in proportion to norm(p) = √Σp² of the products p, and to the result if it is
+/// rounded to the type of C.
 struct NormBound {
-  double output_roundoff;  ///< of the element type of C
-  double sum_error;        ///< bound on the error of the sum over norm(p)
-  double rms_error;        ///< of the result over the RMS result, as modelled
-  double near_zero = 0.0;  ///< what fp16, in sums or in C, errs by however small the result is
+  double output_roundoff;  ///< unit roundoff of the element type of C
+  double sum_error;        ///< bound on the error of the sum, relative to norm(p)
+  double rms_error;        ///< modelled RMS error of the result, relative to the RMS result
+  double near_zero = 0.0;  ///< absolute error of fp16, in sums or in C, for results near zero
 
   Tolerance tolerance() const { return {output_roundoff, near_zero, kRmsSafety * rms_error, 0.0}; }
-  /// What `tolerance` scales with: rounding C costs up to u·|value|, and the error of the sum,
-  /// which is rounded along with it, (1 + u) times its bound.
+  /// Magnitude by which `tolerance` is multiplied. Rounding C has an error of up to u·|value|. The
+  /// error of the sum is rounded with it, which adds (1 + u) times its bound.
   __host__ __device__ double magnitude(const ProductSums& sums) const {
     return fabs(sums.value) +
            (1.0 + output_roundoff) / output_roundoff * sum_error * sqrt(sums.squares);
@@ -169,54 +171,56 @@ struct NormBound {
 
 inline constexpr const char* kTensorCoreBoundDerivation =
     "Tensor cores multiply exactly and add a few products at a time to the running sum P: 4 in the "
-    "first generation, 16 in Hopper (8 of tf32), so in at most S = ceil(K/4) steps. Where fp32 "
-    "accumulates, what lies below the last bit of the largest addend is cut off, and so is the sum "
-    "(Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer "
-    "Science 7:e330, 2021). Cutting off always shrinks |P|, by less than 2u·|P|, u = 2^-24, and by "
-    "half of that on average: a bias, which grows like S. Products p of random sign make P a "
-    "random walk that ends at a typical distance of norm(p) = √Σp²; the mean of |P| over the steps "
-    "is about norm(p)/2 and exceeds x·norm(p) with probability about exp(-3x²/2). What is cut off "
-    "the products has random sign and grows like √K. The bound is λ·u·(S + √K)·norm(p), λ = 8: to "
-    "exceed it, x must be above 4 even if every step lost all of 2u·|P| (4e-11 per element), and "
-    "above 8 at the average loss (1e-41). fp16 sums are rounded to nearest after each step: errors "
-    "of random sign, below λ·u·√S·norm(p), u = 2^-11, but for 5e-14 by the same walk, plus 2^-25, "
-    "half of the smallest subnormal number, per step. Rounding the result to the type of C adds "
-    "u·|value|. At K = 8192 that is 0.1 % of a typical element, |value| = norm(p), in fp32, 0.5 % "
-    "in bf16, and 18 % where fp16 accumulates: sums of that length do lose several percent there. "
-    "The RMS error over all elements, relative to the RMS result, by the same walk: cutting off "
-    "takes 0.72·u of |P| at each step on average (u times the mean of 1/m over a significand m "
-    "whose logarithm is spread evenly), which adds up to 0.72·u·S/√3, and the products lose "
-    "0.85·u·√(K/2); fp16 sums err by 0.42·u·√(S/2 + 1), and the result by 0.42·u of its type "
-    "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5). The squares "
-    "add up; twice the root is allowed, and for chance the bound per element times "
-    "√(32/elements) (Bernstein's inequality, probability 1e-14). Where fp16 accumulates that is "
-    "1.9 % at K = 16384; a product that drops 32 of them errs by 4.4 %.";
+    "first generation, 16 on Hopper (8 of tf32). K products therefore need at most S = ceil(K/4) "
+    "steps. With fp32 accumulation, bits below the last bit of the largest addend are truncated, "
+    "and so is the sum (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor "
+    "cores, PeerJ Computer Science 7:e330, 2021). Truncation always shrinks |P|, by less than "
+    "2u·|P|, u = 2^-24, and by half of this on average: a bias, which grows like S. With products "
+    "p of random sign, P is a random walk that ends at a typical distance of norm(p) = √Σp². The "
+    "mean of |P| over the steps is about norm(p)/2 and exceeds x·norm(p) with probability about "
+    "exp(-3x²/2). The truncated bits of the products have random sign, and their sum grows like "
+    "√K. The bound is λ·u·(S + √K)·norm(p), λ = 8. To exceed it, x must be above 4 even if every "
+    "step lost all of 2u·|P| (4e-11 per element), and above 8 at the average loss (1e-41). fp16 "
+    "sums are rounded to nearest after each step. Their errors have random sign and are below "
+    "λ·u·√S·norm(p), u = 2^-11, except with probability 5e-14 by the same walk, plus 2^-25, half "
+    "of the smallest subnormal number, per step. Rounding the result to the type of C adds "
+    "u·|value|. At K = 8192 the bound is 0.1 % of a typical element, |value| = norm(p), with fp32 "
+    "results, 0.5 % with bf16 results, and 18 % with fp16 accumulation: fp16 sums of this length "
+    "do lose several percent. The RMS error over all elements, relative to the RMS result, follows "
+    "from the same walk. Truncation loses 0.72·u of |P| per step on average (u times the mean of "
+    "1/m over a significand m whose logarithm is uniformly distributed), in total 0.72·u·S/√3, and "
+    "the products lose 0.85·u·√(K/2). fp16 sums have an error of 0.42·u·√(S/2 + 1), and the result "
+    "an error of 0.42·u of its type (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
+    "ed., section 4.5). The squares of these errors are summed. The tolerance allows twice the "
+    "root of the sum, and for chance the bound per element times √(32/elements) (Bernstein's "
+    "inequality, probability 1e-14). With fp16 accumulation this is 1.9 % at K = 16384; a result "
+    "without 32 of its products has an error of 4.4 %.";
 
-/// Steps in which a tensor core adds k products to a sum, at most.
+/// Maximum number of steps in which a tensor core adds k products to a sum.
 inline double tensor_core_steps(std::int64_t k) {
-  constexpr std::int64_t kLeastProductsPerStep = 4;
-  return static_cast<double>(ceil_div(k, kLeastProductsPerStep));
+  constexpr std::int64_t kMinProductsPerStep = 4;
+  return static_cast<double>(ceil_div(k, kMinProductsPerStep));
 }
 
-/// The RMS error of a tensor core's sum of k products over the RMS sum.
+/// RMS error of a tensor core's sum of k products, relative to the RMS sum.
 inline double tensor_core_sum_rms(std::int64_t k, DataType accumulate) {
   const double steps = tensor_core_steps(k);
   if (accumulate == DataType::fp16) return sum_rms(static_cast<std::int64_t>(steps), accumulate);
   const double u = unit_roundoff(accumulate);
-  const double mean_loss = u / (2.0 * std::log(2.0));              // 0.72·u: half a digit of 2u
-  const double product_loss = u / std::sqrt(2.0 * std::log(2.0));  // 0.85·u: RMS, random sign
+  const double mean_loss = u / (2.0 * std::log(2.0));  // 0.72·u: mean of a truncation below 2u
+  const double product_loss = u / std::sqrt(2.0 * std::log(2.0));  // 0.85·u: RMS, with random sign
   return std::hypot(mean_loss * steps / std::sqrt(3.0),
                     product_loss * std::sqrt(0.5 * static_cast<double>(k)));
 }
 
-/// The bound for inputs of random sign, products summed in fp32 or fp16; kTensorCoreBoundDerivation
-/// says why.
+/// Error bound for inputs of random sign and sums of products in fp32 or fp16.
+/// kTensorCoreBoundDerivation explains it.
 inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType output) {
   constexpr double kLambda = 8.0;
   const double steps = tensor_core_steps(k);
   const double roundings =
       accumulate == DataType::fp16 ? std::sqrt(steps) : steps + std::sqrt(static_cast<double>(k));
-  constexpr double kHalfSubnormal = 0x1p-25;  // of fp16
+  constexpr double kHalfSubnormal = 0x1p-25;  // half of fp16's smallest subnormal number
   const double subnormal_roundings = accumulate == DataType::fp16 ? steps
                                      : output == DataType::fp16   ? 1.0
                                                                   : 0.0;
@@ -225,11 +229,11 @@ inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType
           kHalfSubnormal * subnormal_roundings};
 }
 
-/// Up to this k the bound for sums in fp32 and results in bf16 rejects an error of 1 % in a typical
-/// element, |value| = norm(p), with room to spare (it is 0.6 %).
+/// Up to this k, the bound for fp32 sums and bf16 results rejects an error of 1 % in a typical
+/// element, |value| = norm(p). The bound is 0.6 % there.
 inline constexpr std::int64_t kTensorCoreBoundMaxK = 16384;
 
-/// One element of the product, exact but for fp64 rounding.
+/// One element of the product, exact except for fp64 rounding.
 template <class T, class Bound>
 __device__ ReferenceElement gemm_element(const GemmOperands<T>& x, std::int64_t row,
                                          std::int64_t column, const Bound& bound) {
@@ -239,29 +243,31 @@ __device__ ReferenceElement gemm_element(const GemmOperands<T>& x, std::int64_t 
   return {sums.value, bound.magnitude(sums)};
 }
 
-/// The same for a few neighbours in a row: each row of B is read once for all of them.
+/// gemm_element() for `count` neighbours in a row. Each row of B is read once for up to kMaxCount
+/// of them.
 template <class T, class Bound>
 void gemm_elements(const GemmOperands<T>& x, std::int64_t row, std::int64_t column, int count,
                    const Bound& bound, double* value, double* magnitude) {
-  constexpr int kMost = 64;
-  ProductSums sums[kMost];
-  for (int begin = 0; begin < count; begin += kMost) {
-    const int some = std::min(kMost, count - begin);
-    std::fill_n(sums, some, ProductSums{});
+  constexpr int kMaxCount = 64;
+  ProductSums sums[kMaxCount];
+  for (int begin = 0; begin < count; begin += kMaxCount) {
+    const int part = std::min(kMaxCount, count - begin);
+    std::fill_n(sums, part, ProductSums{});
     for (std::int64_t k = 0; k < x.k; ++k) {
       const double a = to_double(x.a[row * x.lda + k]);
       const T* const b = x.b + k * x.ldb + column + begin;
-      for (int i = 0; i < some; ++i)
+      for (int i = 0; i < part; ++i)
         sums[i].add(a * to_double(b[i]));
     }
-    for (int i = 0; i < some; ++i) {
+    for (int i = 0; i < part; ++i) {
       value[begin + i] = sums[i].value;
       magnitude[begin + i] = bound.magnitude(sums[i]);
     }
   }
 }
 
-/// The reference of C as panels of so many columns, each row-major, one behind the other.
+/// Reference of C stored in panels of panel_columns columns. Each panel is row-major, and the
+/// panels are stored one after another.
 template <class T, class Bound>
 struct GemmPanels {
   GemmOperands<T> operands;
@@ -289,14 +295,14 @@ struct GemmPanels {
 };
 
 namespace detail {
-inline constexpr int kReferenceRows = 4;     // of C that a thread sums
-inline constexpr int kReferenceColumns = 4;  // likewise
+inline constexpr int kReferenceRows = 4;     // rows of C per thread
+inline constexpr int kReferenceColumns = 4;  // columns of C per thread
 inline constexpr int kReferenceWarps = 8;
 inline constexpr std::int64_t kReferenceBlockRows = kReferenceRows * kReferenceWarps;
 inline constexpr std::int64_t kReferenceBlockColumns = kReferenceColumns * 32;
 
-/// A thread sums 4 × 4 elements of C, so that it converts 4 + 4 elements to fp64 for 16 products. A
-/// thread per element converts two for each product, and an SM has fewer results per clock of such
+/// A thread sums 4 × 4 elements of C and converts 4 + 4 elements to fp64 for 16 products. One
+/// thread per element would convert two for each product, and an SM has a lower throughput of these
 /// conversions than of multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions").
 template <class T, class Bound>
 __global__ void __launch_bounds__(32 * kReferenceWarps)
@@ -343,7 +349,8 @@ __global__ void __launch_bounds__(32 * kReferenceWarps)
 }
 }  // namespace detail
 
-/// The reference of a C of x.m × x.n, stored as such panels without gaps.
+/// Evaluates the reference of a C of x.m × x.n, stored as panels of panel_columns columns without
+/// gaps.
 template <class T, class Bound>
 Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
                     std::int64_t panel_columns) {
@@ -357,21 +364,21 @@ Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const Referenc
                                shape_of_blocks(blocks, 32 * detail::kReferenceWarps), out, panels),
                         {x.m * x.n, on_host, out.value, sizeof(double)});
 }
-/// Of a row-major C.
+/// Evaluates the reference of a row-major C.
 template <class T, class Bound>
 Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
   return evaluate_gemm(x, bound, out, x.n);
 }
 
-/// The same by host loops.
+/// Evaluates the reference of a row-major C by host loops.
 template <class T, class Bound>
 void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
   const GemmPanels<T, Bound> panels{x, bound, x.n};
   panels.on_host(out, 0, x.m * x.n);
 }
 
-/// Makes the references of a family those of a row-major C = A·B: operands(problem, data) has the
-/// matrices, bound(problem) what their errors scale with.
+/// Sets the reference of a family to a row-major C = A·B. operands(problem, data) returns the
+/// matrices, bound(problem) the error bound.
 template <class Family, class Operands, class BoundOf>
 void set_gemm_reference(Family& f, Operands operands, BoundOf bound) {
   f.reference = [=](const auto& p, const auto& d, const std::vector<ReferenceView>& out) {
@@ -379,7 +386,8 @@ void set_gemm_reference(Family& f, Operands operands, BoundOf bound) {
   };
 }
 
-/// The same of products on tensor cores, with their tolerance: bound(problem) is a NormBound.
+/// set_gemm_reference() for products on tensor cores, with their tolerance: bound(problem) returns
+/// a NormBound.
 template <class Family, class Operands, class BoundOf>
 void set_tensor_core_reference(Family& f, Operands operands, BoundOf bound) {
   set_gemm_reference(f, operands, bound);

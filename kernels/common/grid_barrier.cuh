@@ -1,24 +1,25 @@
-// Blocks that wait for other blocks, by counters in global memory.
+// Functions with which blocks wait for other blocks, by counters in global memory.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// By one thread: waits until others have added up to `least`, and sees what they wrote before.
-__device__ inline void wait_until_at_least(const unsigned* counter, unsigned least) {
+/// Waits until the counter is at least `minimum`. Stores that other threads made before their
+/// additions to it are then visible. One thread calls this.
+__device__ inline void wait_until_at_least(const unsigned* counter, unsigned minimum) {
   unsigned now;
   do {
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
                  : "=r"(now)
                  : "l"(__cvta_generic_to_global(counter))
                  : "memory");
-  } while (now < least);
+  } while (now < minimum);
 }
 
-/// By all threads of all blocks, which must be resident at once: waits until all have come, and
-/// sees what they wrote before. `arrived` begins at zero; each time adds gridDim.x to it, at most
-/// 2^32 - 1 in all.
+/// Barrier of all threads of all blocks, which must be resident at the same time. Their previous
+/// stores are then visible. `arrived` starts at zero; each barrier adds gridDim.x to it, in total
+/// at most 2^32 - 1.
 __device__ inline void wait_for_grid(unsigned* arrived) {
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -1,13 +1,13 @@
-// The block that is the last of several to finish, and so sees what all have written.
+// Detection of the block that finishes last and can read the results of all others.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// By all threads of `blocks` blocks, once each: whether all others have been here. That block then
-/// sees what thread 0 of each wrote before. `finished` begins at 0. Between two calls stands a
-/// barrier of the block.
+/// Returns true in the last of `blocks` blocks that call this. All threads of each block call it
+/// once. Stores that thread 0 of each block made before are visible to the last block. `finished`
+/// starts at 0. A block needs a barrier between two calls.
 __device__ inline bool is_last_of(unsigned blocks, unsigned* finished) {
   __shared__ bool is_last;
   if (threadIdx.x == 0) {
@@ -19,7 +19,7 @@ __device__ inline bool is_last_of(unsigned blocks, unsigned* finished) {
   return is_last;
 }
 
-/// The same of all blocks of the grid.
+/// is_last_of() for all blocks of the grid.
 __device__ inline bool is_last_block(unsigned* finished) {
   return is_last_of(gridDim.x, finished);
 }

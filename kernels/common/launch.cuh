@@ -1,4 +1,4 @@
-// The declaration of families, and launches as data.
+// Declaration of families, and launches as data.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace gpuexp {
 
-inline constexpr int kWarp = 32;            // threads; warpSize is no constant to the compiler
-inline constexpr unsigned kAllLanes = ~0u;  // the mask of a warp's lanes
+inline constexpr int kWarp = 32;            // threads; warpSize is not a compile-time constant
+inline constexpr unsigned kAllLanes = ~0u;  // mask of all lanes of a warp
 
 /// `blocks` blocks of `threads` threads each, along x.
 inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
@@ -21,7 +21,7 @@ inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   return s;
 }
 
-/// Blocks in up to three dimensions, each of which covers a tile of the outputs.
+/// Blocks in up to three dimensions; each covers a tile of the outputs.
 inline Shape shape_of_blocks(const Extent& blocks, const Extent& block, const Extent& tile,
                              std::int64_t dynamic_shared_bytes = 0) {
   Shape s;
@@ -51,7 +51,7 @@ inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, std::int6
   return shape_of_tiles(outputs, tile, Extent{threads, 1, 1}, dynamic_shared_bytes);
 }
 
-/// So many blocks, which share the outputs evenly.
+/// `blocks` blocks among which the outputs are divided evenly.
 inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::int64_t threads,
                              std::int64_t dynamic_shared_bytes = 0) {
   const auto share = [](std::int64_t all, std::int64_t parts) {
@@ -63,7 +63,7 @@ inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::i
       dynamic_shared_bytes);
 }
 
-/// Calls each(i) for the items i < count that this thread has, in strides of the grid.
+/// Calls each(i) for this thread's items i < count in a grid-stride loop.
 template <class Each>
 __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each each) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -72,16 +72,16 @@ __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each eac
     each(i);
 }
 
-/// For expected changes: a condition that holds at problems whose `amount`, a member or a function
-/// of the problem, is `least` or more.
+/// Condition for expected changes: true for problems whose `amount`, a member or a function of the
+/// problem, is at least `minimum`.
 template <class Amount>
-constexpr auto at_least(Amount amount, std::int64_t least) {
-  return [of = detail::function_of_problem(amount), least](const auto& problem) {
-    return of(problem) >= least;
+constexpr auto at_least(Amount amount, std::int64_t minimum) {
+  return [of = detail::function_of_problem(amount), minimum](const auto& problem) {
+    return of(problem) >= minimum;
   };
 }
 
-/// For `unsupported`: the reason, at problems for which `holds` is false.
+/// Function for `unsupported`: returns `reason` for problems for which `holds` is false.
 template <class Holds>
 auto needs(Holds holds, std::string reason) {
   return [=](const auto& problem, const DeviceSpec&) -> std::optional<std::string> {

@@ -1,6 +1,6 @@
-// What follows a matrix product in a layer of a transformer, element by element: a bias per column,
-// GELU, dropout and the sum with what the layer was given; some of them or all, for elements of
-// bf16 in memory or sums in registers.
+// Elementwise operations after a matrix product in a transformer layer: bias per column, GELU,
+// dropout and addition of the residual. Kernels choose some or all of them, for bf16 elements in
+// memory or for sums in registers.
 #pragma once
 
 #include "kernels/common/gelu.cuh"
@@ -10,10 +10,10 @@
 
 namespace gpuexp::layer_tail {
 
-using T = __nv_bfloat16;  // of all arrays; what lies between is fp32
+using T = __nv_bfloat16;  // type of all arrays; intermediate values are fp32
 
-/// An element is dropped whose random word is below the threshold; the others grow by `scale`, so
-/// that the mean stays.
+/// An element is dropped if its random word is below `threshold`. The other elements are multiplied
+/// by `scale`, which preserves the mean.
 struct Tail {
   const T* bias;
   const T* residual;
@@ -45,7 +45,7 @@ __device__ inline float factor(const Tail& x, std::uint32_t word) {
   return word < x.threshold ? 0.0f : x.scale;
 }
 
-/// The parts of element i, of which `v` has what they are computed from.
+/// Applies the parts to element i, whose value before them is `v`.
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i) {
   float bias = 0.0f, f = 0.0f, residual = 0.0f;
@@ -55,7 +55,7 @@ __device__ T one(const Tail& x, float v, unsigned i) {
   return from_float<T>(result<parts...>(v, bias, f, residual));
 }
 
-// Of eight neighbours, which may lie in several rows.
+// Biases of eight neighbouring elements, which may span several rows.
 __device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   if (x.n % kWidth == 0) return load_pack<kWidth>(x.bias + column);
   Eight biases;
@@ -69,8 +69,8 @@ __device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   return biases;
 }
 
-/// The parts, of the eight elements from `first` on, of which `v` has what they are computed from.
-/// `first` is a multiple of eight: two calls of Philox.
+/// Applies the parts to the eight elements that start at `first`, whose values before them are `v`.
+/// `first` is a multiple of eight, so dropout needs two calls of Philox.
 template <Part... parts>
 __device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
                        const Eight& residuals) {

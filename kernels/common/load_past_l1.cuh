@@ -1,5 +1,5 @@
-// Loads past L1. Volatile, because nothing else keeps the compiler from reading once for several
-// passes over the same array.
+// Loads that bypass L1. They are volatile, because otherwise the compiler could load once for
+// several passes over the same array.
 #pragma once
 
 #include <cuda_runtime.h>

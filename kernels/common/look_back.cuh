@@ -1,13 +1,13 @@
-// Sums over tiles in one pass: a block finds out by itself what the tiles before its own add up to,
-// while other blocks do the same (Merrill and Garland, Single-pass Parallel Prefix Scan with
-// Decoupled Look-back, NVIDIA technical report NVR-2016-002).
+// Sums over tiles in one pass: each block determines the sum of the tiles before its own, while
+// other blocks do the same (Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled
+// Look-back, NVIDIA technical report NVR-2016-002).
 //
-// Blocks wait for others here, which CUDA promises nothing about: blocks of a grid may start in any
-// order, and one that waits for a block that has not started could wait for ever. So a block takes
-// its tile when it runs, by an atomic addition (a ticket): tiles before it have been taken by
-// blocks that ran before, which are resident or done. The first tile waits for nobody, each other
-// one for tiles before it alone. What is needed is that resident blocks go on while others spin,
-// which holds from compute capability 7.0 on (CUDA C++ Programming Guide, "Independent Thread
+// Blocks wait for other blocks here, and CUDA gives no guarantee for this: the blocks of a grid may
+// start in any order, and a block that waits for one that has not started could wait forever.
+// Therefore a running block takes its tile by an atomic addition (a ticket). All lower tiles then
+// belong to blocks that are resident or finished. The first tile waits for no other tile, and each
+// other tile only waits for lower tiles. Resident blocks must make progress while others spin,
+// which compute capability 7.0 and later guarantee (CUDA C++ Programming Guide, "Independent Thread
 // Scheduling"; libcu++, "Forward progress").
 #pragma once
 
@@ -21,21 +21,21 @@
 
 namespace gpuexp {
 
-/// What all blocks see; zero before the launch.
+/// State of all tiles, shared by all blocks; zero before the launch.
 struct TileStates {
-  /// Of each tile, a flag above 32 bits of a value: both change by one store, so that whoever sees
-  /// the flag has the value, and no fence has to order two of them.
+  /// One word per tile: a TileState in the upper 32 bits, a value in the lower 32. One store
+  /// changes both, so a block that reads the state also has the value, and needs no fence.
   unsigned long long* of_tiles;
-  unsigned* taken;  ///< tiles that have a block
+  unsigned* taken;  ///< number of tiles that blocks have taken
 };
 
 enum class TileState : unsigned {
   unknown = 0,
-  own = 1,    ///< the value is the tile's own sum
-  up_to = 2,  ///< it is the sum of all elements up to the tile's last
+  aggregate = 1,  ///< the value is the tile's own sum
+  inclusive = 2,  ///< the value is the sum of all elements up to the tile's last
 };
 
-/// They lie in the workspace.
+/// Size of the tile states, which are in the workspace.
 inline std::int64_t tile_state_bytes(std::int64_t tiles) {
   return (tiles + 1) * std::int64_t{sizeof(unsigned long long)};
 }
@@ -54,7 +54,8 @@ struct TileWord {
   unsigned value;
 };
 
-// Relaxed: nothing else that a block reads hangs on the word (PTX ISA, "Memory Consistency Model").
+// Relaxed order suffices, because the block reads no other data that depends on the word (PTX ISA,
+// "Memory Consistency Model").
 __device__ __forceinline__ TileWord load_word(const TileStates& states, std::int64_t tile) {
   unsigned long long word;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
@@ -84,7 +85,7 @@ __device__ __forceinline__ T from_bits(unsigned bits) {
 
 }  // namespace detail
 
-/// By all threads of the block: the tile that it takes.
+/// Returns the tile that the block takes. All threads of the block call this.
 __device__ __forceinline__ std::int64_t take_tile(const TileStates& states) {
   __shared__ unsigned taken;
   if (threadIdx.x == 0) taken = atomicAdd(states.taken, 1u);
@@ -92,7 +93,7 @@ __device__ __forceinline__ std::int64_t take_tile(const TileStates& states) {
   return taken;
 }
 
-/// By one thread.
+/// Stores a tile's state and value. One thread calls this.
 template <class T>
 __device__ __forceinline__ void set_state(const TileStates& states, std::int64_t tile,
                                           TileState state, T value) {
@@ -105,24 +106,25 @@ __device__ __forceinline__ void set_state(const TileStates& states, std::int64_t
 
 namespace detail {
 
-// Waits until the tile before this one knows the sum up to itself.
+// Waits for the inclusive sum of the previous tile and returns it.
 template <class T>
-__device__ __forceinline__ T sum_of_chain(const TileStates& states, std::int64_t tile) {
+__device__ __forceinline__ T chained_sum(const TileStates& states, std::int64_t tile) {
   TileWord word;
   do {
     word = load_word(states, tile - 1);
-  } while (word.state != TileState::up_to);
+  } while (word.state != TileState::inclusive);
   return from_bits<T>(word.value);
 }
 
-// The same without a chain. A lane looks at one of the 32 tiles before. Those up to the nearest
-// that knows the sum up to itself are needed; where none does, all are, and the 32 before them,
-// too.
+// Returns the sum of all previous tiles without waiting for the previous tile's inclusive sum. Each
+// lane loads the state of one of the 32 previous tiles. The warp adds the tiles from the nearest
+// one with an inclusive sum. If none has one, it adds all 32 and continues with the 32 tiles before
+// them.
 template <int kWords, class T>
-__device__ __forceinline__ T sum_of_looks(const TileStates& states, std::int64_t tile) {
+__device__ __forceinline__ T look_back_sum(const TileStates& states, std::int64_t tile) {
   const int lane = threadIdx.x % kWarp;
   const auto look = [&](std::int64_t at) {
-    return at < 0 ? TileWord{TileState::up_to, bits_of(T{})} : load_word(states, at);
+    return at < 0 ? TileWord{TileState::inclusive, bits_of(T{})} : load_word(states, at);
   };
   T sum = T{};
 #pragma unroll 1
@@ -133,54 +135,56 @@ __device__ __forceinline__ T sum_of_looks(const TileStates& states, std::int64_t
       words[j] = look(at - j * kWarp);
 #pragma unroll
     for (int j = 0; j < kWords; ++j) {
-      unsigned up_to, needed;  // lanes
+      unsigned inclusive, needed;  // masks of lanes
       for (;;) {
-        up_to = __ballot_sync(kAllLanes, words[j].state == TileState::up_to);
-        needed = up_to ^ (up_to - 1);  // the lowest and those below it; all where there is none
+        inclusive = __ballot_sync(kAllLanes, words[j].state == TileState::inclusive);
+        // The lowest lane with an inclusive sum and the lanes below it, or all if none has one.
+        needed = inclusive ^ (inclusive - 1);
         const unsigned unknown = __ballot_sync(kAllLanes, words[j].state == TileState::unknown);
         if ((unknown & needed) == 0) break;
         words[j] = look(at - j * kWarp);
       }
       sum += warp_sum((needed >> lane & 1u) != 0 ? from_bits<T>(words[j].value) : T{});
-      if (up_to != 0) return sum;
+      if (inclusive != 0) return sum;
     }
   }
 }
 
 }  // namespace detail
 
-/// By the lanes of one warp: what all tiles before this one add up to, which has its own sum, and
-/// says so to those behind it. It looks at kWords times 32 tiles at once, which have said before
-/// what they have themselves; with 0, at one, which says nothing before it knows all up to itself.
+/// Returns the sum of all tiles before `tile`, and publishes the state of `tile`, whose own sum is
+/// `own`. All lanes of one warp call this. If kWords > 0, the warp first publishes `own`, and then
+/// looks back at kWords·32 tiles at a time. If kWords is 0, it waits for the inclusive sum of the
+/// previous tile and publishes only its own inclusive sum.
 template <int kWords, class T>
 __device__ __forceinline__ T sum_before(const TileStates& states, std::int64_t tile, T own) {
-  const bool says = threadIdx.x % kWarp == 0;
+  const bool publishes = threadIdx.x % kWarp == 0;
   T before = T{};
   if (tile > 0) {
     if constexpr (kWords > 0) {
-      if (says) set_state(states, tile, TileState::own, own);
-      before = detail::sum_of_looks<kWords, T>(states, tile);
+      if (publishes) set_state(states, tile, TileState::aggregate, own);
+      before = detail::look_back_sum<kWords, T>(states, tile);
     } else {
-      before = detail::sum_of_chain<T>(states, tile);
+      before = detail::chained_sum<T>(states, tile);
     }
   }
-  if (says) set_state(states, tile, TileState::up_to, before + own);
+  if (publishes) set_state(states, tile, TileState::inclusive, before + own);
   return before;
 }
 
-/// The same by all threads of the block, in all of them.
+/// sum_before() for all threads of the block; every thread gets the result.
 template <int kWords, class T>
 __device__ __forceinline__ T sum_before_block(const TileStates& states, std::int64_t tile, T own) {
   __shared__ T before;
   if (threadIdx.x < kWarp) {
-    const T of_others = sum_before<kWords>(states, tile, own);
-    if (threadIdx.x == 0) before = of_others;
+    const T previous = sum_before<kWords>(states, tile, own);
+    if (threadIdx.x == 0) before = previous;
   }
   __syncthreads();
   return before;
 }
 
-/// The variant, whose blocks wait for each other so: without a predicted time.
+/// Returns the variant, whose blocks wait for each other as above, without a predicted time.
 template <class Variant>
 Variant waiting_for_tiles(Variant v) {
   v.without_time = "the time of blocks that wait for others is not modelled";

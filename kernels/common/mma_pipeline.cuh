@@ -1,6 +1,6 @@
-// A block's tile of a matrix product by mma.sync, fed by a pipeline of cp.async copies: tiles of A
-// and B arrive in a ring in shared memory while earlier ones are multiplied, and the next fragments
-// are read while the present ones are.
+// A block's tile of a matrix product by mma.sync, fed by a pipeline of cp.async copies. Tiles of A
+// and B arrive in a ring in shared memory while earlier tiles are multiplied, and each warp loads
+// its next fragments while it multiplies the current ones.
 #pragma once
 
 #include "kernels/common/launch.cuh"
@@ -8,19 +8,19 @@
 
 namespace gpuexp {
 
-/// A Tiling with the number of tiles that shared memory holds: one is multiplied while the others
-/// arrive.
+/// A Tiling with kStages tiles in shared memory: one is multiplied while the others arrive.
 template <class T, int kStages_>
 struct Pipeline : T {
   static constexpr int kStages = kStages_;
-  /// Tiles of A and B are equally large for all types.
+  /// Tiles of A and B have the same number of bytes for all types.
   static constexpr int kStageBytes = T::kDepthBytes * (T::kBlockM + T::kBlockN);
   static constexpr int kSharedBytes = kStages * kStageBytes;
-  /// Of the threads that multiply.
+  /// Barrier of the threads that multiply.
   __device__ static void wait_for_all() { __syncthreads(); }
 };
 
-/// In blocks with other threads beside those that multiply: these have barrier 1 to themselves.
+/// For blocks that also have threads that do not multiply: barrier 1 is only for the multiplying
+/// threads.
 template <class P>
 struct BesideOthers : P {
   __device__ static void wait_for_all() {
@@ -28,9 +28,9 @@ struct BesideOthers : P {
   }
 };
 
-/// The grid of tiles of P that covers an m×n C, tiles of a column of C in neighbouring blocks, one
-/// block per SM whatever registers and threads would allow: its dynamic shared memory is what the
-/// ring needs or, where that is more, over half of what the SM has.
+/// Grid of tiles of P that covers an m×n C; neighbouring blocks have tiles of the same column of C.
+/// Only one block fits on an SM, regardless of registers and threads: its dynamic shared memory is
+/// the size of the ring or, if this is larger, slightly more than half of the SM's shared memory.
 template <class P>
 Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device) {
   constexpr std::int64_t kOverHalf = 1024;
@@ -40,20 +40,20 @@ Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device)
 }
 
 /// Accumulates the tile whose part of A starts at `a` and whose part of B starts at `b`, over a
-/// depth of k elements of In. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all
-/// of P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes, which nobody needs
-/// any more at the end. Product is a WarpProduct, or has its members.
+/// depth of k elements of In. Copies move kUnitBytes (see TileWalk) of A and B at a time. All of
+/// P's threads call this. `shared` has P::kSharedBytes bytes, is aligned to 128 bytes and is free
+/// for other use at the end. Product is a WarpProduct or has its members.
 template <class Product, class In, class P, int kUnitBytes>
 __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window b, int k) {
   using A = typename Product::A;
   using B = typename Product::B;
   constexpr int kStage = P::kStageBytes;
   static_assert(A::kBytes + B::kBytes == kStage, "tiles without padding");
-  // The last step of a tile waits for the next tile, so the copies start in the steps before.
+  // The last step of a tile waits for the next tile, so copies start in the steps before it.
   constexpr int kSlices = P::kSteps - 1;
-  static_assert(P::kSteps % 2 == 0, "the next tile's first fragments follow this one's last");
-  static_assert(P::kStages >= 3, "2-byte copies land one tile late");
-  static_assert(P::kSharedBytes >= P::kWarps * Product::S::kBytes, "slabs fit in the tiles");
+  static_assert(P::kSteps % 2 == 0, "each tile's first fragments are in buffer 0");
+  static_assert(P::kStages >= 3, "2-byte copies arrive one tile late");
+  static_assert(P::kSharedBytes >= P::kWarps * Product::S::kBytes, "slabs fit in the ring");
   AsyncCopy<A, P::kThreads, kUnitBytes, kSlices> a_copy;
   AsyncCopy<B, P::kThreads, kUnitBytes, kSlices> b_copy;
   const auto begin = [&](char* stage, int slice) {
@@ -98,8 +98,8 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
       const bool last = step == P::kSteps - 1;
       if (last) {
         next_tile();
-        // All but the newest groups have landed, the next tile's among them, and past the barrier
-        // those of all threads; nobody reads the present tile any more.
+        // All but the newest groups have arrived, the next tile's among them. After the barrier,
+        // this is true for all threads' copies, and no thread loads from the current tile any more.
         cp_async_wait<P::kStages - 2>();
         P::wait_for_all();
         read = after(read);
@@ -119,15 +119,15 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
   return product;
 }
 
-/// Likewise, and hands the tile, whose corner in C is `corner`, to store(slab, Corner) as
-/// Product::store does.
+/// Calls pipelined_sums() and passes the tile, whose corner in C is `corner`, to store(slab,
+/// Corner) as Product::store does.
 template <class Product, class In, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, int k,
                                             const Corner& corner, Store&& store) {
   pipelined_sums<Product, In, P, kUnitBytes>(shared, a, b, k).store(shared, corner, store);
 }
 
-/// Of row-major A and B.
+/// pipeline_of() for row-major A and B.
 template <class In, class Acc, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
                                              const Corner& corner, Store&& store) {

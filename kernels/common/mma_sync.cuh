@@ -1,16 +1,16 @@
-// The tensor-core instruction of compute capability 8.0 (of 8.9 and 9.0 for some types) and the
-// loads that feed it.
+// The tensor-core instruction mma.sync of compute capability 8.0 (8.9 and 9.0 for some types), and
+// the loads that feed it.
 //
 // With g = lane / 4 and t = lane % 4, a lane of mma.m16n8k16 holds (PTX ISA, "Matrix Fragments for
 // mma.m16n8k16"), two elements of bf16 or fp16 per register:
 //   A  rows g, g+8, g, g+8 and columns 2t, 2t, 2t+8, 2t+8, pairs along the row
 //   B  rows 2t, 2t+8, pairs down the column g
 //   C  rows g, g, g+8, g+8 and columns 2t, 2t+1, 2t, 2t+1, in fp32; in fp16, pairs along the row
-// mma.m16n8k8 for tf32 and mma.m16n8k32 for int8 and fp8 are the same with one element of 4 bytes
-// or four of 1 byte in the place of each pair: a product is 32 bytes deep whatever the type.
+// mma.m16n8k8 for tf32 and mma.m16n8k32 for int8 and fp8 have the same layout, with one 4-byte
+// element or four 1-byte elements instead of each pair. A product is 32 bytes deep for every type.
 //
-// In fp64, mma.m8n8k4 takes A's row g and B's column g at depth t and holds C's row g, columns 2t
-// and 2t+1. mma.m16n8k4 and k16 take also A's row g+8, and depths t, t+4, t+8 and t+12.
+// In fp64, a lane of mma.m8n8k4 holds A's row g and B's column g at depth t, and C's row g, columns
+// 2t and 2t+1. mma.m16n8k4 and m16n8k16 also use A's row g+8, and depths t, t+4, t+8 and t+12.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,28 @@
 
 namespace gpuexp {
 
-/// Variants that use the functions below set Variant::min_compute_capability to this; on older GPUs
-/// they trap.
+/// Minimum compute capability of variants that use the functions below
+/// (Variant::min_compute_capability); on older GPUs the functions trap.
 constexpr int kMmaBf16ComputeCapability = 80;
 
-/// Whether mma.sync multiplies fp8 on this compute capability; code for others that have the
-/// instruction (9.0, 10.0) converts the operands to fp16 first, and the functions below trap there.
+/// Returns whether mma.sync multiplies fp8 on this compute capability. Code for the others that
+/// have the instruction (9.0, 10.0) converts the operands to fp16 first; the functions below trap
+/// there.
 constexpr bool mma_has_fp8(int capability) {
   return capability == 89 || capability >= 120;
 }
 
-/// The compute capability whose fp64 products are 16 rows high and up to 16 deep; before it they
-/// do not exist, and later ones compose them of m8n8k4.
+/// The compute capability whose fp64 products are 16 rows high and up to 16 deep. Earlier GPUs lack
+/// them; later GPUs compose them of m8n8k4.
 constexpr int kMmaFp64RowsComputeCapability = 90;
 
-/// Elements of type In (fp16, bf16, tf32 stored as fp32, fp8 or int8) that one product is deep.
+/// Depth of one product, in elements of type In (fp16, bf16, tf32 stored as fp32, fp8 or int8).
 template <class In>
 constexpr int kMmaDepth = 32 / static_cast<int>(sizeof(In));
 
-/// Loads four 8×8 blocks of 16-bit elements. `row` is where 8 elements of one row start, 16-byte
-/// aligned in shared memory: lanes 8i to 8i+7 name the rows of block i. Lane 4g + t receives in
-/// fragment[i] the elements 2t and 2t+1 of row g of block i.
+/// Loads four 8×8 blocks of 16-bit elements. `row` points to 8 elements of a row, 16-byte aligned
+/// in shared memory; lanes 8i to 8i+7 pass the rows of block i. Lane 4g + t receives in fragment[i]
+/// the elements 2t and 2t+1 of row g of block i.
 __device__ inline void ldmatrix_x4(unsigned (&fragment)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -56,7 +57,7 @@ __device__ inline void ldmatrix_x4(unsigned (&fragment)[4], const void* row) {
 #endif
 }
 
-/// The same with every block transposed: the lane receives rows 2t and 2t+1 of column g.
+/// ldmatrix_x4() with every block transposed: the lane receives rows 2t and 2t+1 of column g.
 __device__ inline void ldmatrix_x4_transposed(unsigned (&fragment)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -100,7 +101,7 @@ struct MmaSums<std::int32_t> {
 
 template <>
 struct MmaSums<__half> {
-  unsigned x[2] = {};  // two fp16 each; no bits set are two zeros
+  unsigned x[2] = {};  // two fp16 each, initially zero
   __device__ __half2 pair(int half) const { return reinterpret_cast<const __half2&>(x[half]); }
 };
 
@@ -162,7 +163,7 @@ __device__ inline void mma_m8n8k4(double (&c)[2], double a, double b) {
 #endif
 }
 
-/// c (16×8) += a (16×4) · b (4×8), in fp64; c[h] and a_h are of row g + 8h.
+/// c (16×8) += a (16×4) · b (4×8), in fp64; c[h] and a_h belong to row g + 8h.
 __device__ inline void mma_m16n8k4(double (&c)[2][2], double a0, double a1, double b) {
 #if __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
@@ -174,7 +175,7 @@ __device__ inline void mma_m16n8k4(double (&c)[2][2], double a0, double a1, doub
 #endif
 }
 
-/// c (16×8) += a (16×16) · b (16×8), in fp64; a[h][j] is of row g + 8h at depth t + 4j.
+/// c (16×8) += a (16×16) · b (16×8), in fp64; a[h][j] belongs to row g + 8h at depth t + 4j.
 __device__ inline void mma_m16n8k16(double (&c)[2][2], const double (&a)[2][4],
                                     const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900

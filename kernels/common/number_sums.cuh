@@ -1,5 +1,5 @@
-// Sums of n numbers: the problem that families of sums share, with its inputs, reference and bound,
-// and the part of an array that a thread of a resident grid adds up.
+// Sums of n numbers: the problem that families of sums share, with its inputs, reference and error
+// bound, and the part of an array that a thread of a persistent grid sums.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ constexpr int kVectorBytes = 16;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 
-/// The vector's elements, added up in pairs.
+/// Sums the vector's elements in pairs.
 template <class T>
 __device__ __forceinline__ float sum_of(const Pack<T, kWidth<T>>& vector) {
   float sum = 0.0f;
@@ -63,7 +63,8 @@ struct PlainLoad {
   }
 };
 
-/// kLoads vectors, `step` apart, all of which are asked for before the first is added.
+/// Sums kLoads vectors with a stride of `step` elements. The thread issues all loads before it adds
+/// the first vector.
 template <int kLoads, class T, class Load = PlainLoad>
 __device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step, Load load = {}) {
   Pack<T, kWidth<T>> vectors[kLoads];
@@ -77,8 +78,8 @@ __device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step
   return sum;
 }
 
-/// What this thread adds up of x, from element `begin` on, in strides of the grid: kLoads vectors
-/// at a time, then one, then elements.
+/// This thread's part of the sum of x, in strides of the grid: kLoads vectors at a time, then
+/// single vectors, then elements.
 template <int kLoads, class T>
 __device__ __forceinline__ float sum_of_part(const Terms<T>& x) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -107,13 +108,13 @@ inline std::int64_t bytes_of(const Problem& p) {
   return p.n * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Blocks that stay, or fewer where a thread would not have a vector.
+/// Number of persistent blocks: `per_sm` per SM, or fewer if some threads would not have a vector.
 inline std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device, int per_sm) {
   return std::min(std::int64_t{device.sm_count} * per_sm,
                   ceil_div(bytes_of(p), kBlock * kVectorBytes));
 }
 
-/// Loads of a thread that are in flight.
+/// Loads that each thread has in flight.
 struct Loads {
   int count;
   bool are_vectors;
@@ -141,19 +142,19 @@ double always(const Problem&) {
 template <class T>
 using Kernel = void (*)(Terms<T>, float*);
 
-/// One kernel for elements and for sums of them.
+/// Kernels that sum elements of each type; the fp32 kernel also sums partial sums.
 struct Kernels {
   Kernel<float> of_floats;
-  Kernel<__nv_bfloat16> of_halves;
+  Kernel<__nv_bfloat16> of_bfloats;
 };
 
 inline Steps add_elements(const Kernels& kernels, const Shape& s, const Problem& p, const Data& d,
                           float* to) {
-  return p.dtype == DataType::bf16 ? launch(kernels.of_halves, s, terms<__nv_bfloat16>(p, d), to)
+  return p.dtype == DataType::bf16 ? launch(kernels.of_bfloats, s, terms<__nv_bfloat16>(p, d), to)
                                    : launch(kernels.of_floats, s, terms<float>(p, d), to);
 }
 
-/// Blocks that stay, and one block more that adds up what they left in the workspace.
+/// Persistent blocks store partial sums in the workspace, and one more block sums them.
 inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
   v.workspace_bytes = [per_sm](const Problem& p, const DeviceSpec& device) {
     return resident_blocks(p, device, per_sm) * std::int64_t{sizeof(float)};
@@ -167,7 +168,7 @@ inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
   return v;
 }
 
-/// cub::DeviceReduce, with fp32 sums.
+/// The variant that calls cub::DeviceReduce, with fp32 sums.
 inline Variant cub_sum(std::string compare_to) {
   Variant v("cub", std::move(compare_to));
   v.is_vendor = true;
@@ -190,8 +191,8 @@ struct Elements {
   Numbers numbers;
   __host__ __device__ T operator()(std::int64_t i) const {
     const float x = random_signed(seed, static_cast<std::uint64_t>(i));
-    constexpr float kMostWhole = 64.0f;  // 8 bits, which bf16 has
-    return from_float<T>(numbers == Numbers::whole ? rintf(kMostWhole * x) : x);
+    constexpr float kMaxWhole = 64.0f;  // exact in bf16, whose significand has 8 bits
+    return from_float<T>(numbers == Numbers::whole ? rintf(kMaxWhole * x) : x);
   }
 };
 
@@ -204,7 +205,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-/// The magnitude is the root of the sum of squares.
+/// fp64 sum of x; its magnitude is the root of the sum of squares.
 template <class T>
 struct ExactSum {
   struct Common {
@@ -215,7 +216,7 @@ struct ExactSum {
     }
   };
   Terms<T> x;
-  std::int64_t columns = 1;  // outputs
+  std::int64_t columns = 1;  // outputs per row
   __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
     Common found{0.0, 0.0};
     for (std::int64_t i = first; i < x.n; i += step) {
@@ -237,16 +238,16 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
   });
 }
 
-// ---- what families declare
+// ---- declarations of families
 
-/// Additions that a term goes through.
+/// Upper bound on the number of additions that a term passes through, d in the derivation below.
 inline double depth(const Problem& p) {
-  constexpr double kOfEachThread = 1 << 14;
-  constexpr double kOfTrees = 64;
-  return std::ceil(static_cast<double>(p.n) / kOfEachThread) + kOfTrees;
+  constexpr double kBlockElements = 1 << 14;
+  constexpr double kTreeLevels = 64;
+  return std::ceil(static_cast<double>(p.n) / kBlockElements) + kTreeLevels;
 }
 
-// The derivation that tolerance_derivation states in words.
+// See tolerance_derivation below.
 inline Tolerance tolerance(const Problem& p) {
   if (p.numbers == Numbers::whole) return {0.0, 0.0};
   const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
@@ -256,44 +257,46 @@ inline Tolerance tolerance(const Problem& p) {
 }
 
 inline void declare_sums(Family& f) {
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers to sum")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers; sums are in fp32")
       .choice<Numbers>("numbers", &Problem::numbers,
                        {{"random", Numbers::random}, {"whole", Numbers::whole}},
-                       "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any "
-                       "order");
+                       "random values in [-1, 1), or whole numbers in [-64, 64], whose sums are "
+                       "exact in any order");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("sum", &Data::sum, [](const Problem&) { return std::int64_t{1}; });
-  f.metric(kBytesInFlightMetric, "B", "of loads that a thread has made before it waits");
-  f.metric("kernels", "", "kernels of a launch");
+  f.metric(kBytesInFlightMetric, "B", "bytes that a thread requests by loads before it waits");
+  f.metric("kernels", "", "number of kernels per launch");
   f.unsupported = [](const Problem&, const DeviceSpec& device) -> std::optional<std::string> {
-    constexpr int kLeastSms = 16;
-    if (device.sm_count >= kLeastSms) return std::nullopt;
-    return "needs " + std::to_string(kLeastSms) + " SMs: the bound counts on their threads";
+    constexpr int kMinSms = 16;
+    if (device.sm_count >= kMinSms) return std::nullopt;
+    return "needs at least " + std::to_string(kMinSms) +
+           " SMs, whose threads the error bound assumes";
   };
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "numbers = whole: zero. Partial sums are whole numbers, and below 2^24, which fp32 has "
-      "exactly, whatever their order: the numbers are random, of RMS 37.2, so that a partial sum "
-      "of m <= 2^31 of them is a random walk and at 2^24 ten times its RMS value, 37.2·√m "
-      "(Hoeffding: a probability below e^-31). A block of 256 numbers that is missing, or counted "
-      "twice, is found unless its numbers add up to 0, once in 1500 times: their sum has an RMS "
-      "value of 595. numbers = random: each addition rounds its result s by at most u·|s|, u = "
-      "2^-24, and errors are independent of each other, with a mean of 0. Of sums in any order, "
-      "|error| <= u·√(2·ln(2/δ))·√(sum of all s²) with a probability of 1 - δ (Hallman and Ipsen, "
-      "Precision-aware deterministic and probabilistic error bounds for floating point summation, "
-      "Numerische Mathematik 155, 2023); δ = e^-32. Numbers have random signs, so that the mean of "
-      "s² is the sum of its terms' squares, and that of all s² is at most d times the sum of all "
-      "squares, where a term goes through d additions in the mean. A thread's chain has n/2^15 "
-      "elements at most, on 16 SMs of 2048 threads; blocks of 16384 elements that add to one sum "
-      "are n/2^14, of which a term goes through half; trees have fewer than 64 levels. d = n/2^14 "
-      "+ 64 is all of it. At 2^30 numbers that is 2.3, the RMS sum of 256 missing ones 9.2, so "
-      "that one block in five would be missed, which is what whole numbers are for. The RMS error: "
-      "roundings of 0.42·u of each s (Knuth) add up by their squares to 0.42·u·√d·√(n/3), numbers "
-      "in [-1, 1) having an RMS value of 1/√3. Twice that is allowed.";
+      "numbers = whole: the tolerance is zero. Partial sums are whole numbers below 2^24, which "
+      "fp32 represents exactly, in any order. The numbers are random, of RMS 37.2, so a partial "
+      "sum of m <= 2^31 numbers is a random walk, and 2^24 is ten times its RMS value, 37.2·√m "
+      "(Hoeffding: a probability below e^-31). A block of 256 numbers that is missing or counted "
+      "twice is detected unless its numbers sum to 0, which happens once in 1500 times: their sum "
+      "has an RMS value of 595. numbers = random: each addition rounds its result s with an error "
+      "of at most u·|s|, u = 2^-24. The errors are independent of each other, with a mean of 0. "
+      "For sums in any order, |error| <= u·√(2·ln(2/δ))·√(sum of all s²) with probability 1 - δ "
+      "(Hallman and Ipsen, Precision-aware deterministic and probabilistic error bounds for "
+      "floating point summation, Numerische Mathematik 155, 2023); δ = e^-32. Numbers have random "
+      "signs, so the mean of s² is the sum of the squares of its terms. The mean of the sum of all "
+      "s² is at most d times the sum of all squares if a term passes through d additions on "
+      "average. A thread's chain has at most n/2^15 elements, on 16 SMs of 2048 threads. There are "
+      "n/2^14 blocks of 16384 elements that add to one sum, and a term passes through half of "
+      "these additions. Trees have fewer than 64 levels. d = n/2^14 + 64 covers all of this. At "
+      "2^30 numbers the bound is 2.3 and the RMS sum of 256 missing numbers 9.2, so one such block "
+      "in five would not be detected; whole numbers detect it. The RMS error: roundings of 0.42·u "
+      "of each s (Knuth) sum by their squares to 0.42·u·√d·√(n/3), because numbers in [-1, 1) have "
+      "an RMS value of 1/√3. The tolerance allows twice this error.";
 }
 
 }  // namespace gpuexp::number_sums

@@ -1,25 +1,25 @@
-// Sums of floats over a block in an order that the code fixes: equal bits, launch after launch.
+// Block sums of floats in a fixed order: results are bitwise-identical from launch to launch.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// The sum of one value per thread of a block of kThreads; thread 0 has it. Between two calls
-/// stands a barrier of the block.
+/// Sums one value per thread of a block of kThreads threads; only thread 0 has the result. A block
+/// needs a barrier between two calls.
 template <int kThreads>
 __device__ float ordered_block_sum(float sum) {
   constexpr int kLanes = 32;
-  __shared__ float of_warps[kThreads / kLanes];
+  __shared__ float warp_sums[kThreads / kLanes];
 #pragma unroll
   for (int offset = kLanes / 2; offset > 0; offset /= 2)
     sum += __shfl_down_sync(~0u, sum, offset);
-  if (threadIdx.x % kLanes == 0) of_warps[threadIdx.x / kLanes] = sum;
+  if (threadIdx.x % kLanes == 0) warp_sums[threadIdx.x / kLanes] = sum;
   __syncthreads();
   if (threadIdx.x == 0) {
 #pragma unroll
     for (int warp = 1; warp < kThreads / kLanes; ++warp)
-      sum += of_warps[warp];
+      sum += warp_sums[warp];
   }
   return sum;
 }

@@ -35,7 +35,7 @@ __device__ inline float2 widen(__nv_bfloat162 pair) {
   return __bfloat1622float2(pair);
 }
 
-/// Rounds both to nearest even.
+/// Rounds both elements to nearest even.
 template <class T>
 __device__ inline typename PairOf<T>::Type narrow(float2 pair);
 template <>
@@ -72,12 +72,13 @@ struct Word<16> {
 template <class T, int kElements>
 struct Pack {
   static constexpr int kPairs = kElements / 2;
-  /// The half types' own copy constructors would split the access, so memory sees a plain vector.
+  /// Loads and stores use this plain vector type, because copy constructors of the 16-bit types
+  /// would split the access.
   using Word = typename detail::Word<sizeof(T) * kElements>::Type;
   typename PairOf<T>::Type pairs[kPairs];
 };
 
-/// The pack that starts at `from`, which must be aligned to the pack's size.
+/// Loads the pack at `from`, which must be aligned to the pack's size.
 template <int kElements, class T>
 __device__ inline Pack<T, kElements> load_pack(const T* from) {
   using Word = typename Pack<T, kElements>::Word;

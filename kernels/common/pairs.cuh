@@ -13,9 +13,9 @@ struct alignas(16) Neighbours {
 };
 }  // namespace detail
 
-/// f(a[i], b[i]) for i < count, in order. If each thread reads a row of its own, loads of single
-/// elements fetch a sector each: on the device, rows that are aligned are loaded eight elements at a
-/// time.
+/// Calls f(a[i], b[i]) for i < count, in order. If each thread reads its own row, loads of single
+/// elements fetch one sector each. On the device, aligned rows are therefore loaded eight elements
+/// at a time.
 template <class A, class B, class Function>
 __host__ __device__ void for_pairs(const A* a, const B* b, std::int64_t count, const Function& f) {
   std::int64_t i = 0;

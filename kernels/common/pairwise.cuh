@@ -1,4 +1,4 @@
-// A number of each two of two arrays: the least that a kernel with two operands does.
+// Elementwise product or sum of two arrays: the minimum work of a kernel with two operands.
 #pragma once
 
 #include "kernels/common/float_vector.cuh"
@@ -16,7 +16,8 @@ struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-/// All three begin at multiples of 16 bytes; the elements behind the last whole 16 go one by one.
+/// All three arrays are aligned to 16 bytes; elements past the last whole 16 bytes are processed
+/// one by one.
 template <class Function, class T>
 __global__ void __launch_bounds__(kPairwiseBlock)
     pairwise_kernel(const T* a, const T* b, T* out, std::int64_t n) {
@@ -46,7 +47,7 @@ Steps pairwise(const T* a, const T* b, T* out, std::int64_t n) {
   return launch(pairwise_kernel<Function, T>, s, a, b, out, n);
 }
 
-/// The reference of products.
+/// Reference of elementwise products.
 template <class T>
 struct ExactProduct {
   const T* a;

@@ -1,14 +1,13 @@
-// A random order of n things without a sort and without a table.
+// A random permutation of n elements, without a sort or a table.
 #pragma once
 
 #include "kernels/common/random.cuh"
 
 namespace gpuexp {
 
-/// A random permutation of [0, n), computed per element: a Feistel network permutes the smallest
-/// power of four that is at least n, and what falls outside [0, n) is sent through it again until
-/// it falls inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
-/// CT-RSA 2002).
+/// A random permutation of [0, n), computed per element. A Feistel network permutes the smallest
+/// power of four that is at least n. Results outside [0, n) pass through it again until they are
+/// inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
 struct Permutation {
   std::uint64_t seed;
   std::int64_t n;
@@ -19,9 +18,9 @@ struct Permutation {
       ++half_bits;
   }
 
-  /// Where i < n goes.
+  /// The number to which i < n is mapped.
   __host__ __device__ std::int64_t operator()(std::int64_t i) const { return walk<true>(i); }
-  /// What goes to i < n.
+  /// The number that is mapped to i < n.
   __host__ __device__ std::int64_t inverse(std::int64_t i) const { return walk<false>(i); }
 
  private:
@@ -38,8 +37,8 @@ struct Permutation {
 
   __host__ __device__ std::uint64_t mask() const { return (std::uint64_t{1} << half_bits) - 1; }
 
-  // Each round mixes one half into the other and swaps them, which can be undone, so no two inputs
-  // give one output.
+  // Each round mixes one half into the other and swaps them. A round can be inverted, so no two
+  // inputs have the same output.
   __host__ __device__ std::uint64_t permuted(std::uint64_t x) const {
     std::uint64_t left = x >> half_bits;
     std::uint64_t right = x & mask();

@@ -1,4 +1,4 @@
-// Parameters that are powers of two, for which kernels are instantiated, and tables of these.
+// Functions for parameters that are powers of two.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ constexpr bool is_power_of_two(std::int64_t number) {
   return number > 0 && (number & (number - 1)) == 0;
 }
 
-/// Of a power of two.
+/// Base-2 logarithm of a power of two.
 constexpr int logarithm(std::int64_t power_of_two) {
   int log = 0;
   while (power_of_two >>= 1)

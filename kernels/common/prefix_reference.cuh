@@ -1,4 +1,4 @@
-// Prefix sums in fp64, for references: a thread adds up a part, one thread the parts' sums.
+// Prefix sums in fp64 for references: each thread sums a part, and one thread sums over the parts.
 #pragma once
 
 #include "kernels/common/reference.cuh"
@@ -31,26 +31,26 @@ inline __global__ void prefix_of_all_kernel(double* to, std::int64_t count) {
 
 }  // namespace detail
 
-/// to[i] = f(0) + … + f(i) for i < count, where f is a functor as evaluate_reference takes it, of
-/// which the value counts.
+/// to[i] = f(0) + … + f(i) for i < count. f is a functor as for evaluate_reference(), of which only
+/// the value is used.
 template <class Function>
 Steps prefix_reference(double* to, std::int64_t count, Function f) {
-  constexpr std::int64_t kMostBlocks = 1 << 16;
+  constexpr std::int64_t kMaxBlocks = 1 << 16;
   const std::int64_t parts = ceil_div(count, detail::kPrefixPart);
-  // On the host the first step makes all of it.
+  // On the host, the first step computes all sums.
   const HostLoop on_host{1, [=](std::int64_t, std::int64_t) {
                            double sum = 0;
                            for (std::int64_t i = 0; i < count; ++i)
                              to[i] = sum += f(i).value;
                          }};
-  const HostLoop nothing{0, [](std::int64_t, std::int64_t) {}};
+  const HostLoop no_work{0, [](std::int64_t, std::int64_t) {}};
   return with_host_loop(launch(detail::prefix_in_parts_kernel<Function>, grid_stride(parts, parts),
                                to, count, f),
                         on_host) +
-         with_host_loop(launch(detail::prefix_over_parts_kernel, Shape{}, to, count), nothing) +
+         with_host_loop(launch(detail::prefix_over_parts_kernel, Shape{}, to, count), no_work) +
          with_host_loop(
-             launch(detail::prefix_of_all_kernel, grid_stride(count, kMostBlocks), to, count),
-             nothing);
+             launch(detail::prefix_of_all_kernel, grid_stride(count, kMaxBlocks), to, count),
+             no_work);
 }
 
 }  // namespace gpuexp

@@ -70,12 +70,13 @@ TRANSPOSE = Family(
 REDUCTION = Family(
     "reduction",
     (
-        Parameter("n", 1 << 28, "", "numbers"),
+        Parameter("n", 1 << 28, "", "numbers to sum"),
         Parameter("dtype", "fp32", "", "type of the numbers; sums are in fp32", ("fp32", "bf16")),
-        Parameter("numbers", "random", "", "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any order",
+        Parameter("numbers", "random", "", "random values in [-1, 1), or whole numbers in [-64, 64], whose sums are exact in any order",
                   ("random", "whole")),
     ),
-    (("bytes_in_flight_per_thread", "B", "of loads that a thread has made before it waits"), ("kernels", "", "kernels of a launch")),
+    (("bytes_in_flight_per_thread", "B", "bytes that a thread requests by loads before it waits"),
+     ("kernels", "", "number of kernels per launch")),
     (1 << 31) - 1,
 )  # fmt: skip
 SOFTMAX = Family(
