@@ -14,7 +14,8 @@ struct Entry {
   bool has_ptx = true;
 };
 
-// "90a-real": capability, features of it alone, and one kind of code; both kinds without a suffix.
+// Parses "90a-real": capability, whether the code is specific to it, and one kind of code. An entry
+// without a suffix has both kinds.
 std::optional<Entry> parse(std::string_view suffix) {
   const auto capability = take_number<int>(suffix);
   if (!capability) return std::nullopt;
@@ -63,7 +64,8 @@ std::optional<CompiledCode> code_for(std::string_view architectures, int capabil
     const std::string_view text = architectures.substr(0, length);
     architectures.remove_prefix(length == std::string_view::npos ? architectures.size()
                                                                  : length + 1);
-    // What CMake asks nvcc for by these names, as far as a device of this capability sees it.
+    // Names that CMake expands to architectures, as far as they concern a device of this
+    // capability.
     if (text == "native" || text == "all") machine_code = CompiledCode{capability, false};
     if (text == "all-major") machine_code = CompiledCode{capability / 10 * 10, false};
     const auto entry = parse(text);
@@ -87,8 +89,8 @@ std::optional<std::string> lacks_code(std::string_view architectures, int capabi
       architectures,
       !code ? "has no code"
       : specific && code->capability >= needed
-          ? "has code without the instructions of that capability alone"
-          : fmt::format("has no more than the code of {}", dotted(code->capability)),
+          ? "has no architecture-specific code"
+          : fmt::format("has only the code of {}", dotted(code->capability)),
       dotted(capability), capability, specific ? "a" : "");
 }
 

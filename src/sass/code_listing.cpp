@@ -22,7 +22,7 @@ std::uint64_t number_of(std::string_view digits, int base) {
   const auto number = take_number<std::uint64_t>(rest, base);
   if (!number || !rest.empty())
     throw std::runtime_error(
-        fmt::format("'{}' is no {} number", digits, base == 16 ? "hexadecimal" : "decimal"));
+        fmt::format("'{}' is not a {} number", digits, base == 16 ? "hexadecimal" : "decimal"));
   return *number;
 }
 
@@ -30,13 +30,14 @@ std::uint64_t decimal_of(std::string_view digits) {
   return number_of(digits, 10);
 }
 
-// "0x00000410" or "00000410".
+// Reads "0x00000410" or "00000410".
 std::uint64_t number_of(std::string_view digits) {
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   return number_of(digits, 16);
 }
 
-// The number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of `text`.
+// Reads the number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of
+// `text`.
 std::optional<std::uint64_t> take_comment(std::string_view& text) {
   std::string_view rest = trimmed(text);
   if (!rest.starts_with("/*")) return std::nullopt;
@@ -49,7 +50,7 @@ std::optional<std::uint64_t> take_comment(std::string_view& text) {
   return number;
 }
 
-// "@!P1 LDG.E R4, desc[UR4][R2.64]"
+// Splits "@!P1 LDG.E R4, desc[UR4][R2.64]".
 ListedInstruction split(std::string_view text, std::uint32_t address) {
   ListedInstruction instruction;
   instruction.address = address;
@@ -82,7 +83,7 @@ bool is_real(std::string_view operand) {
   return !operand.empty() && operand.front() >= '0' && operand.front() <= '9';
 }
 
-// The operands, of which one that is NaN by its bits.
+// The operands, with NaN written as its bits.
 std::string operands_text(const ListedInstruction& i) {
   if (i.immediate == 0 || i.operands.find("NAN") == std::string_view::npos)
     return std::string(i.operands);
@@ -113,7 +114,7 @@ std::string place_text(const ListedInstruction& i, const std::vector<std::string
   return text + "\n";
 }
 
-/// Where instructions stand, as place_text() has it.
+/// Source line of an instruction, as place_text() writes it.
 struct SourcePlace {
   std::string_view file;
   std::uint32_t line = 0;
@@ -157,7 +158,7 @@ ConstantsByKernel read_constants(std::string_view dump) {
   constexpr std::string_view kOfModule = ".nv.constant3";
   ConstantsByKernel constants;
   std::string architecture;
-  std::vector<std::uint32_t>* words = nullptr;  // of the section that is being read
+  std::vector<std::uint32_t>* words = nullptr;  // of the current section
   while (!dump.empty()) {
     std::string_view line = trimmed(take_until(dump, "\n"));
     if (line.starts_with(kArchitecture)) {
@@ -183,7 +184,7 @@ RelocationsByKernel read_relocations(std::string_view dump) {
   constexpr std::string_view kOfCode = ".text.";
   RelocationsByKernel relocations;
   std::string architecture;
-  std::map<std::uint32_t, std::string>* names = nullptr;  // of the section that is being read
+  std::map<std::uint32_t, std::string>* names = nullptr;  // of the current section
   while (!dump.empty()) {
     std::string_view line = trimmed(take_until(dump, "\n"));
     if (line.starts_with(kArchitecture)) {
@@ -191,7 +192,7 @@ RelocationsByKernel read_relocations(std::string_view dump) {
     } else if (line.starts_with(kSection)) {
       names = nullptr;
       line = trimmed(line.substr(kSection.size()));
-      // ".rela.text.<kernel>", or ".rel.text.<kernel>" where they have no addends.
+      // ".rela.text.<kernel>", or ".rel.text.<kernel>" for relocations without addends.
       const std::string_view kind = take_until(line, kOfCode);
       const std::string kernel(line.substr(0, line.find_first_of(kBlanks)));
       if (kind == ".rela" || kind == ".rel") names = &relocations[{architecture, kernel}];
@@ -250,7 +251,7 @@ KernelCode read_code_text(std::string_view text) {
       continue;
     }
     const std::string_view what = take_until(number, ";");
-    if (what.empty()) throw std::runtime_error(fmt::format("'{}' is no instruction", number));
+    if (what.empty()) throw std::runtime_error(fmt::format("'{}' is not an instruction", number));
     const std::uint64_t value = number_of(number);
     if (what.starts_with(kConstantBank) && what.ends_with("]")) {
       const std::string_view bank = what.substr(kConstantBank.size());

@@ -25,7 +25,8 @@ int capability_of(const std::string& architecture) {
   const std::string_view before = take_until(rest, kPrefix);
   const auto number = take_number<int>(rest);
   if (!before.empty() || !number)
-    throw std::runtime_error(fmt::format("'{}' is no architecture such as sm_90a", architecture));
+    throw std::runtime_error(
+        fmt::format("'{}' is not an architecture such as sm_90a", architecture));
   return *number;
 }
 
@@ -37,8 +38,8 @@ int number_after(std::string_view line, std::string_view key) {
   throw std::runtime_error(fmt::format("cuobjdump printed no number after {} in: {}", key, line));
 }
 
-// From Hopper on, the size of a kernel's shared memory section starts with the 1 KiB that the
-// system keeps in each block; ptxas -v and the documentation of occupancy count it apart, and so
+// Since Hopper, the size of a kernel's shared memory section includes the 1 KiB that the system
+// reserves in each block. ptxas -v and the documentation of occupancy count it separately, and so
 // does the table.
 int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   constexpr int kReservedSince = 90;
@@ -47,7 +48,7 @@ int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   return reserved && shared_bytes >= kReservedBytes ? shared_bytes - kReservedBytes : shared_bytes;
 }
 
-// The name and the resources of each kernel.
+// Reads the name and the resources of each kernel.
 std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   constexpr std::string_view kArchitecture = "arch = ";
   constexpr std::string_view kFunction = " Function ";
@@ -70,7 +71,7 @@ std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
           without_reserved_bytes(number_after(line, "SHARED:"), architecture);
       usage.local_bytes = number_after(line, "LOCAL:");
       usage.stack_bytes = number_after(line, "STACK:");
-      // Functions that linked kernels call stand there, too, without the bank of parameters.
+      // Functions that linked kernels call are listed, too, but without a bank of parameters.
       if (line.find(kParameterBank) != line.npos) all.push_back(std::move(usage));
       kernel.clear();
     }
@@ -78,14 +79,14 @@ std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   return all;
 }
 
-/// What `cuobjdump -elf` says of code, by architecture and name.
+/// Tables from `cuobjdump -elf`, by architecture and name.
 struct CodeTables {
   LinesByKernel lines;
   ConstantsByKernel constants;
   RelocationsByKernel relocations;
 };
 
-// Gives each instruction the line of the last row at or before it.
+// Sets the source line of each instruction from the last row at or before it.
 void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   auto next = rows.begin();
   for (ListedInstruction& instruction : kernel.instructions) {
@@ -100,7 +101,8 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   }
 }
 
-// Operands refer to `names`, the code's relocations.
+// Replaces the targets of calls by `names`, the code's relocations, to which the operands then
+// refer.
 void name_calls(KernelCode& kernel, const std::map<std::uint32_t, std::string>& names) {
   for (ListedInstruction& instruction : kernel.instructions) {
     const auto name = names.find(instruction.address);

@@ -1,4 +1,4 @@
-// The kernels of one compiled object, read out of what the binary tools print of it.
+// Kernels of one compiled object, read from the output of the binary tools.
 #pragma once
 
 #include <set>
@@ -7,16 +7,16 @@
 
 namespace gpuexp {
 
-/// What the tools print of one object file, or of a cubin.
+/// Output of the tools for one object file or cubin.
 struct ObjectDump {
   std::string name;            ///< for messages
   std::string symbols;         ///< `nm --defined-only --extern-only`
   std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
-  std::string sass;            ///< `cuobjdump -sass`; empty: instructions stay unknown
-  std::string elf;             ///< `cuobjdump -elf`; likewise
+  std::string sass;            ///< `cuobjdump -sass`; empty: instructions are unknown
+  std::string elf;             ///< `cuobjdump -elf`; empty: source lines are unknown
 };
 
-/// One kernel on one architecture: the figures of KernelResource.
+/// One kernel on one architecture, with the values of KernelResource.
 struct CompiledKernel {
   std::string lowered_name;
   std::string architecture;  ///< sm_90a
@@ -25,16 +25,16 @@ struct CompiledKernel {
   int local_bytes = 0;
   int stack_bytes = 0;
   bool launches_kernels = false;
-  std::string instructions;            ///< by kind, as KernelResource::instructions
-  std::string code;                    ///< as read_code_text() reads it
-  std::set<std::string> source_files;  ///< that its code's lines are in
+  std::string instructions;            ///< counts by kind, as in KernelResource::instructions
+  std::string code;                    ///< text for read_code_text()
+  std::set<std::string> source_files;  ///< source files of its code
 
-  /// 90 of sm_90a.
+  /// 90 for sm_90a.
   int compute_capability() const;
 };
 
-/// In the order of the tools. Source files below `source_root` are named from there. Throws
-/// std::runtime_error where a tool printed something else than expected.
+/// Kernels in the order of the tools' output. Source files below `source_root` are named relative
+/// to it. Throws std::runtime_error if a tool printed unexpected output.
 std::vector<CompiledKernel> read_kernels(const ObjectDump& object, const std::string& source_root);
 
 }  // namespace gpuexp

@@ -20,8 +20,8 @@ bool has_modifier(const Instruction& instruction, std::string_view modifier) {
   return std::find(all.begin(), all.end(), modifier) != all.end();
 }
 
-// Modifiers that say how an address is formed and how wide it is, before those that name the
-// operation: ATOMG.E.ADD.
+// The operation of an instruction such as ATOMG.E.ADD: its first modifier except E, which describes
+// the address.
 std::string_view operation(const Instruction& instruction) {
   for (const std::string_view modifier : instruction.modifiers()) {
     if (modifier != "E") return modifier;
@@ -29,7 +29,7 @@ std::string_view operation(const Instruction& instruction) {
   return {};
 }
 
-// HADD2.F32 R0, -RZ, R1.H0_H0 widens one half.
+// HADD2.F32 R0, -RZ, R1.H0_H0 converts one half to fp32.
 bool is_half_arithmetic(const Instruction& i) {
   return !i.makes_constant && !has_modifier(i, "F32");
 }
@@ -43,7 +43,7 @@ bool is_product(const Instruction& i) {
   return !is_any_of(operation(i), {"MOV", "SHL", "IADD", "X", "U32"});
 }
 
-bool is_no_product(const Instruction& i) {
+bool is_not_product(const Instruction& i) {
   return !is_product(i);
 }
 
@@ -72,7 +72,7 @@ constexpr InstructionClass kClasses[] = {
      "loads from global memory, by bits per lane: *p of a float is 32, of a float4 128; ld.global"},
     {"STG", "STG", Detail::width, "stores to global memory; st.global"},
     {"LD", "LD", Detail::width,
-     "loads through a pointer whose memory the compiler could not tell; ld"},
+     "loads through a pointer whose memory space the compiler does not know; ld"},
     {"ST", "ST", Detail::width, "stores through such a pointer; st"},
     {"LDL", "LDL", Detail::width,
      "loads from local memory: spilled registers, arrays indexed by a variable; ld.local"},
@@ -95,9 +95,9 @@ constexpr InstructionClass kClasses[] = {
     {"UTMALDG", "UTMALDG", Detail::opcode,
      "loads of a tile by the tensor memory accelerator; cp.async.bulk.tensor to shared memory"},
     {"UTMASTG", "UTMASTG", Detail::opcode,
-     "stores of a tile by it; cp.async.bulk.tensor to global memory"},
+     "stores of a tile by this unit; cp.async.bulk.tensor to global memory"},
     {"UTMAREDG", "UTMAREDG", Detail::opcode,
-     "reductions of a tile by it; cp.reduce.async.bulk.tensor"},
+     "reductions of a tile by this unit; cp.reduce.async.bulk.tensor"},
 
     // Arithmetic
     {"FFMA", "FFMA", Detail::none, "fp32 fused multiply-adds: a * b + c, fmaf"},
@@ -124,7 +124,7 @@ constexpr InstructionClass kClasses[] = {
     {"IMAD.MOV", "IMAD", Detail::none,
      "integer multiply-adds by 0, 1 or a power of two: moves, sums and shifts, which ptxas spreads "
      "over two pipes",
-     is_no_product},
+     is_not_product},
     {"HMMA", "HMMA IMMA BMMA DMMA QMMA OMMA", Detail::opcode,
      "tensor core products of a warp, by shape and types; mma.sync, wmma::mma_sync"},
     {"HGMMA", "HGMMA IGMMA BGMMA QGMMA", Detail::opcode,
@@ -134,8 +134,8 @@ constexpr InstructionClass kClasses[] = {
 
     // Control
     {"BSSY", "BSSY", Detail::none,
-     "starts of a region in which lanes may part: an if or a loop that is a branch"},
-    {"BSYNC", "BSYNC", Detail::none, "ends of such a region: lanes wait there for each other"},
+     "starts of a region in which lanes may diverge: an if or a loop that is a branch"},
+    {"BSYNC", "BSYNC", Detail::none, "ends of such a region, where the lanes reconverge"},
     {"@P BRA", "BRA", Detail::none, "branches that each lane takes or not: if, for, while",
      is_lane_branch},
     {"@UP BRA", "BRA", Detail::none, "branches on a condition that is the same in the whole warp",
@@ -143,7 +143,7 @@ constexpr InstructionClass kClasses[] = {
     {"BRX", "BRX BRXU JMX", Detail::none, "branches through a table: switch"},
     {"CALL", "CALL", Detail::none,
      "calls: functions that were not inlined, the slow path of a division"},
-    {"@P EXIT", "EXIT", Detail::none, "early ends of lanes: if (i >= n) return", is_guarded},
+    {"@P EXIT", "EXIT", Detail::none, "early exits of lanes: if (i >= n) return", is_guarded},
     {"predicated", "", Detail::none,
      "instructions other than branches that run for the lanes of a predicate: an if without a "
      "branch, if-converted",
@@ -163,11 +163,11 @@ constexpr InstructionClass kClasses[] = {
     {"ATOMG", "ATOMG ATOM", Detail::operation,
      "atomics in global memory whose old value is used; atom.global"},
     {"RED", "RED REDG", Detail::operation,
-     "atomics in global memory whose old value is not: atomicAdd(p, x) as a statement; red.global"},
+     "atomics in global memory that return no value: atomicAdd(p, x) as a statement; red.global"},
     {"ATOMS", "ATOMS", Detail::operation, "atomics in shared memory; atom.shared"},
 };
 
-// LDG.32 before LDG.128.
+// Orders LDG.32 before LDG.128.
 struct ShorterFirst {
   bool operator()(const std::string& a, const std::string& b) const {
     return a.size() != b.size() ? a.size() < b.size() : a < b;

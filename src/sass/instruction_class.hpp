@@ -1,4 +1,4 @@
-// The classes of instructions that say how a kernel works, each declared once.
+// Classes of instructions that show how a kernel works.
 #pragma once
 
 #include <span>
@@ -10,31 +10,30 @@
 
 namespace gpuexp {
 
-/// Instructions that a reader of machine code looks for together. An instruction may be of several
-/// classes, or of none. Opcodes are those of NVIDIA's CUDA Binary Utilities, "Instruction Set
-/// Reference".
+/// Instructions that a reader of machine code looks for together. An instruction can be in several
+/// classes or in none. NVIDIA's CUDA Binary Utilities, "Instruction Set Reference", lists the
+/// opcodes.
 struct InstructionClass {
-  /// What tells members apart, and is part of the name under which they are counted.
+  /// What distinguishes members of the class; part of the name under which they are counted.
   enum class Detail {
     none,
     width,      ///< bits per lane: LDG.128
     operation,  ///< MUFU.EX2
-    opcode,     ///< the whole opcode: HMMA.16816.F32.BF16, and IMMA.16832.S8.S8 of the same class
+    opcode,     ///< the whole opcode: HMMA.16816.F32.BF16 and IMMA.16832.S8.S8 in one class
   };
 
   std::string_view name;
   std::string_view mnemonics;  ///< separated by blanks; empty: any
   Detail detail;
-  std::string_view doc;  ///< the C++ or PTX that it comes from
-  bool (*is_member)(const Instruction&) =
-      nullptr;  ///< of instructions with these mnemonics; null: all
+  std::string_view doc;                             ///< the C++ or PTX that compiles to it
+  bool (*is_member)(const Instruction&) = nullptr;  ///< selects among these mnemonics; null: all
 
   bool contains(const Instruction& instruction) const;
-  /// What a member is counted under: the name with the instruction's detail.
+  /// Name under which a member is counted: the class's name with the instruction's detail.
   std::string name_of(const Instruction& instruction) const;
 };
 
-/// In the order in which they are shown.
+/// Classes in the order in which they are shown.
 std::span<const InstructionClass> instruction_classes();
 
 /// Bits that a load or store moves per lane: 8 for LDG.E.U8, 128 for LDS.128, 32 without a width.
@@ -50,7 +49,7 @@ struct ClassCount {
 /// LDG.128.
 std::vector<ClassCount> count_classes(const InstructionCounts& counts);
 
-/// Of any class and of none.
+/// Number of instructions, including those in no class.
 int total(const InstructionCounts& counts);
 
 }  // namespace gpuexp

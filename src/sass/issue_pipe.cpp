@@ -12,7 +12,7 @@ struct PipeOfOpcode {
   IssuePipe pipe;
 };
 
-// VIADD, an integer sum of two, goes through the FMA pipes, IADD3 of three through the ALU.
+// VIADD, a sum of two integers, uses the FMA pipes; IADD3, a sum of three, uses the ALU.
 constexpr PipeOfOpcode kPipes[] = {
     {"FFMA", IssuePipe::fma},      {"FMUL", IssuePipe::fma},    {"FADD", IssuePipe::fma},
     {"IMAD", IssuePipe::fma},      {"HFMA2", IssuePipe::fma},   {"HMUL2", IssuePipe::fma},
@@ -62,9 +62,9 @@ std::string_view mnemonic_of(std::string_view opcode) {
 
 IssuePipe issue_pipe(std::string_view opcode, std::string_view operands) {
   const std::string_view mnemonic = mnemonic_of(opcode);
-  // The tensor cores' pipe takes it, also where ptxas only writes a constant with it.
+  // The tensor pipe executes it, even if ptxas only writes a constant with it.
   if (opcode.starts_with("HFMA2.MMA")) return IssuePipe::tensor;
-  // What differs between lanes comes through the load-store unit, the place of a block does not.
+  // Values that differ between lanes are read through the load-store unit; a block's index is not.
   if (mnemonic == "S2R") {
     const bool differs =
         operands.find("SR_TID") != operands.npos || operands.find("SR_LANEID") != operands.npos;

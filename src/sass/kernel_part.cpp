@@ -20,7 +20,7 @@ constexpr std::string_view kSourceLine = "source ";
 constexpr std::string_view kKernelLine = "kernel ";
 constexpr std::string_view kFrameLine = "frame";
 
-// "0000000000000000 W _ZN6gpuexp…": strong and weak functions, which host stubs are.
+// "0000000000000000 W _ZN6gpuexp…": strong and weak functions, among them the host stubs.
 std::set<std::string> read_functions(const std::string& symbols) {
   std::set<std::string> functions;
   std::istringstream words(symbols);
@@ -31,7 +31,7 @@ std::set<std::string> read_functions(const std::string& symbols) {
 }
 
 bool is_of_library(const std::string& kernel) {
-  // The device runtime's own, such as those of its memset.
+  // Kernels of the device runtime, such as its memset.
   if (kernel.find("cuda_device_runtime") != std::string::npos) return true;
   for (const char* prefix : {"_ZN3cub", "_ZN6thrust", "_ZN4cuda"}) {
     if (kernel.starts_with(prefix)) return true;
@@ -47,7 +47,8 @@ std::string figures_of(const CompiledKernel& k) {
                      k.local_bytes, k.stack_bytes, k.launches_kernels, instructions);
 }
 
-// A change in one file waits for this. Level 19 takes fifteen times as long and saves a sixth.
+// A rebuild after a change in one file waits for this. Level 19 takes fifteen times as long and
+// saves a sixth.
 std::string compressed_frame(const std::string& code) {
   constexpr int kLevel = 12;
   std::string frame(ZSTD_compressBound(code.size()), '\0');
@@ -64,7 +65,7 @@ Number take_count(std::string_view& line) {
   Number number = 0;
   const char* const end = digits.data() + digits.size();
   if (digits.empty() || std::from_chars(digits.data(), end, number).ptr != end)
-    throw std::runtime_error(fmt::format("'{}' is no number", digits));
+    throw std::runtime_error(fmt::format("'{}' is not a number", digits));
   return number;
 }
 
@@ -130,7 +131,7 @@ KernelPart read_part(std::string_view text) {
     } else if (line.starts_with(kKernelLine)) {
       part.rows.push_back(read_row(line.substr(kKernelLine.size())));
     } else {
-      throw std::runtime_error(fmt::format("'{}' is no line of a kernel part", line));
+      throw std::runtime_error(fmt::format("'{}' is not a line of a kernel part", line));
     }
   }
   throw std::runtime_error(fmt::format("the kernel part of {} has no code", part.object));

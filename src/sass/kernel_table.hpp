@@ -1,6 +1,6 @@
-// Makes the source of kernel_resource_table() (kernel_resource.hpp) out of the kernels of all
-// objects that are linked into one program. Runs during the build, in the program
-// make_kernel_table.
+// Generates the source of kernel_resource_table() (kernel_resource.hpp) from the kernels of all
+// objects that are linked into one program. The program make_kernel_table does this during the
+// build.
 #pragma once
 
 #include <map>
@@ -15,26 +15,25 @@ namespace gpuexp {
 
 class KernelTable {
  public:
-  /// Adds one row per kernel and architecture. Throws std::runtime_error when a kernel differs from
-  /// its namesake in another object: the linker keeps one of their stubs, so which of them a launch
-  /// runs would be chance.
+  /// Adds one row per kernel and architecture. Throws std::runtime_error if a kernel of the same
+  /// name in another object differs: the linker keeps only one of their stubs, so it would be
+  /// unspecified which kernel a launch runs.
   void add(const KernelPart& part);
 
-  /// The source files that the code's lines are in, as the lines name them.
+  /// Source files of the code, as its lines name them.
   const std::set<std::string>& source_files() const { return source_files_; }
-  /// What one of them, or another that kernels were compiled from, holds, to be kept beside the
-  /// code.
+  /// Adds the text of one of these files, or of another file that kernels were compiled from. The
+  /// text is stored together with the code.
   void add_source(const std::string& file, std::string text) {
     source_texts_[file] = std::move(text);
   }
 
-  /// A C++ source that defines kernel_resource_table(), rows by name, then architecture, and
-  /// kernel_source_table(), rows by file. It
-  /// declares each host stub by its symbol,
+  /// C++ source that defines kernel_resource_table(), sorted by name, then architecture, and
+  /// kernel_source_table(), sorted by file. It declares each host stub by its symbol,
   ///   extern "C" void kernel_0() __asm__("_ZN6gpuexp4copy6scalarEPfPKfl");
   /// and includes the machine code from the file at `code_path`, which holds code().
   std::string source(const std::string& code_path) const;
-  /// The compressed machine code of all parts, in their order, then the text of all sources.
+  /// Compressed machine code of all parts, in order, then the text of all sources.
   std::string code() const;
 
  private:
@@ -42,10 +41,10 @@ class KernelTable {
   struct Row {
     KernelPart::Row kernel;
     std::size_t frame = 0;
-    std::string object;  // of several, the first by name
+    std::string object;  // the first by name, if there are several
   };
 
-  // Of code for sm_90 and for sm_90a in one program, the more specific one gets the row.
+  // If a program has code for both sm_90 and sm_90a, the row is for the more specific one.
   void insert(const Row& row);
   std::string source_of_frames() const;
   std::string source_of_rows() const;

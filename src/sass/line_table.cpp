@@ -17,21 +17,21 @@ std::string_view take_line(std::string_view& text) {
   return trimmed(take_until(text, "\n"));
 }
 
-// "0x90" or "44" behind `key`, wherever it stands in the line.
-std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view key) {
+// The number after `key`, such as "0x90" or "44", anywhere in the line.
+std::optional<std::uint32_t> find_number(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view digits = line.substr(at + key.size());
   const bool is_hex = digits.starts_with("0x");
   if (is_hex) digits.remove_prefix(2);
   const auto number = take_number<std::uint32_t>(digits, is_hex ? 16 : 10);
-  if (!number) throw std::runtime_error(fmt::format("no number behind '{}' in '{}'", key, line));
+  if (!number) throw std::runtime_error(fmt::format("no number after '{}' in '{}'", key, line));
   return number;
 }
 
-// Likewise, where the line has to have one.
-std::uint32_t needed_behind(std::string_view line, std::string_view key) {
-  if (const auto number = number_behind(line, key)) return *number;
+// The same, but throws std::runtime_error if the line has no `key`.
+std::uint32_t require_number(std::string_view line, std::string_view key) {
+  if (const auto number = find_number(line, key)) return *number;
   throw std::runtime_error(fmt::format("no '{}' in '{}'", key, line));
 }
 
@@ -39,13 +39,14 @@ struct Row {
   std::uint32_t address = 0;
   std::uint32_t file = 1;
   std::uint32_t line = 1;
-  /// The row, counted from 1 within the sequence, that this one's function is inlined at.
+  /// Row at which this row's function is inlined, counted from 1 within the sequence; 0: not
+  /// inlined.
   std::uint32_t inlined_at = 0;
 };
 
-/// The table of one architecture. A sequence of rows belongs to the kernel that the relocation of
-/// its first address names. Relocations say where in the section that address lies; they may be
-/// listed last to first, as those of compute capability 8.0 are.
+/// Line table of one architecture. A sequence of rows belongs to the kernel that the relocation of
+/// its first address names. Relocations give the position of that address in the section. They may
+/// be listed in reverse order, as for compute capability 8.0.
 class LineTable {
  public:
   void read_statement(std::string_view line) {
@@ -68,15 +69,15 @@ class LineTable {
   // "0x7b    _ZN6gpuexp11block_start13number_kernelEPj    R_CUDA_64    0x0"
   void read_relocation(std::string_view line) {
     if (!line.starts_with("0x")) return;
-    const std::uint32_t place = needed_behind(take_word(line), "");
+    const std::uint32_t place = require_number(take_word(line), "");
     kernels_.emplace(place, take_word(line));
   }
 
   void add_to(LinesByKernel& lines, const std::string& architecture, std::string_view root) const {
     if (sequences_.size() != kernels_.size())
       throw std::runtime_error(
-          fmt::format("cuobjdump printed source lines of {} functions, and {} "
-                      "names of them",
+          fmt::format("cuobjdump printed source lines of {} functions, but {} "
+                      "function names",
                       sequences_.size(), kernels_.size()));
     auto sequence = sequences_.begin();
     for (const auto& [place, kernel] : kernels_) {
@@ -93,41 +94,41 @@ class LineTable {
   enum class Part { none, folders, files, rows };
 
   // "2     2   1795371817    4643     block_start.cu": number, folder, time, size, name. The folder
-  // is what the compiler was called with: "build/../kernels" where that was a relative path, as
-  // from a compiler cache that makes paths relative.
+  // is "build/../kernels" if the compiler was called with a relative path, for example by a
+  // compiler cache that makes paths relative.
   void read_file(std::string_view line) {
     const std::string_view number = take_word(line);
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
-    const std::size_t folder = needed_behind(take_word(line), "");
+    const std::size_t folder = require_number(take_word(line), "");
     take_word(line);
     take_word(line);
     if (folder > folders_.size())
-      throw std::runtime_error(fmt::format("the file {} lies in no folder", trimmed(line)));
+      throw std::runtime_error(fmt::format("the file {} has an unknown folder", trimmed(line)));
     const std::filesystem::path in = folder == 0 ? "" : folders_[folder - 1];
     files_.push_back((in / trimmed(line)).lexically_normal().string());
   }
 
   void read_row(std::string_view line) {
-    if (line.starts_with("Extended opcode 1:")) {  // the end of a sequence
+    if (line.starts_with("Extended opcode 1:")) {  // end of a sequence
       sequences_.push_back(std::move(rows_));
       rows_.clear();
       row_ = {};
       return;
     }
-    if (const auto file = number_behind(line, "Set File Name to entry ")) row_.file = *file;
-    if (const auto address = number_behind(line, "set Address to ")) row_.address = *address;
-    if (const auto row = number_behind(line, "Set context to ")) row_.inlined_at = *row;
+    if (const auto file = find_number(line, "Set File Name to entry ")) row_.file = *file;
+    if (const auto address = find_number(line, "set Address to ")) row_.address = *address;
+    if (const auto row = find_number(line, "Set context to ")) row_.inlined_at = *row;
     const std::size_t line_at = line.find("Line by ");
-    if (line_at != std::string_view::npos) row_.line = needed_behind(line.substr(line_at), " to ");
+    if (line_at != std::string_view::npos) row_.line = require_number(line.substr(line_at), " to ");
     for (const std::string_view key : {"Advance PC by ", "advance Address by "}) {
       const std::size_t at = line.find(key);
-      if (at != std::string_view::npos) row_.address = needed_behind(line.substr(at), " to ");
+      if (at != std::string_view::npos) row_.address = require_number(line.substr(at), " to ");
     }
     if (line == "Copy" || line.starts_with("Special opcode")) rows_.push_back(row_);
   }
 
   LineRow located(const std::vector<Row>& rows, const Row& row, std::string_view root) const {
-    const Row* written = nullptr;  // the innermost below the root
+    const Row* written = nullptr;  // innermost row below the root
     const Row* at = &row;
     for (std::size_t depth = 0; depth < rows.size(); ++depth) {
       if (!written && is_below(file_of(*at), root)) written = at;
@@ -155,7 +156,7 @@ class LineTable {
   const std::string& file_of(const Row& row) const {
     if (row.file == 0 || row.file > files_.size())
       throw std::runtime_error(
-          fmt::format("source lines name the file {} of {}", row.file, files_.size()));
+          fmt::format("source lines refer to file {} of {}", row.file, files_.size()));
     return files_[row.file - 1];
   }
 
@@ -165,7 +166,7 @@ class LineTable {
   Row row_;
   std::vector<Row> rows_;
   std::vector<std::vector<Row>> sequences_;
-  std::map<std::uint32_t, std::string_view> kernels_;  ///< by the place of their relocations
+  std::map<std::uint32_t, std::string_view> kernels_;  ///< by the position of their relocation
 };
 
 }  // namespace

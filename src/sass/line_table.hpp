@@ -1,5 +1,4 @@
-// Source lines of machine code, as cuobjdump lists them of an object that was compiled with
-// -lineinfo.
+// Source lines of machine code, from cuobjdump's listing of an object compiled with -lineinfo.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +10,23 @@
 
 namespace gpuexp {
 
-/// From this address on, to that of the next row, instructions come from this line.
+/// Source line of the instructions from `address` up to the address of the next row.
 struct LineRow {
   std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
   std::string file;
   std::uint32_t line = 0;
-  /// Of inlined code: the kernel's own line that it was reached from; else empty.
+  /// For inlined code, the line of the kernel itself at which it was inlined; else empty.
   std::string from_file = {};
   std::uint32_t from_line = 0;
 };
 
-/// By architecture ("sm_90a") and lowered name; rows by address.
+/// Rows by address, for each architecture ("sm_90a") and lowered name.
 using LinesByKernel = std::map<std::pair<std::string, std::string>, std::vector<LineRow>>;
 
-/// Reads the section .debug_line of what `cuobjdump -elf` prints of an object. Files below
-/// `source_root` are named from there. An instruction of another file, such as a header of the
-/// toolkit, counts as the line below `source_root` that its function was inlined at; where there is
-/// none, the file is named without its folder. Throws std::runtime_error for a table that is not
-/// understood.
+/// Reads the section .debug_line from the output of `cuobjdump -elf` for an object. Files below
+/// `source_root` are named relative to it. An instruction of another file, such as a header of the
+/// toolkit, gets the line below `source_root` at which its function was inlined. If there is no
+/// such line, the file is named without its folder. Throws std::runtime_error for an invalid table.
 LinesByKernel read_lines(std::string_view dump, std::string_view source_root);
 
 }  // namespace gpuexp

@@ -18,7 +18,7 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// HFMA2.MMA R7, -RZ, RZ, 2, 0: the product is zero, the sum is the constant.
+// HFMA2.MMA R7, -RZ, RZ, 2, 0: the product is zero, so the sum is the constant.
 bool makes_constant(const Instruction& kind, std::string_view operands) {
   take_until(operands, ",");
   const std::string_view first = trimmed(take_until(operands, ","));
@@ -88,7 +88,7 @@ InstructionCounts count_instructions(const KernelCode& code) {
     last.makes_constant = makes_constant(last, listed.operands);
     ++counts[last];
   }
-  // The branch to itself is the last instruction, and a plain one.
+  // The branch to itself is the last instruction and has neither guard nor modifiers.
   if (last == Instruction{Instruction::Guard::none, "BRA"} && --counts[last] == 0)
     counts.erase(last);
   return counts;

@@ -1,4 +1,4 @@
-// The sources that kernels were compiled from, line by line.
+// Source files of kernels, split into lines.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace gpuexp {
 class SourceFiles {
  public:
   SourceFiles() = default;
-  /// Of texts that outlive it.
+  /// The texts must outlive this object.
   SourceFiles(const SourceText* table, std::size_t count);
 
-  /// A line, counted from 1; empty where the file is not there or is shorter.
+  /// Line `number` of a file, counted from 1. Empty if the file is unknown or has fewer lines.
   std::optional<std::string_view> line(const std::string& file, std::uint32_t number) const;
 
  private:

@@ -14,7 +14,7 @@ std::string_view mnemonic_of_matrix(std::string_view opcode) {
                                                                       : std::string_view{};
 }
 
-// "64x256x16", "16x8x4".
+// Multiplies the extents of "64x256x16" or "16x8x4".
 double product_of_extents(std::string_view shape) {
   double product = 1;
   while (!shape.empty()) {
@@ -26,7 +26,7 @@ double product_of_extents(std::string_view shape) {
   return product;
 }
 
-// Extents without anything between them.
+// Multiplies extents that are written without separators.
 double product_of_digits(std::string_view shape) {
   constexpr std::pair<std::string_view, double> kShapes[] = {
       {"884", 8 * 8 * 4},      {"8816", 8 * 8 * 16},   {"8832", 8 * 8 * 32},
@@ -54,7 +54,7 @@ double tensor_multiply_adds(std::string_view opcode) {
   std::string_view shape = opcode.substr(mnemonic.size() + 1);
   shape = shape.substr(0, shape.find('.'));
   if (shape.find('x') == shape.npos) return product_of_digits(shape);
-  constexpr double kWarpsOfGroup = 4;  // a quarter of a warpgroup's product is each warp's
+  constexpr double kWarpsOfGroup = 4;  // each warp computes a quarter of a warpgroup's product
   return product_of_extents(shape) / (mnemonic.ends_with("GMMA") ? kWarpsOfGroup : 1);
 }
 

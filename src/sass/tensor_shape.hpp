@@ -1,4 +1,4 @@
-// How much an instruction of the tensor cores computes.
+// Operations of a tensor core instruction.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace gpuexp {
 
-/// Multiply-adds of a warp's instruction of the tensor cores, "HMMA.16816.F32"; 0 of others.
+/// Multiply-adds per warp of a tensor core instruction such as "HMMA.16816.F32"; 0 for others.
 double tensor_multiply_adds(std::string_view opcode);
 
-/// The types that it multiplies and sums, by its modifiers; empty where it is none, or of types
-/// that have no ceiling.
+/// Pipe for the types that the instruction multiplies and sums. Empty if it is no tensor core
+/// instruction, or if no ceiling exists for its types.
 std::optional<Pipe> tensor_pipe(std::string_view opcode);
 
 }  // namespace gpuexp

@@ -37,11 +37,11 @@ TEST_CASE("what code lacks is said with what to build", "[compiled_code]") {
   CHECK(!lacks_code("90a-real", 90, 90, true));
   CHECK(!lacks_code("90", 90, 90, false));
   CHECK(lacks_code("90", 90, 90, true) ==
-        std::string("this binary, built for 90, has code without the instructions of that "
-                    "capability alone for compute capability 9.0; build with "
+        std::string("this binary, built for 90, has no architecture-specific code "
+                    "for compute capability 9.0; build with "
                     "-DCMAKE_CUDA_ARCHITECTURES=90a-real"));
   CHECK(lacks_code("80-real,80-virtual", 100, 90, false) ==
-        std::string("this binary, built for 80-real,80-virtual, has no more than the code of 8.0 "
+        std::string("this binary, built for 80-real,80-virtual, has only the code of 8.0 "
                     "for compute capability 10.0; build with -DCMAKE_CUDA_ARCHITECTURES=100-real"));
   CHECK(lacks_code("90a-real", 80, 80, false) ==
         std::string("this binary, built for 90a-real, has no code for compute capability 8.0; "

@@ -188,9 +188,9 @@ TEST_CASE("a frame of machine code is decompressed when a kernel's is read") {
 
 TEST_CASE("a part that is not understood stops the build") {
   const std::string text = to_text(part(object("a.o", "_Z1kv", "sm_80", 10)));
-  CHECK_THROWS_WITH(read_part("kernels\n" + text), contains_text("'kernels' is no line"));
+  CHECK_THROWS_WITH(read_part("kernels\n" + text), contains_text("'kernels' is not a line"));
   CHECK_THROWS_WITH(read_part(text.substr(0, text.find("frame"))), contains_text("has no code"));
-  CHECK_THROWS_WITH(read_part("kernel _Z1kv x sm_80\n"), contains_text("'x' is no number"));
+  CHECK_THROWS_WITH(read_part("kernel _Z1kv x sm_80\n"), contains_text("'x' is not a number"));
 }
 
 TEST_CASE("output that is not understood stops the build") {
@@ -202,7 +202,7 @@ TEST_CASE("output that is not understood stops the build") {
   no_registers.resource_usage = "arch = sm_80\n Function _Z1kv:\n  STACK:0 SHARED:0 LOCAL:0\n";
   CHECK_THROWS_WITH(part(no_registers), contains_text("no number after REG:"));
   CHECK_THROWS_WITH(part(object("a.o", "_Z1kv", "gfx90a", 10)),
-                    contains_text("'gfx90a' is no architecture"));
+                    contains_text("'gfx90a' is not an architecture"));
 }
 
 }  // namespace

@@ -137,13 +137,13 @@ TEST_CASE("source lines that are not understood are refused") {
   CHECK(read_lines("arch = sm_90a\n", "/").empty());
   std::string dump = kDump;
   dump.replace(dump.find("0x98 "), 5, "98   ");
-  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("of 2 functions, and 1 names"));
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("of 2 functions, but 1 function names"));
   dump = kDump;
   dump.replace(dump.find("entry 2"), 7, "entry 3");
-  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("the file 3 of 2"));
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("refer to file 3 of 2"));
   dump = kDump;
   dump.replace(dump.find("     2     2"), 12, "     2     7");
-  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("lies in no folder"));
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("has an unknown folder"));
 }
 
 TEST_CASE("code keeps the source lines of its instructions as text") {
