@@ -14,15 +14,15 @@ using Kind = Operand::Kind;
 using Half = Operand::Half;
 
 constexpr std::uint8_t kBrain = 1;      ///< bf16
-constexpr std::uint8_t kSaturate = 2;   ///< to [0, 1]; NaN to 0
-constexpr std::uint8_t kRelu = 4;       ///< negative to 0
-constexpr std::uint8_t kFlushes = 8;    ///< subnormal to 0
-constexpr std::uint8_t kKeepsNan = 16;  ///< of HMNMX2: NaN where either is
-constexpr std::uint8_t kXorSign = 32;   ///< of HMNMX2: the sign of the operands' product
+constexpr std::uint8_t kSaturate = 2;   ///< clamps to [0, 1]; NaN becomes 0
+constexpr std::uint8_t kRelu = 4;       ///< negative results become 0
+constexpr std::uint8_t kFlushes = 8;    ///< subnormal operands and results become 0
+constexpr std::uint8_t kKeepsNan = 16;  ///< HMNMX2: NaN if either operand is NaN
+constexpr std::uint8_t kXorSign = 32;   ///< HMNMX2: the sign of the operands' product
 
-constexpr std::uint32_t kFp16Exponent = 0x7c00;  // of bf16 nothing is flushed
+constexpr std::uint32_t kFp16Exponent = 0x7c00;  // bf16 is never flushed
 constexpr std::uint32_t kHalfSign = 0x8000;
-constexpr double kLeastFlushedTo = 0x1p-14 - 0x1p-26;  // halfway to the fp16 number before
+constexpr double kFlushThreshold = 0x1p-14 - 0x1p-26;  // halfway to the next smaller number
 
 GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
   if (kind & kFlushes && (bits & kFp16Exponent) == 0) bits &= kHalfSign;
@@ -31,16 +31,16 @@ GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
 
 GPUEXP_INLINED std::uint32_t result(double exact, std::uint8_t kind) {
   if (kind & kSaturate) exact = exact > 0 ? std::min(exact, 1.0) : 0;
-  if (kind & kRelu && exact <= 0) exact = 0;  // -0 as well
-  // Flushed is what is below the least normal number also where it is rounded with an exponent that
-  // has no limit, as an H200 has it.
-  if (kind & kFlushes && std::fabs(exact) < kLeastFlushedTo)
+  if (kind & kRelu && exact <= 0) exact = 0;  // also turns -0 into +0
+  // A result is flushed if it is below the smallest normal number even when it is rounded with an
+  // unbounded exponent range. An H200 does the same.
+  if (kind & kFlushes && std::fabs(exact) < kFlushThreshold)
     return std::signbit(exact) ? kHalfSign : 0;
   const std::uint32_t bits = kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
   return kind & kFlushes && (bits & kFp16Exponent) == 0 ? bits & kHalfSign : bits;
 }
 
-/// Both halves of a source, of which .H0_H0 and .H1_H1 choose one for both.
+/// Both halves of a source. With .H0_H0 or .H1_H1, both are the same half.
 struct Pair {
   Lanes<float> low;
   Lanes<float> high;
@@ -59,7 +59,7 @@ GPUEXP_INLINED void read_halves(const Warp& warp, const Source& source, std::uin
   }
 }
 
-/// Two immediates are the upper and the lower half of one operand.
+/// Joins two consecutive immediates, which are the upper and the lower half of one operand.
 std::vector<Operand> joined(const Decoding& in, std::uint8_t kind) {
   const auto bits = [&](double number) {
     return kind & kBrain ? round_to<kBf16>(number) : round_to<kFp16>(number);
@@ -89,7 +89,7 @@ std::uint8_t kind_of(const Decoding& in) {
                                    (in.has("FTZ") ? kFlushes : 0));
 }
 
-// ---- arithmetic: exact, or to odd, before the one rounding
+// ---- arithmetic: exact or rounded to odd in fp64, then rounded once
 
 GPUEXP_INLINED double fused(float a, float b, float c) {
   return sum_to_odd(static_cast<double>(a) * b, c);
@@ -101,8 +101,9 @@ GPUEXP_INLINED double product(float a, float b, float) {
   return static_cast<double>(a) * b;
 }
 
-// PTX ISA, fma.oob: 0 where an operand is the NaN that a bulk copy fills with what lies outside of
-// a tensor. On an H200 that is 0x7ff7 with either sign, in the product's operands.
+// PTX ISA, fma.oob: the result is 0 if a factor is the NaN with which a bulk copy fills elements
+// outside of a tensor. On an H200, this NaN is 0x7ff7 with either sign, and the addend is not
+// checked.
 constexpr std::uint32_t kOutside = 0x7ff7;
 
 GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
@@ -113,8 +114,8 @@ GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& a = read_raw(warp, op.from[0], sa);
   const Lanes32& b = read_raw(warp, op.from[1], sb);
   const auto is_outside = [](const Source& source, std::uint32_t bits, bool is_high) {
-    const bool takes_high = source.half == Half::both ? is_high : source.half == Half::high;
-    return ((takes_high ? bits >> 16 : bits) & ~kHalfSign & 0xffff) == kOutside;
+    const bool uses_high = source.half == Half::both ? is_high : source.half == Half::high;
+    return ((uses_high ? bits >> 16 : bits) & ~kHalfSign & 0xffff) == kOutside;
   };
   Lanes32 out;
   for (unsigned l = 0; l < kLanes; ++l) {
@@ -164,35 +165,36 @@ GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, out);
 }
 
-// The least of both where the predicate holds, else the most; of a number and NaN the number.
+// Minimum of both operands if the predicate holds, else the maximum. Without .NAN, a number takes
+// precedence over NaN.
 GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);
   read_halves(warp, op.from[1], op.kind, b);
-  const LaneMask least = read_predicate(warp, op.from[2]);
-  // The signs before |…|, for the sign of the product.
+  const LaneMask minimum = read_predicate(warp, op.from[2]);
+  // XORSIGN uses the signs before |…| is applied.
   Pair signs_a, signs_b;
   Source plain_a = op.from[0];
   Source plain_b = op.from[1];
   plain_a.absolute = plain_b.absolute = false;
   read_halves(warp, plain_a, op.kind, signs_a);
   read_halves(warp, plain_b, op.kind, signs_b);
-  const auto chosen = [&](float x, float y, bool is_least) -> float {
+  const auto chosen = [&](float x, float y, bool is_min) -> float {
     if (std::isnan(x)) return op.kind & kKeepsNan ? x : y;
     if (std::isnan(y)) return op.kind & kKeepsNan ? y : x;
-    if (x == y) return std::signbit(x) == is_least ? x : y;  // -0 is below +0
-    return (x < y) == is_least ? x : y;
+    if (x == y) return std::signbit(x) == is_min ? x : y;  // -0 is below +0
+    return (x < y) == is_min ? x : y;
   };
-  const auto half = [&](float x, float y, bool is_least, float sign_x, float sign_y) {
-    const float z = chosen(x, y, is_least);
+  const auto half = [&](float x, float y, bool is_min, float sign_x, float sign_y) {
+    const float z = chosen(x, y, is_min);
     if (!(op.kind & kXorSign) || std::isnan(z)) return result(z, op.kind);
     return result(std::copysign(z, std::signbit(sign_x) == std::signbit(sign_y) ? 1.0f : -1.0f),
                   op.kind);
   };
   Lanes32 out;
   for (unsigned l = 0; l < kLanes; ++l)
-    out[l] = half(a.low[l], b.low[l], least >> l & 1, signs_a.low[l], signs_b.low[l]) |
-             half(a.high[l], b.high[l], least >> l & 1, signs_a.high[l], signs_b.high[l]) << 16;
+    out[l] = half(a.low[l], b.low[l], minimum >> l & 1, signs_a.low[l], signs_b.low[l]) |
+             half(a.high[l], b.high[l], minimum >> l & 1, signs_a.high[l], signs_b.high[l]) << 16;
   write(warp, op.to[0], lanes, out);
 }
 
@@ -241,7 +243,7 @@ GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low,
       with);
 }
 
-// HSETP2: a predicate of the lower halves and one of the upper.
+// HSETP2: one predicate for the lower halves, one for the upper halves.
 GPUEXP_VECTORIZED void run_hsetp2(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask low, high;
   compare_pairs(warp, op, low, high);
@@ -249,7 +251,7 @@ GPUEXP_VECTORIZED void run_hsetp2(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, high);
 }
 
-// HSET2: all ones in a half or, with BF, the number 1.
+// HSET2: sets a half to all ones or, with BF, to the number 1.
 GPUEXP_VECTORIZED void run_hset2(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask low, high;
   compare_pairs(warp, op, low, high);
@@ -271,7 +273,7 @@ void decode_comparison(const Decoding& in, Op& op) {
   for (const std::string_view modifier : in.modifiers) {
     if (!how) how = float_compare(modifier);
   }
-  if (!how) in.refuse("its comparison is not executed");
+  if (!how) in.refuse("this comparison is not executed");
   op.kind2 = *how;
   op.value = static_cast<std::uint32_t>(combine_of(in));
   op.width = in.has("BF");

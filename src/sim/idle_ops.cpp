@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-/// Registers, predicates, and those of the whole warp.
+/// Registers and predicates of the lanes, then those of the warp, numbered consecutively.
 constexpr unsigned kRegisters = 256;
 constexpr unsigned kPredicates = 8;
 constexpr unsigned kFirstPredicate = kRegisters;
@@ -22,16 +22,16 @@ constexpr unsigned kFirstUniform = kFirstPredicate + kPredicates;
 constexpr unsigned kFirstUniformPredicate = kFirstUniform + kRegisters;
 using Places = std::bitset<kFirstUniformPredicate + kPredicates>;
 
-/// What an instruction is to whoever asks for branches and addresses.
+/// Role of an instruction in the data flow that idle_ops() traces backwards.
 enum class Role : std::uint8_t {
-  acts,          ///< it does more than compute: all that it reads decides
-  computes,      ///< it writes registers from registers
-  carries,       ///< likewise, and nothing but its results tells whether it was executed
-  carries_late,  ///< and for which lanes it was: its result may be waited for
+  acts,          ///< has effects besides its results: all values that it reads are used
+  computes,      ///< computes registers; always executed
+  carries,       ///< computes registers; not executed if its results are unused
+  carries_late,  ///< the same, but its guard counts as used, because others may wait for the result
   loads,
   stores,
-  copies,      ///< from global into shared memory
-  multiplies,  ///< what lies in shared memory, as a warpgroup
+  copies,      ///< from global to shared memory
+  multiplies,  ///< matrices in shared memory, as a warpgroup
 };
 
 struct RoleOf {
@@ -39,7 +39,7 @@ struct RoleOf {
   Role role;
 };
 
-// Beside those of the arithmetic pipes.
+// Roles of instructions outside the arithmetic pipes.
 constexpr RoleOf kRoles[] = {
     {"LDG", Role::loads},         {"LD", Role::loads},         {"LDS", Role::loads},
     {"LDL", Role::loads},         {"LDSM", Role::loads},       {"STG", Role::stores},
@@ -53,7 +53,7 @@ constexpr RoleOf kRoles[] = {
     {"UPRMT", Role::computes},    {"USEL", Role::computes},    {"UISETP", Role::computes},
 };
 
-/// Spaces of memory, as bits.
+/// Memory spaces, as bits.
 constexpr unsigned kGlobal = 1;
 constexpr unsigned kShared = 2;
 constexpr unsigned kLocal = 4;
@@ -65,8 +65,8 @@ unsigned spaces_of(std::string_view mnemonic) {
   return kShared;
 }
 
-/// Places whose values decide further on: whatever happens, or where a predicate holds. What an
-/// instruction reads under a guard, others before it write under the same one.
+/// Registers whose values later instructions use: always, or only if a predicate has a given value.
+/// A guarded instruction often reads what earlier instructions wrote under the same guard.
 struct Needed {
   static constexpr std::size_t kConditions = 1 + 2 * kTruePredicate;
   static constexpr std::size_t kAlways = 0;
@@ -80,7 +80,7 @@ struct Needed {
   }
 };
 
-// Of guards by predicates of the whole warp nothing is known.
+// Guards by predicates of the whole warp are not tracked.
 std::size_t condition_of(const Source& guard) {
   const unsigned index = guard.index & kTruePredicate;
   if (guard.kind != Kind::predicate || index == kTruePredicate) return Needed::kAlways;
@@ -91,19 +91,19 @@ std::size_t opposite_of(std::size_t condition) {
   return condition == Needed::kAlways ? Needed::kConditions : ((condition - 1) ^ 1) + 1;
 }
 
-/// An instruction as the flow of values sees it.
+/// Data flow of one instruction.
 struct Flow {
   Role role = Role::acts;
-  unsigned spaces = 0;     ///< that it loads from or stores to
-  bool takes_all = false;  ///< an atomic with a result: what its memory holds decides
-  bool moves_out = false;  ///< the copy engine reads shared memory for it, and writes to global
-  bool moves_in = false;   ///< the other way round
-  Places reads;            ///< but the guard, and what it carries
-  Places carried;          ///< what a store stores, what a product adds to and multiplies
+  unsigned spaces = 0;         ///< that it loads from or stores to
+  bool returns_value = false;  ///< an atomic with a result: the value in memory is used
+  bool moves_out = false;      ///< the copy engine may read shared and write global memory for it
+  bool moves_in = false;       ///< the copy engine reads global and writes shared memory for it
+  Places reads;                ///< except the guard and `carried`
+  Places carried;              ///< values stored; registers of a matrix product's operands
   Places guard;
-  Places writes;              ///< at most
-  Places sets;                ///< whatever was there before
-  std::size_t condition = 0;  ///< as Needed has them, under which it does anything
+  Places writes;              ///< every register that it may write
+  Places sets;                ///< registers that it overwrites completely
+  std::size_t condition = 0;  ///< its guard, as an index of Needed::under
   std::vector<std::uint32_t> next;
 };
 
@@ -118,7 +118,7 @@ void add_all_predicates(Places& places) {
   add(places, kFirstUniformPredicate, 0, kTruePredicate, kTruePredicate);
 }
 
-// `count` registers, where it is a register.
+// Adds the registers of an operand; a register operand has `count` of them.
 void add(Places& places, const OperandForm& operand, unsigned count) {
   switch (operand.kind) {
     case Kind::reg: return add(places, 0, operand.index, count, kZeroRegister);
@@ -132,7 +132,7 @@ void add(Places& places, const OperandForm& operand, unsigned count) {
     case Kind::constant:
     case Kind::memory:
       add(places, 0, operand.index, operand.wide ? 2 : 1, kZeroRegister);
-      // The copy engine has coordinates behind the addresses.
+      // A tensor copy has its coordinates in the registers after the addresses.
       return add(places, kFirstUniform, operand.uniform_index, std::max(2u, count),
                  kZeroUniformRegister);
     case Kind::name: return add_all_predicates(places);  // PR
@@ -144,7 +144,7 @@ bool has(std::string_view opcode, std::string_view part) {
   return opcode.find(part) != std::string_view::npos;
 }
 
-constexpr unsigned kMostOfWarpgroup = 128;
+constexpr unsigned kMaxWarpgroupRegisters = 128;
 
 bool is_constant_load(std::string_view mnemonic) {
   return mnemonic == "LDC" || mnemonic == "ULDC";
@@ -154,9 +154,9 @@ bool multiplies_wide(std::string_view opcode, std::string_view mnemonic) {
   return (mnemonic == "IMAD" || mnemonic == "UIMAD") && has(opcode, ".WIDE");
 }
 
-// Registers of a result that is one, at most.
-unsigned most_written(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role) {
-  if (role == Role::multiplies) return kMostOfWarpgroup;
+// Maximum number of registers of a result.
+unsigned max_written(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role) {
+  if (role == Role::multiplies) return kMaxWarpgroupRegisters;
   if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
   if (mnemonic == "DMMA") return 16;
   if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
@@ -166,9 +166,9 @@ unsigned most_written(std::string_view opcode, std::string_view mnemonic, const 
   return is_pair ? 2 : 1;
 }
 
-// Of a source, at most. Of integer products with 64 bits, the addend is a pair.
-unsigned most_read(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role,
-                   std::size_t source) {
+// Maximum number of registers of a source. A 64-bit integer product has a pair as its addend.
+unsigned max_read(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role,
+                  std::size_t source) {
   if (role == Role::acts) return 8;
   if (mnemonic == "STSM") return 4;
   if (role == Role::stores) return std::max(1, op.width / 4);
@@ -176,12 +176,12 @@ unsigned most_read(std::string_view opcode, std::string_view mnemonic, const Op&
     const bool is_pair = source == 2 && (has(opcode, ".WIDE") || has(opcode, ".HI"));
     return is_pair ? 2 : 1;
   }
-  return most_written(opcode, mnemonic, op, role);
+  return max_written(opcode, mnemonic, op, role);
 }
 
-// Registers of the first result that hold nothing of what they held before.
-unsigned least_registers(std::string_view opcode, std::string_view mnemonic, const Op& op,
-                         Role role) {
+// Number of registers of the first result that the instruction overwrites completely.
+unsigned overwritten_registers(std::string_view opcode, std::string_view mnemonic, const Op& op,
+                               Role role) {
   if (role == Role::multiplies) return 0;
   if (mnemonic == "LDSM" || op.to[0].half != Operand::Half::both) return 1;
   if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
@@ -203,7 +203,7 @@ Role role_of(std::string_view opcode, std::string_view mnemonic, IssuePipe pipe)
   }
   const auto* const found = std::find_if(std::begin(kRoles), std::end(kRoles),
                                          [&](const RoleOf& r) { return r.mnemonic == mnemonic; });
-  // Who waits for what others store asks again and again.
+  // A loop that waits for another thread's store repeats a .STRONG load.
   if (found == std::end(kRoles) || has(opcode, ".STRONG")) return Role::acts;
   return found->role;
 }
@@ -214,7 +214,7 @@ Flow flow_of(std::string_view opcode, IssuePipe pipe, const Op& op) {
   flow.role = role_of(opcode, mnemonic, pipe);
   const bool is_access = flow.role == Role::loads || flow.role == Role::stores;
   flow.spaces = is_access ? spaces_of(mnemonic) : 0;
-  flow.takes_all = mnemonic.starts_with("ATOM");
+  flow.returns_value = mnemonic.starts_with("ATOM");
   flow.moves_out = mnemonic.starts_with("UTMA") || mnemonic.starts_with("UBLK");
   flow.moves_in = mnemonic == "UTMALDG" || mnemonic == "UBLKCP";
   add(flow.guard, op.guard, 1);
@@ -222,26 +222,26 @@ Flow flow_of(std::string_view opcode, IssuePipe pipe, const Op& op) {
     const bool carries = (flow.role == Role::stores && i == 1) ||
                          (flow.role == Role::multiplies && op.from[i].kind == Kind::reg);
     add(carries ? flow.carried : flow.reads, op.from[i],
-        most_read(opcode, mnemonic, op, flow.role, i));
+        max_read(opcode, mnemonic, op, flow.role, i));
   }
-  const unsigned most = most_written(opcode, mnemonic, op, flow.role);
+  const unsigned max_count = max_written(opcode, mnemonic, op, flow.role);
   for (const Source& to : op.to)
-    add(flow.writes, to, most);
+    add(flow.writes, to, max_count);
   flow.condition = condition_of(op.guard);
   if (flow.condition == Needed::kAlways && !is_true(op.guard)) return flow;
-  add(flow.sets, op.to[0], least_registers(opcode, mnemonic, op, flow.role));
+  add(flow.sets, op.to[0], overwritten_registers(opcode, mnemonic, op, flow.role));
   for (std::size_t i = 1; i < op.to.size(); ++i) {
     if (op.to[i].half == Operand::Half::both) add(flow.sets, op.to[i], 1);
   }
   return flow;
 }
 
-// False where it cannot be told where the program goes.
+// Sets the successors of each instruction. Returns false if a branch target is unknown.
 bool find_next(const Program& program, std::vector<Flow>& flows) {
   const auto mnemonic_at = [&](std::size_t i) { return mnemonic_of(program.listed[i].opcode); };
-  std::vector<std::uint32_t> behind_calls;
+  std::vector<std::uint32_t> return_sites;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
-    if (mnemonic_at(i) == "CALL") behind_calls.push_back(i + 1);
+    if (mnemonic_at(i) == "CALL") return_sites.push_back(i + 1);
   }
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Op& op = program.ops[i];
@@ -250,7 +250,7 @@ bool find_next(const Program& program, std::vector<Flow>& flows) {
     const bool is_always = is_true(op.guard) && op.from[0].kind == Kind::none;
     if (mnemonic == "BRX" || mnemonic == "BRXU" || has(opcode, "COLLECTIVE")) return false;
     if (mnemonic == "RET") {
-      flows[i].next = behind_calls;
+      flows[i].next = return_sites;
     } else if (mnemonic == "CALL") {
       if (op.from[0].kind != Kind::none) return false;
       flows[i].next = {op.value, i + 1};
@@ -265,7 +265,7 @@ bool find_next(const Program& program, std::vector<Flow>& flows) {
   return true;
 }
 
-/// Finds, backwards, what decides.
+/// Finds the instructions whose results are used, from the last instruction to the first.
 class Deciding {
  public:
   Deciding(const std::vector<Flow>& flows, bool keeps_global)
@@ -278,7 +278,7 @@ class Deciding {
   }
 
   bool decides(std::size_t i) const { return decides_[i]; }
-  /// Spaces from which values are loaded that decide.
+  /// Memory spaces from which used values are loaded.
   unsigned loaded() const { return loaded_; }
 
  private:
@@ -302,7 +302,7 @@ class Deciding {
     } else {
       needed.under[flow.condition] &= ~flow.sets;
     }
-    // Before it is set, a predicate says nothing of what is behind.
+    // Above the instruction that writes a predicate, its old value guards no later read.
     for (unsigned p = 0; p < kTruePredicate; ++p) {
       if (!flow.writes[kFirstPredicate + p]) continue;
       for (const std::size_t condition : {1 + 2 * p, 2 + 2 * p}) {
@@ -332,7 +332,7 @@ class Deciding {
   bool does_decide(const Flow& flow, bool is_used) {
     switch (flow.role) {
       case Role::acts:
-        if (flow.takes_all) loaded_ |= kGlobal | kShared;
+        if (flow.returns_value) loaded_ |= kGlobal | kShared;
         if (flow.moves_out && ((loaded_ | kept_) & kGlobal) != 0) loaded_ |= kShared;
         if (flow.moves_in && (loaded_ & kShared) != 0) loaded_ |= kGlobal;
         return true;
@@ -351,7 +351,7 @@ class Deciding {
   }
 
   const std::vector<Flow>& flows_;
-  std::vector<Needed> before_;  ///< each instruction
+  std::vector<Needed> before_;  ///< before each instruction
   std::vector<bool> decides_;
   unsigned kept_;
   unsigned loaded_ = 0;

@@ -1,5 +1,5 @@
-// Which instructions of a kernel decide where it goes and what it reaches, and which carry values
-// alone: whoever asks for branches and addresses may leave the latter out.
+// Finds the instructions of a kernel whose values affect no branch, no address and nothing else. A
+// simulation that only counts branches and addresses can skip them.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace gpuexp::sim {
 
-/// Whether what an instruction computes, loads or stores comes to a branch, an address, or any
-/// instruction that does more than compute.
+/// Whether an instruction can be skipped: its value reaches no branch, no address and no
+/// instruction with effects besides its results.
 enum class Idle : std::uint8_t {
   no,
-  arithmetic,  ///< it computes, and that comes to nothing
+  arithmetic,  ///< it computes a value that is not used
   access,      ///< it loads or stores such values
 };
 
 struct IdleOps {
-  std::vector<Idle> of;  ///< by place in the program
-  /// Values loaded from global memory decide: kernels before this one have to store theirs.
+  std::vector<Idle> of;  ///< by position in the program
+  /// Values loaded from global memory are used, so earlier kernels must store theirs.
   bool global_decides = false;
 };
 
-/// `keeps_global`: what is stored to global memory decides, in other kernels.
+/// Analyzes a program. `keeps_global`: other kernels use what it stores to global memory.
 IdleOps idle_ops(const Program& program, bool keeps_global);
 
-/// Idle arithmetic does nothing, and of idle loads and stores what they reach is noted alone. The
-/// ops are those of the program, in its order.
+/// Makes idle arithmetic do nothing. Idle loads and stores only note their addresses. `ops` are the
+/// program's, in its order.
 void leave_out(const IdleOps& idle, std::vector<Op>& ops);
 
 }  // namespace gpuexp::sim

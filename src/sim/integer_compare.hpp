@@ -1,4 +1,4 @@
-// The comparisons of ISETP and its like.
+// Comparisons of ISETP and similar instructions.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace gpuexp::sim {
 
 enum class IntegerCompare : std::uint8_t { eq, ne, lt, le, gt, ge };
-/// The modifiers of opcodes, by value.
+/// Modifiers of opcodes, indexed by IntegerCompare.
 inline constexpr std::array<std::string_view, 6> kIntegerCompares{"EQ", "NE", "LT",
                                                                   "LE", "GT", "GE"};
 

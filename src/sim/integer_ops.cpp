@@ -14,7 +14,7 @@ bool is_predicate(const Operand& operand) {
   return operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
 }
 
-// Instructions with carries list one or two predicates behind the destination.
+// Instructions with carries list one or two predicates after the destination.
 void place_with_carries(const Decoding& in, Op& op) {
   std::vector<Operand> operands = in.operands;
   std::vector<Operand> out;
@@ -31,13 +31,13 @@ void place_with_carries(const Decoding& in, Op& op) {
 
 // ---- sums
 
-/// 32 bits of a sum, and how often one left them.
+/// Lower 32 bits of a sum, and the number of carries out of them.
 struct CarrySum {
   Lanes32 low;
   Lanes32 carries{};
 };
 
-// -x adds ~x and 1, so that the carry is that of the subtraction.
+// -x is added as ~x and 1, so the carry is the carry of the subtraction.
 GPUEXP_INLINED void add_to(const Warp& warp, const Source& source, CarrySum& sum) {
   const bool is_changed = source.negated || source.inverted;
   if (source.kind == Kind::reg && source.index == kZeroRegister && !is_changed) return;
@@ -71,7 +71,8 @@ GPUEXP_INLINED void write_carry(Warp& warp, const Source& to, LaneMask lanes, co
   write_predicate(warp, to, lanes, carry);
 }
 
-// Of three addends, a sum may carry twice; whoever adds one adds both.
+// A sum of three addends can carry twice. The instruction that adds the upper half adds both
+// carries.
 GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const CarrySum& sum) {
   write(warp, op.to[0], lanes, sum.low);
   write_carry(warp, op.to[1], lanes, sum, 1);
@@ -87,13 +88,13 @@ GPUEXP_VECTORIZED void run_iadd3(Warp& warp, const Op& op, LaneMask lanes) {
   write_sum(warp, op, lanes, sum);
 }
 
-// As most: nothing asks for a carry, or has one.
-GPUEXP_VECTORIZED void run_iadd3_alone(Warp& warp, const Op& op, LaneMask lanes) {
+// The common case: no carry in, no carry out.
+GPUEXP_VECTORIZED void run_iadd3_plain(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes,
              [](std::uint32_t a, std::uint32_t b, std::uint32_t c) { return a + b + c; });
 }
 
-// The low half of an address: of two addends, with a carry.
+// Lower half of an address: two addends, carry out.
 GPUEXP_VECTORIZED void run_iadd3_low(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, scratch;
   const Lanes32& a = read_raw(warp, op.from[0], sa);
@@ -119,7 +120,7 @@ GPUEXP_VECTORIZED void run_iadd3_low(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, carry);
 }
 
-// The high half: carries come in, and nothing asks for one.
+// Upper half of an address: carries in, no carry out.
 GPUEXP_VECTORIZED void run_iadd3_high(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, scratch;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
@@ -164,21 +165,21 @@ void decode_iadd3(const Decoding& in, Op& op) {
   else if (gives_carries)
     op.run = has_two ? run_iadd3_low : run_iadd3;
   else
-    op.run = run_iadd3_alone;
+    op.run = run_iadd3_plain;
 }
 
 GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) { return a + b; });
 }
 
-// VIADD.16x2: of two halves each.
+// VIADD.16x2: adds both 16-bit halves separately.
 GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) {
     return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000));
   });
 }
 
-// VIADD.U8x4 R0, R1, -R2: of four bytes each.
+// VIADD.U8x4 R0, R1, -R2: adds four bytes separately.
 GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     std::uint32_t sum = 0;
@@ -191,7 +192,7 @@ GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// VIADD.S32.ISAT: the nearest that 32 bits hold, also of -R where R has no opposite.
+// VIADD.S32.ISAT: clamps the sum to 32 bits, also of -R if R is -2^31.
 GPUEXP_VECTORIZED void run_add_saturated(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     const std::int64_t x = static_cast<std::int32_t>(a);
@@ -243,7 +244,7 @@ GPUEXP_VECTORIZED void run_imad(Warp& warp, const Op& op, LaneMask lanes) {
   write_sum(warp, op, lanes, sum);
 }
 
-// The addend is a pair of registers, in IMAD.HI as well, which takes the upper half of the sum.
+// The addend is a pair of registers. IMAD.HI has such an addend, too, and returns the upper half.
 template <bool is_unsigned>
 void run_imad_wide(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb;
@@ -285,7 +286,7 @@ void decode_imad(const Decoding& in, Op& op) {
 
 // ---- shifts and sums of shifted values
 
-// LEA: b + (a << s). LEA.HI: b + the upper half of {c, a} << s; c is a's sign with SX32.
+// LEA: b + (a << s). LEA.HI: b + the upper half of {c, a} << s; with SX32, c is the sign of a.
 enum class Lea : std::uint8_t { low, high, high_of_sign };
 
 GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {
@@ -320,12 +321,12 @@ void decode_lea(const Decoding& in, Op& op) {
   }
   op.value = static_cast<std::uint32_t>(rest.operands.back().value);
   if (rest.operands.back().kind != Kind::integer || op.value > 31)
-    in.refuse("the shift is no immediate");
+    in.refuse("the shift is not an immediate");
   rest.operands.pop_back();
   place_with_carries(rest, op);
-  // -a << s is the same as -(a << s) where nothing of either is beyond 32 bits.
+  // -a << s equals -(a << s) if no bit beyond 32 is used.
   const bool is_narrow = !in.has("HI") && !in.has("X") && op.to[1].kind == Kind::none;
-  if (op.from[0].negated && !is_narrow) in.refuse("a negated operand of 64 bits is not executed");
+  if (op.from[0].negated && !is_narrow) in.refuse("a negated 64-bit operand is not executed");
   op.from[4] = source_of(carry);
   op.kind = static_cast<std::uint8_t>(!in.has("HI")    ? Lea::low
                                       : in.has("SX32") ? Lea::high_of_sign
@@ -333,13 +334,13 @@ void decode_lea(const Decoding& in, Op& op) {
   op.run = run_lea;
 }
 
-// SHF shifts {c, a} by s and takes one half: the upper with HI. Amounts beyond the width count as
-// the width, or wrap with W.
+// SHF shifts {c, a} by s and returns the lower half or, with HI, the upper half. An amount beyond
+// the width counts as the width or, with W, wraps.
 struct Shift {
   static constexpr std::uint8_t kLeft = 1;
   static constexpr std::uint8_t kHigh = 2;
   static constexpr std::uint8_t kSigned = 4;
-  static constexpr std::uint8_t kWide = 8;  ///< amounts to 63 count
+  static constexpr std::uint8_t kWide = 8;  ///< the width is 64 bits instead of 32
   static constexpr std::uint8_t kWrap = 16;
 };
 
@@ -436,7 +437,7 @@ void decode_lop3(const Decoding& in, Op& op) {
   op.run = run_lop3;
 }
 
-/// A predicate, or the signs of a register.
+/// A predicate, or the sign bits of a register.
 GPUEXP_INLINED LaneMask read_signs(const Warp& warp, const Source& source) {
   if (source.kind != Kind::reg && source.kind != Kind::uniform) return read_predicate(warp, source);
   Lanes32 scratch;
@@ -464,7 +465,7 @@ void decode_plop3(const Decoding& in, Op& op) {
   op.run = run_plop3;
 }
 
-// What the modes of PRMT choose, as selectors of four bytes (PTX ISA, prmt).
+// Modes of PRMT: rules for its selectors of four bytes (PTX ISA, prmt).
 enum class Permutation : std::uint8_t { any, f4e, b4e, rc8, ecl, ecr, rc16 };
 constexpr std::array<std::string_view, 7> kPermutations{"",    "F4E", "B4E", "RC8",
                                                         "ECL", "ECR", "RC16"};

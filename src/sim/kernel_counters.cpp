@@ -12,7 +12,7 @@ struct InstructionSums {
   std::uint64_t lanes = 0;
   std::uint64_t lanes_on = 0;
   std::uint64_t branches = 0;
-  std::uint64_t lsu_alone = 0;  ///< of the load-store unit, without an access to memory
+  std::uint64_t lsu_without_access = 0;  ///< LSU instructions without a memory access
   std::uint64_t copy_commits = 0;
   std::array<std::uint64_t, kIssuePipes> of_pipe{};
 
@@ -28,7 +28,7 @@ InstructionSums sums_of(const Program& program, std::span<const OpCount> counts)
     sums.lanes += count.lanes;
     sums.lanes_on += count.lanes_on;
     sums.of_pipe[static_cast<std::size_t>(of.pipe)] += count.warps;
-    if (of.is_lsu_alone) sums.lsu_alone += count.warps;
+    if (of.is_lsu_without_access) sums.lsu_without_access += count.warps;
     if (of.commits_copies) sums.copy_commits += count.warps;
     if (of.is_branch) sums.branches += count.warps;
   }
@@ -40,20 +40,20 @@ struct Execution {
   MemoryCounts memory;
 };
 
-bool knows_pipes(const Execution& e) {
+bool are_pipes_known(const Execution& e) {
   return e.instructions.of(IssuePipe::unknown) == 0;
 }
-bool knows_data_wavefronts(const Execution& e) {
-  return knows_pipes(e) && e.memory.other_accesses == 0;
+bool are_data_wavefronts_known(const Execution& e) {
+  return are_pipes_known(e) && e.memory.other_accesses == 0;
 }
-bool knows_tag_wavefronts(const Execution& e) {
+bool are_tag_wavefronts_known(const Execution& e) {
   return e.memory.other_tag_accesses == 0;
 }
 
 struct Metric {
   std::string_view name;
   std::uint64_t (*of)(const Execution&);
-  /// A sum of which part is not known would be wrong; null: all of it is.
+  /// False if a term of the sum is unknown. Null: all terms are always known.
   bool (*is_known)(const Execution&) = nullptr;
 };
 
@@ -85,15 +85,15 @@ constexpr std::array<Metric, kMetrics> kAll{{
      of_memory<&MemoryCounts::local_store_sectors>},
     {"l1tex__data_pipe_lsu_wavefronts.sum",
      [](const Execution& e) {
-       return e.instructions.lsu_alone + e.memory.global_wavefronts +
+       return e.instructions.lsu_without_access + e.memory.global_wavefronts +
               e.memory.shared_load_wavefronts + e.memory.shared_store_wavefronts;
      },
-     knows_data_wavefronts},
+     are_data_wavefronts_known},
     {"l1tex__t_output_wavefronts_pipe_lsu.sum",
      [](const Execution& e) {
        return e.memory.tag_wavefronts + e.memory.async_tag_wavefronts + e.instructions.copy_commits;
      },
-     knows_tag_wavefronts},
+     are_tag_wavefronts_known},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
      of_memory<&MemoryCounts::shared_load_wavefronts>},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -104,11 +104,11 @@ constexpr std::array<Metric, kMetrics> kAll{{
      [](const Execution& e) { return e.instructions.lanes_on; }},
     {"smsp__inst_executed_op_branch.sum",
      [](const Execution& e) { return e.instructions.branches; }},
-    {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>, knows_pipes},
-    {"sm__inst_executed_pipe_alu.sum", of_pipe<IssuePipe::alu>, knows_pipes},
+    {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>, are_pipes_known},
+    {"sm__inst_executed_pipe_alu.sum", of_pipe<IssuePipe::alu>, are_pipes_known},
     {"sm__inst_executed_pipe_fp64.sum", of_pipe<IssuePipe::fp64>},
-    {"sm__inst_executed_pipe_xu.sum", of_pipe<IssuePipe::xu>, knows_pipes},
-    {"sm__inst_executed_pipe_lsu.sum", of_pipe<IssuePipe::lsu>, knows_pipes},
+    {"sm__inst_executed_pipe_xu.sum", of_pipe<IssuePipe::xu>, are_pipes_known},
+    {"sm__inst_executed_pipe_lsu.sum", of_pipe<IssuePipe::lsu>, are_pipes_known},
     {"sm__inst_executed_pipe_tensor.sum", of_pipe<IssuePipe::tensor>},
 }};
 

@@ -1,4 +1,4 @@
-// What a kernel's execution comes to in the metrics of Nsight Compute.
+// Metrics of Nsight Compute, computed from a kernel's simulated execution.
 #pragma once
 
 #include <array>
@@ -11,22 +11,21 @@
 
 namespace gpuexp::sim {
 
-/// Executions of one instruction.
+/// Number of executions of one instruction.
 struct OpCount {
   std::uint64_t warps = 0;
   std::uint64_t lanes = 0;
-  std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
+  std::uint64_t lanes_on = 0;  ///< lanes whose guard holds
 };
 
 inline constexpr std::size_t kMetrics = 24;
 using MetricValues = std::array<double, kMetrics>;
 
-/// The metrics, as family/counters.hpp has them, that instructions and their addresses decide.
-/// Those that take time to count (cycles, stalls), and those of caches (model/cache_counts.hpp),
-/// are not among them.
+/// Names of the metrics (family/counters.hpp) that follow from instructions and addresses. Metrics
+/// that depend on time (cycles, stalls) or on caches (model/cache_counts.hpp) are not among them.
 std::span<const std::string_view, kMetrics> metric_names();
 
-/// In that order, NaN for what is not known; `counts` by place in the program.
+/// Values in the order of metric_names(); NaN if unknown. `counts` has the program's order.
 MetricValues metric_values(const Program& program, std::span<const OpCount> counts,
                            const MemoryCounts& memory);
 

@@ -71,33 +71,24 @@ void run_vote(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, result ? kAllLanes : 0);
 }
 
-// VOTE.ANY R0, P0, P1: the ballot, where it is listed, and what it comes to.
+// VOTE.ANY R0, P0, P1: the ballot, if it is listed, and the result of the vote.
 void decode_vote(const Decoding& in, Op& op) {
   place_each(in, {&op.to[0], &op.to[1], &op.from[0]}, 2);
   op.kind = in.has("ANY") ? 0 : in.has("ALL") ? 1 : 2;
   op.run = run_vote;
 }
 
-enum class Reduction : std::uint8_t {
-  sum,
-  least,
-  most,
-  least_signed,
-  most_signed,
-  all,
-  any,
-  parity
-};
+enum class Reduction : std::uint8_t { sum, min, max, min_signed, max_signed, all, any, parity };
 
 std::uint32_t reduced(Reduction how, std::uint32_t a, std::uint32_t b) {
   const auto signed_a = static_cast<std::int32_t>(a);
   const auto signed_b = static_cast<std::int32_t>(b);
   switch (how) {
     case Reduction::sum: return a + b;
-    case Reduction::least: return std::min(a, b);
-    case Reduction::most: return std::max(a, b);
-    case Reduction::least_signed: return static_cast<std::uint32_t>(std::min(signed_a, signed_b));
-    case Reduction::most_signed: return static_cast<std::uint32_t>(std::max(signed_a, signed_b));
+    case Reduction::min: return std::min(a, b);
+    case Reduction::max: return std::max(a, b);
+    case Reduction::min_signed: return static_cast<std::uint32_t>(std::min(signed_a, signed_b));
+    case Reduction::max_signed: return static_cast<std::uint32_t>(std::max(signed_a, signed_b));
     case Reduction::all: return a & b;
     case Reduction::any: return a | b;
     case Reduction::parity: return a ^ b;
@@ -115,14 +106,14 @@ void run_redux(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-// REDUX.MIN.S32 UR4, R5 and, from compute capability 10.0 on, CREDUX of least and most; without a
-// modifier, AND
+// REDUX.MIN.S32 UR4, R5. Compute capability 10.0 and later has CREDUX for minimum and maximum.
+// Without a modifier, the operation is AND.
 void decode_redux(const Decoding& in, Op& op) {
   place_each(in, {&op.to[0], &op.from[0]});
   const bool is_signed = in.has("S32");
   const Reduction how = in.has("SUM")   ? Reduction::sum
-                        : in.has("MIN") ? (is_signed ? Reduction::least_signed : Reduction::least)
-                        : in.has("MAX") ? (is_signed ? Reduction::most_signed : Reduction::most)
+                        : in.has("MIN") ? (is_signed ? Reduction::min_signed : Reduction::min)
+                        : in.has("MAX") ? (is_signed ? Reduction::max_signed : Reduction::max)
                         : in.has("OR")  ? Reduction::any
                         : in.has("XOR") ? Reduction::parity
                                         : Reduction::all;
@@ -133,8 +124,8 @@ void decode_redux(const Decoding& in, Op& op) {
   op.run = run_redux;
 }
 
-// MATCH.ANY R4, R5: the lanes that have the same value. MATCH.ALL P0, R4, R5: all lanes, where all
-// have the same, else none.
+// MATCH.ANY R4, R5: mask of the lanes with the same value. MATCH.ALL P0, R4, R5: mask of all lanes
+// if all have the same value, else 0.
 void run_match(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 value;
   read_pair(warp, op.from[0], value);
@@ -164,7 +155,7 @@ void decode_match(const Decoding& in, Op& op) {
   op.run = run_match;
 }
 
-// ELECT P0, URZ, PT: one of the lanes, and which it is.
+// ELECT P0, URZ, PT: elects one lane and returns its index.
 void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 chosen;
   chosen.of.fill(static_cast<std::uint32_t>(std::countr_zero(lanes)));
@@ -178,9 +169,10 @@ void decode_elect(const Decoding& in, Op& op) {
   op.run = run_elect;
 }
 
-// What an instruction of the warp reads has to be the same in all its lanes. Where the compiler
-// does not know that, a loop takes one lane's values at a time, and the predicate says which lanes
-// have others; with OR, which have others of this or of the registers before.
+// R2UR copies one lane's value to a register of the warp. If the compiler cannot prove that all
+// lanes have the same value, it generates a loop that takes one lane's value per iteration. The
+// predicate marks the lanes with other values; with OR, it keeps the lanes marked for earlier
+// registers.
 void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_raw(warp, op.from[0], scratch);

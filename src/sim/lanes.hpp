@@ -1,4 +1,4 @@
-// The lanes of a warp: sets of them, and a value of each.
+// Sets of lanes of a warp, and values per lane.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@ namespace gpuexp::sim {
 using LaneMask = std::uint32_t;
 inline constexpr LaneMask kAllLanes = ~LaneMask{0};
 
-/// The lowest lane of a mask, which is not empty.
+/// The lowest lane of a mask that is not empty.
 GPUEXP_INLINED unsigned first_lane(LaneMask lanes) {
   return static_cast<unsigned>(std::countr_zero(lanes));
 }
 
-/// Calls function(lane) for each of the lanes, the lowest first.
+/// Calls function(lane) for each lane of the mask, in ascending order.
 template <class Function>
 void for_each_lane(LaneMask lanes, const Function& function) {
   for (; lanes != 0; lanes &= lanes - 1)
     function(first_lane(lanes));
 }
 
-/// The lanes of which `holds(lane)` is true.
+/// Mask of the lanes for which `holds(lane)` is true.
 template <class Holds>
 GPUEXP_INLINED LaneMask lanes_where(const Holds& holds) {
   LaneMask lanes = 0;
@@ -34,7 +34,7 @@ GPUEXP_INLINED LaneMask lanes_where(const Holds& holds) {
   return lanes;
 }
 
-/// A value of each lane.
+/// One value per lane.
 template <class T>
 struct alignas(64) Lanes {
   std::array<T, kLanes> of;

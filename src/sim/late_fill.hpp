@@ -1,5 +1,5 @@
-// The contents of a buffer that are made where they are first touched: of a large input of which a
-// few blocks read little, little is made.
+// Generates the contents of a buffer when they are first accessed. If a few simulated blocks read
+// little of a large input, only that part is generated.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace gpuexp::sim {
 
-/// Addresses from `begin` on, up to `end`.
+/// Addresses `begin` to `end`, without `end`.
 struct AddressRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -23,13 +23,14 @@ struct AddressRange {
   bool has(const AddressRange& other) const { return begin <= other.begin && other.end <= end; }
 };
 
-/// Parts of so many items each. Several threads may ask for them.
+/// The buffer is divided into parts of `part_items` items. Several threads may call make().
 class LateFill {
  public:
-  /// 512 bytes of fp32: a scattered access makes little in vain, and a contiguous one seldom asks.
+  /// 512 bytes of fp32. A scattered access generates few unused items, and a contiguous access
+  /// seldom reaches a new part.
   static constexpr std::int64_t kPartItems = 128;
 
-  /// The loop has a place to write to. `reads` is what it reads, which stays as it is meanwhile.
+  /// The loop has a buffer to write to. `reads` are the ranges that it reads; they must not change.
   explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {},
                     std::int64_t part_items = kPartItems);
 
@@ -38,12 +39,12 @@ class LateFill {
     return std::any_of(reads_.begin(), reads_.end(),
                        [&](const AddressRange& read) { return read.meets(range); });
   }
-  /// Makes what is not there yet of a range, which may reach beyond what the loop writes.
+  /// Generates the missing parts of a range. The range may extend past the buffer.
   void make(std::uint64_t address, std::size_t bytes);
-  /// On several threads.
+  /// Generates all missing parts, on `threads` threads.
   void make_all(unsigned threads);
-  /// All of the range is about to be written by somebody else, while no kernel runs: of it, only
-  /// parts that reach beyond it are made.
+  /// Call before something else writes the whole range, while no kernel runs. Generates the parts
+  /// that extend past the range, and marks the parts within it as generated.
   void leave(const AddressRange& range);
 
  private:
@@ -66,8 +67,8 @@ class LateFill {
   AddressRange range_;
   std::vector<AddressRange> reads_;
   std::size_t parts_;
-  std::vector<std::atomic<std::uint64_t>> made_;  ///< a bit of each part
-  std::unique_ptr<std::mutex[]> locks_;           ///< of parts, in turn
+  std::vector<std::atomic<std::uint64_t>> made_;  ///< one bit per part
+  std::unique_ptr<std::mutex[]> locks_;           ///< shared by the parts, round-robin
 };
 
 }  // namespace gpuexp::sim

@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::byte kMark{1};
 
-// Where an address lies in what ends at kLocalBytes.
-std::byte* reach(std::vector<std::byte>& used, std::uint64_t address) {
-  constexpr std::size_t kLeast = 1024;
+// Returns a pointer to the byte at an address. `used` ends at kLocalBytes and grows towards lower
+// addresses.
+std::byte* byte_at(std::vector<std::byte>& used, std::uint64_t address) {
+  constexpr std::size_t kMinBytes = 1024;
   const std::size_t from_end = kLocalBytes - address;
   if (from_end > used.size()) {
-    const std::size_t size = std::max(std::bit_ceil(from_end), kLeast);
+    const std::size_t size = std::max(std::bit_ceil(from_end), kMinBytes);
     used.insert(used.begin(), size - used.size(), std::byte{0});
   }
   return used.data() + (used.size() - from_end);
@@ -30,7 +31,7 @@ std::byte* LocalMemory::at(unsigned lane, std::uint64_t address, std::size_t byt
   if (address % bytes != 0)
     throw Fault(FaultKind::misaligned, describe_misaligned(address, bytes, " of local memory"),
                 address, lane);
-  return reach(bytes_[lane], address);
+  return byte_at(bytes_[lane], address);
 }
 
 bool LocalMemory::is_written(unsigned lane, std::uint64_t address, std::size_t bytes) const {
@@ -44,7 +45,7 @@ bool LocalMemory::is_written(unsigned lane, std::uint64_t address, std::size_t b
 
 void LocalMemory::set_written(unsigned lane, std::uint64_t address, std::size_t bytes,
                               bool is_written) {
-  std::fill_n(reach(marks_[lane], address), bytes, is_written ? kMark : std::byte{0});
+  std::fill_n(byte_at(marks_[lane], address), bytes, is_written ? kMark : std::byte{0});
 }
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,4 @@
-// Local memory of a warp: each lane's own.
+// Local memory of a warp. Each lane has its own.
 #pragma once
 
 #include <array>
@@ -10,24 +10,24 @@
 
 namespace gpuexp::sim {
 
-/// The bytes of a lane's local memory, at most. Its stack begins at the end and grows down.
+/// Maximum bytes of local memory per lane. The stack starts at the end and grows down.
 inline constexpr std::uint32_t kLocalBytes = 512 * 1024;
 
 class LocalMemory {
  public:
-  /// Where `bytes` at an address of the lane's memory lie. Throws Fault outside of it, and where
-  /// the address is no multiple of them.
+  /// Returns a pointer to `bytes` bytes at an address of the lane's memory. Throws Fault if they
+  /// are outside of it, or if the address is not a multiple of `bytes`.
   std::byte* at(unsigned lane, std::uint64_t address, std::size_t bytes);
 
   bool is_written(unsigned lane, std::uint64_t address, std::size_t bytes) const;
   void set_written(unsigned lane, std::uint64_t address, std::size_t bytes, bool is_written);
 
  private:
-  /// Of each lane from the end on, as much as it has used, so that a small stack is small.
+  /// Per lane, its used memory, stored from the end, so that a small stack needs little space.
   using FromEnd = std::array<std::vector<std::byte>, kLanes>;
 
   FromEnd bytes_;
-  FromEnd marks_;  ///< of bytes that were written
+  FromEnd marks_;  ///< marks bytes that were written
 };
 
 }  // namespace gpuexp::sim

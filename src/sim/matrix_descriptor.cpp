@@ -5,7 +5,7 @@ namespace gpuexp::sim {
 namespace {
 
 constexpr std::uint32_t kUnit = 16;
-constexpr std::uint32_t kRows = 8;  // of a block, whose rows and units the strides do not count
+constexpr std::uint32_t kRows = 8;  // per block; strides are distances between blocks
 
 }  // namespace
 
@@ -23,29 +23,30 @@ MatrixDescriptor MatrixDescriptor::from_bits(std::uint64_t bits) {
   return d;
 }
 
-// A unit's place within 128 bytes (64, 32) is xored with the row of 128 bytes that it lies in, so
-// that units below each other lie in different banks.
-std::uint32_t MatrixDescriptor::permuted(std::uint32_t address) const {
+// The swizzle XORs a unit's index within 128 bytes (64, 32) with the index of its 128-byte row, so
+// that units in one column map to different banks.
+std::uint32_t MatrixDescriptor::swizzled(std::uint32_t address) const {
   const std::uint32_t row = (address >> 7) - base_offset;
   return address ^ (row & (row_units - 1)) * kUnit;
 }
 
-// Blocks of eight rows, `stride` apart. In a permuted block a row is as long as the pattern's, and
-// K's units follow each other; else the block is one unit wide, and the next lies the leading
-// stride further on.
+// Blocks of eight rows are `stride` bytes apart. In a swizzled block, a row is as long as the
+// pattern's and units along K are contiguous. Without a swizzle, a block is one unit wide, and the
+// next block along K is `leading_stride` bytes away.
 std::uint32_t MatrixDescriptor::k_major(std::uint32_t row, std::uint32_t unit) const {
   const std::uint32_t next_unit = row_units == 1 ? leading_stride : kUnit;
-  return permuted(start + row / kRows * stride + row % kRows * row_units * kUnit +
+  return swizzled(start + row / kRows * stride + row % kRows * row_units * kUnit +
                   unit * next_unit);
 }
 
-// Blocks of eight values of K, a row each, as wide as the pattern. Permuted ones lie `stride` apart
-// along K and the leading stride along M or N; others the reverse.
+// A block has eight values of K, one row each, and is as wide as the pattern. Swizzled blocks are
+// `stride` bytes apart along K and `leading_stride` bytes along M or N. Without a swizzle, it is
+// the reverse.
 std::uint32_t MatrixDescriptor::mn_major(std::uint32_t k, std::uint32_t unit) const {
-  const bool is_permuted = row_units > 1;
-  const std::uint32_t along_k = is_permuted ? stride : leading_stride;
-  const std::uint32_t along_mn = is_permuted ? leading_stride : stride;
-  return permuted(start + k / kRows * along_k + k % kRows * row_units * kUnit +
+  const bool is_swizzled = row_units > 1;
+  const std::uint32_t along_k = is_swizzled ? stride : leading_stride;
+  const std::uint32_t along_mn = is_swizzled ? leading_stride : stride;
+  return swizzled(start + k / kRows * along_k + k % kRows * row_units * kUnit +
                   unit / row_units * along_mn + unit % row_units * kUnit);
 }
 

@@ -12,17 +12,17 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Fragments are laid out as the PTX ISA says for mma.sync: lane l holds rows l / 4 and l / 4 + 8 of
-// A and D, and columns from l mod 4 on; of B, column l / 4.
+// Fragments have the layout of mma.sync (PTX ISA). Lane l holds rows l / 4 and l / 4 + 8 of A and
+// D, and column l / 4 of B. l mod 4 selects the columns of A and D and the rows of B.
 
 enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
 
 constexpr unsigned kM = 16;
 constexpr unsigned kN = 8;
 static_assert(kN == kRowColumns);
-constexpr unsigned kMostK = 16;
+constexpr unsigned kMaxK = 16;
 
-/// What one register of each lane holds, `which` 0 in its lower bits.
+/// One element per lane of a register that holds one or two; `which` = 0 is in the lower bits.
 struct Elements {
   Lanes<double> values;
   Lanes<std::int32_t> exponents;
@@ -51,12 +51,12 @@ struct Elements {
   }
 };
 
-constexpr unsigned kQuarter = 4;  // lanes of one row of A
+constexpr unsigned kQuarter = 4;  // lanes per row of A
 
 using FloatRow = float __attribute__((vector_size(32)));
 using Floats = Lanes<float>;
 
-// Of infinity and NaN in fp16, 65536 or more: nobody asks.
+// fp16 infinity and NaN are read as values of 65536 or more; approximate execution accepts that.
 GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned which, Floats& values) {
   const unsigned shift = 16 * which;
   const auto of = [&](auto bits_of) {
@@ -75,7 +75,7 @@ GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned whic
     values[l] *= kBiases;
 }
 
-// To fp16, truncated, as far as its range goes.
+// Truncates to fp16; values beyond its range become the largest finite number.
 GPUEXP_INLINED void pack_halves(const Floats& low, const Floats& high, Lanes32& pairs) {
   constexpr float kBiases = 0x1p-112;
   constexpr float kLargest = 65504;
@@ -95,7 +95,7 @@ GPUEXP_INLINED FloatRow row_at(const float* values) {
   return row;
 }
 
-// Lanes hold four elements of each column of B side by side: rows of it are these, across.
+// Four consecutive lanes hold the elements of one column of B. The result is rows of B.
 GPUEXP_INLINED void rows_of_columns(const Floats& columns, FloatRow* rows) {
   const FloatRow of0 = row_at(&columns[0]), of2 = row_at(&columns[8]);
   const FloatRow of4 = row_at(&columns[16]), of6 = row_at(&columns[24]);
@@ -113,7 +113,7 @@ GPUEXP_INLINED void rows_of_columns(const Floats& columns, FloatRow* rows) {
   set(std::integral_constant<unsigned, 2>{});
 }
 
-// Each of four lanes holds two neighbours of a row of C and D, one in each of two registers.
+// Each of four lanes holds two adjacent elements of a row of C and D, in two registers.
 GPUEXP_INLINED void rows_of_pairs(const Floats& even, const Floats& odd, FloatRow* rows) {
   for (unsigned m = 0; m < kM / 2; m += 2) {
     const FloatRow first = row_at(&even[kQuarter * m]);
@@ -131,13 +131,13 @@ GPUEXP_INLINED void pairs_of_rows(const FloatRow* rows, Floats& even, Floats& od
   }
 }
 
-// With each multiply-add rounded in fp32.
+// Approximate mma: each multiply-add is rounded in fp32.
 GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
-  Floats a[2][kMostK / kQuarter];  // by half of the rows, and by four of k
-  FloatRow b[kMostK];
+  Floats a[2][kMaxK / kQuarter];  // by half of the rows, and by group of four k
+  FloatRow b[kMaxK];
   Floats in;
   unsigned k = 0;
   for (unsigned r = 0; k < k_count; ++r) {
@@ -180,18 +180,18 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
 }
 
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
-  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
   if (warp.block.launch.is_rough) return run_rough_mma(warp, op);
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
-  // Of k, those that a row's lanes hold in one place of a register lie side by side here, in A and
-  // in B: sums are exact, so that their order is free.
-  double a[kM][kMostK];
-  std::int32_t a_exponent[kM][kMostK];
-  SumRow b[kMostK];
-  ExponentRow b_exponent[kMostK];
+  // Here, values of k that a row's lanes hold at the same position of a register are adjacent, in A
+  // and in B. Sums are exact, so their order does not matter.
+  double a[kM][kMaxK];
+  std::int32_t a_exponent[kM][kMaxK];
+  SumRow b[kMaxK];
+  ExponentRow b_exponent[kMaxK];
   Elements in;
   unsigned k = 0;
   for (unsigned r = 0; k < k_count; ++r) {
@@ -272,10 +272,10 @@ void decode_hmma(const Decoding& in, Op& op) {
   op.run = run_mma;
 }
 
-// IMMA.16832: A's rows of 32 bytes lie four to a register.
+// IMMA.16832: a register holds four bytes of one of A's 32-byte rows.
 GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kK = 32;
-  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   std::int32_t a[16][kK];
   std::int32_t b[kK][8];
   const auto byte_of = [](std::uint32_t bits, unsigned i) {
@@ -315,15 +315,16 @@ void decode_imma(const Decoding& in, Op& op) {
   op.run = run_imma;
 }
 
-// DMMA: of A, lane l has row l / 4 and, of 16 rows, l / 4 + 8, at k = l mod 4 and every fourth from
-// there; of B, column l / 4 likewise. Products are added in the order of k.
+// DMMA: lane l holds row l / 4 of A and, if A has 16 rows, row l / 4 + 8, at k = l mod 4 and every
+// fourth k after it. It holds column l / 4 of B at the same k. Products are added in ascending
+// order of k.
 void run_dmma(Warp& warp, const Op& op, LaneMask lanes) {
-  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   const unsigned rows = op.kind;
   const unsigned k_count = op.value;
   const unsigned halves = rows / 8;
-  double a[16][kMostK];
-  double b[kMostK][kN];
+  double a[16][kMaxK];
+  double b[kMaxK][kN];
   const auto value = [&](const Source& from, unsigned place, unsigned lane) {
     const Source at = next_register(from, 2 * place);
     const std::uint64_t low = warp.registers[at.index][lane];
@@ -366,9 +367,9 @@ void decode_dmma(const Decoding& in, Op& op) {
   op.run = run_dmma;
 }
 
-// MOVM: transposes a matrix of 8 × 8 values of 16 bits, of which each lane has two.
+// MOVM: transposes a matrix of 8 × 8 values of 16 bits; each lane holds two values.
 GPUEXP_VECTORIZED void run_movm(Warp& warp, const Op& op, LaneMask lanes) {
-  if (lanes != kAllLanes) throw Fault("movmatrix is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("movmatrix is executed by only some lanes of a warp");
   const Lanes32& a = warp.registers[op.from[0].index];
   Lanes32 result;
   const auto value = [&](unsigned row, unsigned column) {

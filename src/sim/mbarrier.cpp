@@ -14,7 +14,7 @@ constexpr unsigned kBytesAt = 21;
 constexpr unsigned kPendingAt = 43;
 constexpr unsigned kParityAt = 63;
 constexpr unsigned kBytesBits = kPendingAt - kBytesAt;
-constexpr std::int64_t kMostBytes = (1 << 20) - 1;  // PTX ISA, "Tracking asynchronous operations"
+constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  // PTX ISA, "Tracking asynchronous operations"
 
 }  // namespace
 
@@ -53,11 +53,12 @@ std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival
   Mbarrier barrier = read_mbarrier(block, address);
   const std::uint64_t before = barrier.bits();
   const std::int64_t bytes = barrier.bytes + arrival.announced_bytes;
-  if (bytes > kMostBytes || bytes < -kMostBytes)
-    throw Fault(fmt::format("the mbarrier at {:#x} is to wait for {} bytes", address, bytes));
+  if (bytes > kMaxBytes || bytes < -kMaxBytes)
+    throw Fault(fmt::format("the mbarrier at {:#x} would wait for {} bytes; the limit is 2^20 - 1",
+                            address, bytes));
   if (arrival.count > barrier.pending)
     throw Fault(
-        fmt::format("the mbarrier at {:#x} gets {} arrivals, but waits for {} in this phase",
+        fmt::format("the mbarrier at {:#x} receives {} arrivals, but expects {} in this phase",
                     address, arrival.count, barrier.pending));
   barrier.bytes = static_cast<std::int32_t>(bytes);
   barrier.pending -= arrival.count;

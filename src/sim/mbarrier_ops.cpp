@@ -14,19 +14,19 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Where a lane's address of shared memory leads: a register, a uniform one and an offset.
+// Place of a lane's address in shared memory: register + register of the warp + offset.
 SharedPlace place_of(const Warp& warp, const Source& at, unsigned lane) {
   return warp.block.shared_place(static_cast<std::uint32_t>(
       warp.registers[at.index][lane] + warp.uniform[at.uniform_index] + at.bits));
 }
 
-// Likewise, in the block's own.
+// Offset of a lane's address in the block's own shared memory.
 std::uint64_t own_offset(const Warp& warp, const Source& at, unsigned lane) {
   const SharedPlace place = place_of(warp, at, lane);
   if (&place.block != &warp.block)
     throw Fault(FaultKind::other,
-                fmt::format("the mbarrier is in shared memory of block {}, where this cannot be "
-                            "asked for",
+                fmt::format("the mbarrier is in shared memory of block {}, but this instruction "
+                            "accesses only its own block's",
                             to_text(place.block.place)),
                 place.offset, lane);
   return place.offset;
@@ -37,7 +37,7 @@ std::byte* mbarrier_at(const Warp& warp, const Source& at, unsigned lane) {
                               sizeof(std::uint64_t));
 }
 
-// mbarrier.init: the code has composed the first state. The warp does it once.
+// mbarrier.init: the code has computed the initial state. The warp stores it once.
 void run_init(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 state;
   read_pair(warp, op.from[1], state);
@@ -45,7 +45,7 @@ void run_init(Warp& warp, const Op& op, LaneMask lanes) {
   std::memcpy(mbarrier_at(warp, op.from[0], lane), &state[lane], sizeof state[lane]);
 }
 
-// mbarrier.inval: what is used from here on without a new init is a fault.
+// mbarrier.inval: a later use without another init is a fault.
 void run_invalidate(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::memset(mbarrier_at(warp, op.from[0], l), 0, sizeof(std::uint64_t));
@@ -57,9 +57,9 @@ enum class Arrives : std::uint8_t {
   once,              ///< A1T0
   by_register,       ///< ART0
   bytes_announced,   ///< A0TR: mbarrier.expect_tx
-  bytes_came,        ///< A0TX: mbarrier.complete_tx
-  copies_announced,  ///< A0T1: what this thread's cp.async stand for, as if it were a byte
-  copies_came,
+  bytes_completed,   ///< A0TX: mbarrier.complete_tx
+  copies_announced,  ///< A0T1: this thread's cp.async copies, represented by one byte
+  copies_completed,
 };
 constexpr std::uint8_t kLeaves = 1;
 
@@ -74,20 +74,20 @@ Arrival arrival_of(const Op& op, std::uint32_t value) {
     case Arrives::once: arrival.count = 1; break;
     case Arrives::by_register: arrival.count = value; break;
     case Arrives::bytes_announced: arrival.announced_bytes = value; break;
-    case Arrives::bytes_came: arrival.announced_bytes = -std::int64_t{value}; break;
+    case Arrives::bytes_completed: arrival.announced_bytes = -std::int64_t{value}; break;
     case Arrives::copies_announced: arrival.announced_bytes = 1; break;
-    case Arrives::copies_came: arrival.announced_bytes = -1; break;
+    case Arrives::copies_completed: arrival.announced_bytes = -1; break;
   }
   return arrival;
 }
 
-// An arrival at another block's mbarrier tells it that this one has done with it.
+// An arrival at another block's mbarrier signals that this block no longer reads its memory.
 std::uint64_t arrive(const SharedPlace& at, const Arrival& arrival) {
   at.block.forget_remote_read();
   return arrive(at.block, at.offset, arrival);
 }
 
-// Lanes arrive one after the other, each with what was there before as its state.
+// Lanes arrive one after another. Each returns the state before its arrival.
 void run_arrive(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const Lanes32 value = read_raw(warp, op.from[1], scratch);
@@ -110,9 +110,9 @@ void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visi
   });
 }
 
-// mbarrier.test_wait and try_wait: whether the phase has ended whose parity is in the register's
-// highest bit, which also is where an arrival's state has it. The hardware suspends a warp that
-// tries and finds it has not; here the warp's turn is over.
+// mbarrier.test_wait and try_wait: whether the phase with the given parity has ended. The parity is
+// the register's highest bit, as in the state that an arrival returns. If the phase has not ended,
+// the hardware suspends a warp that executes try_wait; here the warp's turn ends.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask ended = 0;
   for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {
@@ -123,13 +123,13 @@ void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_arrive(const Decoding& in, Op& op) {
-  // TMASK's lanes arrive together, and their code tells their states apart.
+  // With TMASK, lanes arrive together, and the code derives each lane's state.
   in.refuse_form_if(in.operands.size() != 3 || in.has("TMASK"));
   place(in, op);
   op.kind = static_cast<std::uint8_t>(in.has("A1T0")   ? Arrives::once
                                       : in.has("ART0") ? Arrives::by_register
                                       : in.has("A0TR") ? Arrives::bytes_announced
-                                      : in.has("A0TX") ? Arrives::bytes_came
+                                      : in.has("A0TX") ? Arrives::bytes_completed
                                       : in.has("A0T1") ? Arrives::copies_announced
                                                        : Arrives::once_with_bytes);
   op.kind2 = in.has("OPTOUT") ? kLeaves : 0;
@@ -158,9 +158,9 @@ void decode_syncs(const Decoding& in, Op& op) {
   }
 }
 
-// ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc): an arrival once the thread's
-// cp.async are complete, which they are when the next instruction begins. TRANSCNT is of the form
-// without noinc, and no arrival: a SYNCS before it has announced it.
+// ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc) arrives once the thread's cp.async
+// copies are complete. Here they are complete when the next instruction starts. TRANSCNT is the
+// form without noinc and counts as no arrival: an earlier SYNCS announced it.
 void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));
@@ -171,14 +171,14 @@ void decode_copy_arrives(const Decoding& in, Op& op) {
   in.refuse_form_if(!in.has("LDGSTSBAR") || in.has("ARVCNT") == in.has("TRANSCNT") ||
                     in.operands.size() != 1);
   op.from[0] = source_of(in.operands[0]);
-  op.kind = static_cast<std::uint8_t>(in.has("ARVCNT") ? Arrives::once : Arrives::copies_came);
+  op.kind = static_cast<std::uint8_t>(in.has("ARVCNT") ? Arrives::once : Arrives::copies_completed);
   op.run = run_copy_arrives;
 }
 
 // ---- asynchronous stores into a cluster's shared memory
 
-// STAS.64 [R16.64], R14 (st.async): the address in the first register of the pair, that of the
-// mbarrier in the second.
+// STAS.64 [R16.64], R14 (st.async): the first register of the pair is the address, the second one
+// the address of the mbarrier.
 void run_async_store(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& to = warp.registers[op.from[0].index];
   const Lanes32& barrier = warp.registers[next_register(op.from[0]).index];
@@ -191,7 +191,7 @@ void run_async_store(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// REDAS.ADD [R16.64], R0 (red.async), likewise.
+// REDAS.ADD [R16.64], R0 (red.async), with the same addresses as STAS.
 void run_async_reduction(Warp& warp, const Op& op, LaneMask lanes) {
   const AtomicChange change{static_cast<Atomic>(op.kind), static_cast<AtomicType>(op.kind2)};
   const Lanes32& to = warp.registers[op.from[0].index];

@@ -1,4 +1,4 @@
-// What warps wait for at barriers that count arrivals and bytes.
+// Phases of mbarriers that warps wait for.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace gpuexp::sim {
 
-/// What lanes ask mbarriers for by SYNCS.PHASECHK.
+/// mbarriers that lanes test by SYNCS.PHASECHK.
 struct AwaitedPhases {
   bool have_ended = true;
-  std::vector<std::uint64_t> offsets;  ///< of the mbarriers, in the block's shared memory
+  std::vector<std::uint64_t> offsets;  ///< in the block's shared memory
 };
 
-/// Of an instruction that the lanes would execute next. Throws Fault where no mbarrier is.
+/// Phases that the lanes' next instruction, `op`, tests. Throws Fault if an address has no
+/// mbarrier.
 AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes);
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,4 @@
-// What an instruction asks of memory, before it gets it.
+// Memory access of an instruction, described before it is executed.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,15 @@ enum class Access : std::uint8_t {
   load,
   store,
   atomic,
-  reduction,  ///< an atomic operation on global memory whose old value nobody gets (RED)
-  /// What cp.async reads from global memory, and writes to shared memory.
+  reduction,  ///< an atomic operation on global memory that returns no value (RED)
+  /// cp.async: reads of global memory, and writes to shared memory.
   async_load,
   async_store,
-  /// What a bulk copy reads and writes: one range, of one lane that stands for all. The copy engine
-  /// moves it past the LSU, so it counts as no request there and as no sector of L1; L2 sees its
-  /// sectors.
+  /// Bulk copy: reads and writes of one range, described by one lane for the warp. The copy engine
+  /// bypasses the LSU and L1, so only L2 counts its sectors.
   bulk_load,
   bulk_store,
-  /// What wgmma reads of A and B: rows of 16 bytes, past the LSU as well.
+  /// wgmma: reads of A and B, rows of 16 bytes, which also bypass the LSU.
   matrix_load,
 };
 
@@ -37,7 +36,7 @@ constexpr bool is_atomic(Access kind) {
   return kind == Access::atomic || kind == Access::reduction;
 }
 
-/// One instruction of one warp.
+/// One access by one instruction of one warp.
 struct MemoryAccess {
   MemoryAccess(Space of, Access how, unsigned bytes, LaneMask of_lanes, const Lanes64& at,
                const Lanes32* written = nullptr, const Lanes64* copied_from = nullptr)
@@ -52,18 +51,18 @@ struct MemoryAccess {
 
   Space space;
   Access kind;
-  unsigned width;          ///< bytes of each lane
-  LaneMask lanes;          ///< that take part
-  const Lanes64& address;  ///< in shared memory: from the beginning of the block's; in local
-                           ///< memory: of the lane's own; in another block's: with its rank
-  /// What a store writes, 32 bits each; null: zeros, or not known.
+  unsigned width;          ///< bytes per lane
+  LaneMask lanes;          ///< lanes that take part
+  const Lanes64& address;  ///< offset in the block's shared memory or the lane's local memory;
+                           ///< includes the rank for the shared memory of another block
+  /// Values that a store writes, 32 bits each. Null: zeros, or unknown.
   const Lanes32* values;
-  /// Where an asynchronous store has its values from.
+  /// Addresses from which an asynchronous store copies its values.
   const Lanes64* source;
-  /// Where in shared memory an asynchronous load past L1 (cp.async.cg) puts them.
+  /// Addresses in shared memory to which an asynchronous load past L1 (cp.async.cg) writes.
   const Lanes64* destination = nullptr;
   AccessShape shape;
-  /// Of its instruction and its space (sim/access_counts.hpp), from Block::note() on; null: none.
+  /// Memo of the instruction and space (sim/access_counts.hpp), set by Block::note(). Null: none.
   mutable AccessMemo* memo = nullptr;
 };
 

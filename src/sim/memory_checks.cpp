@@ -16,7 +16,8 @@ bool is_write(Access kind) {
   return kind == Access::store || kind == Access::async_store;
 }
 
-// At most: a register wrongly taken for defined is a fault missed, the other way round one made up.
+// Maximum number of registers. If a register is wrongly taken as defined, a fault is missed; the
+// reverse would report a fault that does not exist.
 unsigned registers_written(std::string_view opcode) {
   const auto has = [&](std::string_view part) {
     return opcode.find(part) != std::string_view::npos;
@@ -25,7 +26,7 @@ unsigned registers_written(std::string_view opcode) {
   return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
 }
 
-// The lanes' registers that a load is about to write hold nothing that was written.
+// Marks the registers that a load of unwritten memory is about to write as undefined.
 void add_undefined(Warp& warp, const Op& op, const MemoryAccess& access, LaneMask lanes) {
   if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
   warp.undefined->add(op.to[0].index, std::max(1u, access.width / kWordBytes), lanes,
@@ -125,13 +126,13 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   });
 }
 
-// A bulk copy's range lies where its one lane says. Marks are of as many bytes, up to 16, as divide
-// both ends.
+// The access has one lane, whose address is the start of the range. Bytes are marked in steps of
+// the largest power of two, at most 16, that divides the address and the size.
 void MemoryChecks::check_range(const MemoryAccess& access) {
-  constexpr std::size_t kMostStep = 16;
+  constexpr std::size_t kMaxStep = 16;
   const std::uint64_t address = access.address[0];
   const std::size_t bytes = access.width;
-  const std::size_t step = std::size_t{1} << std::countr_zero(address | bytes | kMostStep);
+  const std::size_t step = std::size_t{1} << std::countr_zero(address | bytes | kMaxStep);
   const auto unwritten = [&](std::uint64_t first, const std::string& of) {
     throw Fault(FaultKind::unwritten,
                 fmt::format("a bulk copy reads {:#x}{} before anything wrote it", first, of),
@@ -179,7 +180,7 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   const auto conflict = shadow_.note(who, access);
   if (!conflict) return;
   const Op& op = program_.ops[who.place];
-  // ldmatrix and others give lanes what other lanes' addresses point to.
+  // ldmatrix and similar loads give lanes values from other lanes' addresses.
   const bool is_load_of_lanes = access.kind == Access::load && op.width == width;
   if (conflict->kind != Conflict::Kind::unwritten || !is_load_of_lanes) report(access, *conflict);
   add_undefined(warp, op, access, conflict->lanes);
@@ -203,9 +204,9 @@ void MemoryChecks::report_unwritten(Warp& warp, const MemoryAccess& access, Lane
   report(access, conflict);
 }
 
-// Local memory is each thread's own: what can be wrong with it is where an access goes, and what it
-// reads before anything was written. Compilers copy parts of arrays that nothing has written, too,
-// so that what is copied from such a part stays unwritten.
+// Local memory is private to a thread, so only bounds and reads of unwritten bytes are checked.
+// Compilers also copy parts of arrays that were never written; the copy of such a part stays
+// unwritten.
 void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
   LocalMemory& local = warp.local_memory();
   const Op& op = program_.ops[warp.divergence.next() - 1];

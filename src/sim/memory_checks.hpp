@@ -1,5 +1,5 @@
-// Accesses of a block held against what kernels may do: inside of buffers, aligned, of memory that
-// was written, without races in shared memory, not of what cp.async still copies.
+// Checks the accesses of a block: they must be aligned, within buffers and of written memory,
+// without races in shared memory, and not of bytes that cp.async is still copying.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,26 @@ class MemoryChecks {
   MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
                std::size_t shared_bytes, std::size_t warps);
 
-  /// Before the block's first instruction: the warp tells of lanes that part and meet.
+  /// Call before the block's first instruction. The warp then reports divergence and reconvergence.
   void follow(Warp& warp);
 
-  /// Throws Fault, with the lane.
+  /// Throws Fault, which names the lane.
   void check(Warp& warp, const MemoryAccess& access);
-  /// Of a bulk copy.
+  /// Checks a bulk copy. Throws Fault.
   void check_range(const MemoryAccess& access);
-  /// A thread of another block accesses the block's shared memory, inside of it. False: it reads
-  /// what nothing has written. Whatever this block's own threads do counts as before or after it.
+  /// Records an access of another block's thread to this block's shared memory, within bounds.
+  /// Returns false if it reads unwritten memory. The access counts as ordered with all accesses of
+  /// this block's own threads.
   bool note_remote(Access kind, std::uint64_t address, unsigned width);
-  /// Lanes of this block have read what nothing has written in another one's shared memory. Throws
-  /// Fault where that is not left to who uses it.
+  /// Handles a read of unwritten shared memory of another block by lanes of this block. After a
+  /// load, only a use of the loaded registers is a fault. Throws Fault for other accesses.
   void report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const;
   void commit_copies(const Warp& warp, LaneMask lanes);
   void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
-  /// All threads that are left have met.
+  /// All remaining threads have reached the block's barrier.
   void release_barrier() { shadow_.release_barrier(); }
-  /// A warp has come to a barrier that is of a number of threads, and it is complete: before those
-  /// of `warps` that wait there go on.
+  /// A warp arrives at a barrier with a thread count. release_barrier(): the barrier is complete.
+  /// Call it before the waiting warps of `warps` continue.
   void arrive(const Warp& warp, unsigned barrier) { shadow_.arrive(barrier, warp.index); }
   void release_barrier(unsigned barrier, const std::vector<std::unique_ptr<Warp>>& warps);
 
@@ -56,7 +57,7 @@ class MemoryChecks {
   std::vector<LaneOrder> orders_;  ///< by warp
 };
 
-/// Before an instruction of a warp that has undefined registers. Throws Fault where it uses one.
+/// Call before an instruction of a warp with undefined registers. Throws Fault if it uses one.
 void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes);
 
 }  // namespace gpuexp::sim

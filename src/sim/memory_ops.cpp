@@ -17,7 +17,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-/// `width` is at most 4 bytes.
+/// Reads `width` bytes, at most 4, of a constant bank. Throws Fault outside of it.
 std::uint32_t constant_at(const Warp& warp, unsigned bank, std::uint64_t offset, unsigned width) {
   const LaunchState& launch = warp.block.launch;
   const std::span<const std::byte> bytes =
@@ -41,8 +41,8 @@ std::uint8_t width_of(const Decoding& in) {
 
 constexpr std::uint8_t kSigned = 1;
 
-/// A value of fewer than 4 bytes with its sign.
-std::uint32_t with_sign(std::uint32_t value, unsigned width) {
+/// Sign-extends a value of fewer than 4 bytes.
+std::uint32_t sign_extended(std::uint32_t value, unsigned width) {
   const unsigned shift = 32 - 8 * width;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
 }
@@ -56,7 +56,7 @@ bool is_signed(const Decoding& in) {
 std::uint32_t constant_word(const Warp& warp, const Op& op, std::uint64_t offset) {
   const unsigned width = std::min<unsigned>(op.width, sizeof(std::uint32_t));
   const std::uint32_t value = constant_at(warp, op.bank, offset, width);
-  return op.kind & kSigned ? with_sign(value, width) : value;
+  return op.kind & kSigned ? sign_extended(value, width) : value;
 }
 
 GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
@@ -64,7 +64,7 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned words = std::max(1, op.width / 4);
   Lanes32 scratch;
   scratch.of.fill(0);
-  // Copies: LDC.64 R2, c[0x2][R2] writes what it reads, and so does ULDC.64 UR6, c[0x0][UR6].
+  // Copied because LDC.64 R2, c[0x2][R2] and ULDC.64 UR6, c[0x0][UR6] overwrite their index.
   const std::uint64_t uniform_base = warp.uniform[from.uniform_index];
   const Lanes32 base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
   for (unsigned w = 0; w < words; ++w) {
@@ -103,7 +103,7 @@ GPUEXP_INLINED const Source& register_of(const Op& op) {
   return way == Way::load ? op.to[0] : op.from[1];
 }
 
-// The first register of what a store writes; null: RZ.
+// First register of a store's value. Null: RZ, or a load.
 template <Way way>
 GPUEXP_INLINED const Lanes32* stored_values(const Warp& warp, const Op& op) {
   const bool is_none = way == Way::load || op.from[1].index == kZeroRegister;
@@ -126,7 +126,7 @@ GPUEXP_INLINED void move_lane(Warp& warp, const Op& op, unsigned lane, std::byte
     std::uint32_t& word = warp.registers[first.index][lane];
     if (way == Way::load) word = 0;
     move<way>(word, at, op.width);
-    if (way == Way::load && op.kind & kSigned) word = with_sign(word, op.width);
+    if (way == Way::load && op.kind & kSigned) word = sign_extended(word, op.width);
     return;
   }
   for (unsigned w = 0; w < op.width / 4u; ++w)
@@ -137,7 +137,7 @@ GPUEXP_INLINED std::byte* place_in(std::uint64_t origin, std::uint64_t address) 
   return reinterpret_cast<std::byte*>(origin + address);
 }
 
-// Registers of all 32 lanes, of words of four bytes.
+// Copies words of 4 bytes for all 32 lanes.
 template <Way way, unsigned kWords>
 GPUEXP_INLINED void move_whole(Warp& warp, const Op& op, std::uint64_t origin,
                                const Lanes64& address) {
@@ -149,12 +149,12 @@ GPUEXP_INLINED void move_whole(Warp& warp, const Op& op, std::uint64_t origin,
   }
 }
 
-// Of an access whose lanes all are inside of `origin`'s memory. Of lanes that store to one address
-// the last one's value stays.
+// All lanes' addresses are within `origin`'s memory. If lanes store to the same address, the
+// highest lane's value remains.
 template <Way way>
 GPUEXP_INLINED void move_lanes(Warp& warp, const Op& op, LaneMask lanes, std::uint64_t origin,
                                const Lanes64& address) {
-  // RZ has no registers behind it.
+  // No register follows RZ.
   const bool are_consecutive = register_of<way>(op).index + op.width / 4u <= kZeroRegister;
   if (lanes != kAllLanes || op.width < 4 || !are_consecutive) {
     for_each_lane(lanes,
@@ -182,14 +182,15 @@ GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// Words that other blocks, executed by other threads of the host, write or read meanwhile: all of
-// one is old, or all of it new (PTX ISA, "Memory Consistency Model": scalars of up to 16 bytes, of
-// type b128, are accessed as a whole. Machine code does not tell them from vectors, whose elements
-// are accesses of their own).
+// Other blocks, executed by other threads of the host, may access the same word concurrently. A
+// load must return either the old or the new word as a whole. In the PTX ISA ("Memory Consistency
+// Model"), a scalar of up to 16 bytes (b128) is one access, and each element of a vector is an
+// access of its own. Machine code does not distinguish the two.
 constexpr unsigned kSingleBytes = 8;
 constexpr unsigned kWideBytes = 16;
 
-/// Hosts access 8 bytes as a whole; for as long as it lives, who accesses these 16 is alone.
+/// The host accesses at most 8 bytes atomically. This lock serializes accesses to the same 16
+/// bytes.
 class WideAccess {
  public:
   explicit WideAccess(const std::byte* at)
@@ -221,7 +222,7 @@ void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
     std::byte* const at =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
     if (op.width == kWideBytes) {
-      const WideAccess alone(at);
+      const WideAccess lock(at);
       return move_lane<way>(warp, op, l, at);
     }
     auto* const shared = reinterpret_cast<std::uint64_t*>(at);
@@ -231,8 +232,8 @@ void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
-// waits for that asks over and over, and others run first.
+// A load that sees the stores of other SMs (PTX ISA: ld.relaxed, ld.acquire, ld.volatile). A warp
+// that waits for a store repeats the load, so other warps run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
@@ -242,13 +243,13 @@ void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
     run_generic<Way::load>(warp, op, lanes);
   warp.ends_turn = true;
   if (lanes == 0 || !warp.block.launch.global->is_shared()) return;
-  Look look{warp.divergence.next(), lanes, address[first_lane(lanes)], {}};
-  for (unsigned i = 0; i < look.words.size() && i * 4 < op.width; ++i) {
+  PolledLoad load{warp.divergence.next(), lanes, address[first_lane(lanes)], {}};
+  for (unsigned i = 0; i < load.words.size() && i * 4 < op.width; ++i) {
     Lanes32 scratch;
-    look.words[i] = read_raw(warp, next_register(op.to[0], i), scratch)[first_lane(lanes)];
+    load.words[i] = read_raw(warp, next_register(op.to[0], i), scratch)[first_lane(lanes)];
   }
-  warp.polls = look == warp.last_look;
-  warp.last_look = look;
+  warp.polls = load == warp.last_polled_load;
+  warp.last_polled_load = load;
 }
 
 void run_strong_store(Warp& warp, const Op& op, LaneMask lanes) {
@@ -309,13 +310,13 @@ GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned wid
   }
 }
 
-// Of LDGSTS, in Op::kind.
+// Flags of LDGSTS, in Op::kind.
 constexpr std::uint8_t kFillsWithZero = 1;
 constexpr std::uint8_t kPassesL1 = 2;
 
-// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
-// ZFILL, the lower bits of the source's address say how many bytes at the end are not copied:
-// these become zero.
+// LDGSTS (cp.async) copies from global to shared memory, and stores zeros if its predicate does not
+// hold. With ZFILL, the lower bits of the source address are the number of bytes at the end that
+// are set to zero instead of copied.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 to;
   Lanes64 from;
@@ -367,19 +368,20 @@ void decode_ldgsts(const Decoding& in, Op& op) {
   op.run = run_ldgsts;
 }
 
-// LDSM (ldmatrix): matrices of 8 × 8 values of 16 bits, whose rows lie where lanes 0 to 7, 8 to 15,
-// … point. Lane l gets the values 2 (l mod 4) and the next of row l / 4; of MT88, of the
-// transposed. STSM [R4], R8 stores what LDSM loads from there.
+// LDSM (ldmatrix) loads matrices of 8 × 8 values of 16 bits. Lanes 0 to 7 hold the row addresses of
+// the first matrix, lanes 8 to 15 of the second, and so on. Lane l receives values 2 (l mod 4) and
+// 2 (l mod 4) + 1 of row l / 4; with MT88, of the transposed matrix. STSM [R4], R8 stores with the
+// same layout.
 template <Way way>
 GPUEXP_VECTORIZED void run_matrices(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kRows = 8;
   constexpr unsigned kRowBytes = 16;
   if (lanes != kAllLanes)
-    throw Fault(way == Way::load ? "ldmatrix is executed by some lanes of a warp only"
-                                 : "stmatrix is executed by some lanes of a warp only");
+    throw Fault(way == Way::load ? "ldmatrix is executed by only some lanes of a warp"
+                                 : "stmatrix is executed by only some lanes of a warp");
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  // Each of the first lanes has the address of a row.
+  // Each of the first eight lanes per matrix has the address of a row.
   warp.block.note(
       {Space::shared, kAccess<way>, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
   if (op.is_idle) return;
@@ -419,7 +421,7 @@ void decode_matrices(const Decoding& in, Op& op) {
   op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
 }
 
-// ---- local memory: each lane's own, the stack at its end
+// ---- local memory: private to each lane, the stack at its end
 
 template <Way way>
 GPUEXP_VECTORIZED void run_local(Warp& warp, const Op& op, LaneMask lanes) {

@@ -1,4 +1,4 @@
-// The instructions that the simulator executes. Each group of them has a file, GROUP_ops.cpp.
+// Instructions that the simulator executes. Each group has a file, GROUP_ops.cpp.
 #pragma once
 
 #include <span>
@@ -7,44 +7,44 @@
 
 namespace gpuexp::sim {
 
-/// Sums, products, shifts and logic of integers.
+/// Integer sums, products, shifts and logic.
 std::span<const OpcodeDecoder> integer_opcodes();
-/// Integers as fields of bits and of bytes: counts, fields, dot products.
+/// Bit and byte fields of integers: counts, fields, dot products.
 std::span<const OpcodeDecoder> bit_opcodes();
-/// Selections, comparisons of integers, moves.
+/// Selections, integer comparisons, moves.
 std::span<const OpcodeDecoder> select_opcodes();
-/// Integers of 64 bits, which code of compute capability 12.0 has instructions for. Of instructions
-/// with a modifier of 64 bits, these decoders come first: their mnemonics are those of 32 bits,
-/// too.
+/// 64-bit integers; compute capability 12.0 has instructions for them. These decoders are tried
+/// first for an instruction with a 64-bit modifier, because 32-bit instructions have the same
+/// mnemonics.
 std::span<const OpcodeDecoder> wide_opcodes();
 /// fp32 and fp64.
 std::span<const OpcodeDecoder> float_opcodes();
-/// Pairs of fp16 and of bf16.
+/// Pairs of fp16 or bf16.
 std::span<const OpcodeDecoder> half_opcodes();
-/// Conversions between types of numbers.
+/// Conversions between number types.
 std::span<const OpcodeDecoder> conversion_opcodes();
-/// Tensor cores.
+/// Tensor core instructions of a warp.
 std::span<const OpcodeDecoder> matrix_opcodes();
-/// Products of a warpgroup (wgmma): matrices of shared memory, by descriptors.
+/// Products of a warpgroup (wgmma): matrices in shared memory, given by descriptors.
 std::span<const OpcodeDecoder> warpgroup_opcodes();
 /// Loads, stores and copies.
 std::span<const OpcodeDecoder> memory_opcodes();
 /// Atomics in global and shared memory.
 std::span<const OpcodeDecoder> atomic_opcodes();
-/// Barriers that count arrivals and bytes, and stores that arrive there.
+/// mbarriers, and asynchronous stores that arrive at them.
 std::span<const OpcodeDecoder> mbarrier_opcodes();
-/// Bulk copies and reductions: ranges of memory that the copy engine moves.
+/// Bulk copies and reductions: the copy engine moves ranges of memory.
 std::span<const OpcodeDecoder> bulk_opcodes();
-/// Copies and reductions of boxes of tensors, whose maps are arguments of the launch.
+/// Copies and reductions of boxes of tensors, whose tensor maps are launch arguments.
 std::span<const OpcodeDecoder> tensor_opcodes();
-/// Lanes of a warp among themselves: what they exchange, vote and agree on.
+/// Exchanges and votes between the lanes of a warp.
 std::span<const OpcodeDecoder> lane_opcodes();
-/// Branches, barriers, waiting.
+/// Branches, barriers and waits.
 std::span<const OpcodeDecoder> control_opcodes();
-/// Special registers: a thread's place in its block, grid and cluster, and others.
+/// Special registers, such as a thread's index in its block, grid and cluster.
 std::span<const OpcodeDecoder> special_opcodes();
 
-/// "MOV.64", "ISETP.GE.S64.AND".
+/// True for the modifiers of "MOV.64" and "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);
 
 /// Op::kind2 of a load from shared memory that counts as atomic.
@@ -52,7 +52,7 @@ inline constexpr std::uint8_t kAtomicLoad = 1;
 
 inline void run_nothing(Warp&, const Op&, LaneMask) {}
 
-/// Of an instruction without operands and modifiers that matter.
+/// Decodes an instruction whose operands and modifiers have no effect.
 template <Op::Run run>
 void decode_plain(const Decoding&, Op& op) {
   op.run = run;

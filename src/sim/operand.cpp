@@ -15,13 +15,13 @@ namespace {
 
 using Kind = Operand::Kind;
 
-// What comes behind the last of each is RZ, URZ and PT.
+// RZ, URZ and PT have the next index after these.
 constexpr unsigned kLastRegister = kZeroRegister - 1;
 constexpr unsigned kLastUniform = kZeroUniformRegister - 1;
 constexpr unsigned kLastPredicate = kTruePredicate - 1;
 constexpr unsigned kLastBarrier = 15;
 
-/// Takes tokens off the front of one operand's text.
+/// Reads tokens from the front of one operand's text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : all_(text), rest_(text) {}
@@ -35,7 +35,7 @@ class Scanner {
   std::string_view rest() const { return rest_; }
   char front() const { return rest_.empty() ? '\0' : rest_.front(); }
 
-  /// A number that is at most `last`.
+  /// Reads a number of at most `last`.
   std::uint8_t index(unsigned last) {
     const auto number = take_number<unsigned>(rest_);
     if (!number || *number > last) fail();
@@ -59,7 +59,7 @@ class Scanner {
   std::string_view rest_;
 };
 
-/// R4, RZ, UR4 or URZ at the front; empty where there is none.
+/// R4, RZ, UR4 or URZ at the front of the text; empty if there is none.
 struct Register {
   bool is_uniform;
   std::uint8_t index;
@@ -100,8 +100,8 @@ void take_suffixes(Scanner& scan, Operand& operand) {
     } else if (scan.take(".X4")) {
       operand.shift = 2;
     } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
-      // Layouts that an IMMA has by its shape; widths that an address has anyway; a PLOP3 that has
-      // registers has them by their signs.
+      // Ignored: the shape gives an IMMA's layouts, addresses have a fixed width, and a PLOP3 uses
+      // the signs of registers.
       continue;
     } else {
       return;
@@ -109,7 +109,7 @@ void take_suffixes(Scanner& scan, Operand& operand) {
   }
 }
 
-// What stands in [ ]: registers and an offset, with + between them.
+// Reads [ ]: registers and an offset, with + between them.
 void take_address(Scanner& scan, Operand& operand) {
   if (!scan.take("[")) scan.fail();
   while (!scan.take("]")) {
@@ -123,7 +123,7 @@ void take_address(Scanner& scan, Operand& operand) {
       }
       take_suffixes(scan, operand);
     } else {
-      // Without a sign: texts that no disassembler writes may leave the range.
+      // Unsigned, because text that no disassembler wrote could overflow.
       operand.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.value) +
                                                 static_cast<std::uint64_t>(scan.integer()));
     }
@@ -137,7 +137,7 @@ Operand read_real(std::string_view text) {
   if (copy == "+INF" || copy == "-INF") {
     operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
   } else if (copy.find("NAN") != std::string::npos) {
-    // The listing leaves out which; CUDA's is the one of all ones, which has a sign in both
+    // The listing does not show which NaN. CUDA's has all other bits set and a sign in both
     // formats.
     operand.number =
         std::copysign(std::numeric_limits<double>::quiet_NaN(), copy[0] == '-' ? -1 : 1);
@@ -171,7 +171,7 @@ Operand read_value(Scanner& scan) {
     operand.kind = Kind::memory;
     operand.descriptor = scan.index(kLastUniform);
     if (!scan.take("]")) scan.fail();
-    if (!scan.is_done()) take_address(scan, operand);  // a bulk copy's is of a cache policy
+    if (!scan.is_done()) take_address(scan, operand);  // a bulk copy's descriptor is a cache policy
   } else if (scan.take("gdesc[UR")) {
     operand.kind = Kind::matrices;
     operand.index = scan.index(kLastUniform);
@@ -236,7 +236,7 @@ Operand read_operand(std::string_view text) {
 
 std::vector<Operand> read_operands(std::string_view text) {
   std::vector<Operand> operands;
-  // BRX R6 -0x410 and RET.REL.NODEC R10 0x0 have a blank where others have a comma.
+  // In BRX R6 -0x410 and RET.REL.NODEC R10 0x0, a blank separates operands instead of a comma.
   while (!text.empty()) {
     std::size_t end = text.find(',');
     const std::size_t blank = text.find(' ');
@@ -263,7 +263,7 @@ Operand read_guard(std::string_view guard) {
   }
   const Operand operand = read_operand(guard.substr(1));
   if (operand.kind != Kind::predicate && operand.kind != Kind::uniform_predicate)
-    throw std::runtime_error(fmt::format("'{}' is no guard", guard));
+    throw std::runtime_error(fmt::format("'{}' is not a guard", guard));
   return operand;
 }
 

@@ -23,7 +23,7 @@ std::uint32_t Decoding::target(const Operand& operand) const {
   constexpr std::int64_t kInstructionBytes = 16;
   if (operand.kind != Operand::Kind::integer || operand.value < 0 ||
       operand.value % kInstructionBytes != 0)
-    refuse("the target is no address");
+    refuse("the target is not an address");
   return static_cast<std::uint32_t>(operand.value / kInstructionBytes);
 }
 
@@ -46,7 +46,7 @@ Source source_of(const Operand& operand, Reads reads) {
                       ? std::bit_cast<std::uint64_t>(operand.number)
                       : std::bit_cast<std::uint32_t>(static_cast<float>(operand.number));
   }
-  // An integer that an fp64 instruction has are its upper bits.
+  // An fp64 instruction uses an integer immediate as its upper 32 bits.
   if (operand.kind == Operand::Kind::integer && reads == Reads::fp64) source.bits <<= 32;
   return source;
 }
@@ -58,8 +58,8 @@ void place(const Decoding& in, Op& op, Reads reads, std::size_t destinations) {
     (i < destinations ? op.to[i] : op.from[i - destinations]) = source_of(in.operands[i], reads);
 }
 
-void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t least) {
-  in.refuse_operands_if(in.operands.size() < least || in.operands.size() > places.size());
+void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t min_count) {
+  in.refuse_operands_if(in.operands.size() < min_count || in.operands.size() > places.size());
   Source* const* place = places.end() - in.operands.size();
   for (const Operand& operand : in.operands) {
     if (Source* const source = *place++) *source = source_of(operand);
@@ -74,9 +74,9 @@ std::vector<Op> with_constants(const Program& program, std::span<const std::byte
       if (from.kind != Operand::Kind::constant) continue;
       const std::span<const std::byte> bytes =
           from.bank == 0 ? bank : program.constant_bank(from.bank);
-      // One of 32 bits may be the bank's last.
+      // A 32-bit constant may be the last word of the bank.
       if (from.bits + sizeof(std::uint32_t) > bytes.size())
-        throw std::runtime_error(fmt::format("{} reads constant bank {} outside of it, at {:#x}",
+        throw std::runtime_error(fmt::format("{} reads outside of constant bank {}, at {:#x}",
                                              program.listed[i].opcode, from.bank, from.bits));
       std::uint64_t value = 0;
       std::memcpy(&value, bytes.data() + from.bits,

@@ -1,4 +1,4 @@
-// Machine code of one kernel in the form that is executed: each instruction decoded once.
+// Machine code of one kernel, decoded once for execution.
 #pragma once
 
 #include <array>
@@ -16,44 +16,44 @@
 
 namespace gpuexp::sim {
 
-/// An operand as execution reads it.
+/// An operand in the form that execution reads.
 struct Source : OperandForm {
-  /// An immediate's bits, as wide as the instruction reads it; an offset of memory or a constant.
+  /// Bits of an immediate, in the width that the instruction reads; or the offset of an address.
   std::uint64_t bits = 0;
 };
 
 struct Op {
-  /// Executes the instruction for the lanes of `lanes`, which its guard has let through.
+  /// Executes the instruction for `lanes`, the lanes whose guard holds.
   using Run = void (*)(Warp& warp, const Op& op, LaneMask lanes);
 
   Run run = nullptr;
   Source guard;
   std::array<Source, 3> to;    ///< destinations
   std::array<Source, 5> from;  ///< sources
-  std::uint8_t kind = 0;  ///< what the instruction's modifiers choose, as its decoder numbers it
+  std::uint8_t kind = 0;       ///< variant of the instruction, numbered by its decoder
   std::uint8_t kind2 = 0;
-  std::uint8_t width = 4;  ///< bytes per lane that a memory access moves
-  std::uint8_t bank = 0;   ///< of a constant that it loads
-  bool is_idle = false;    ///< of an access: its values decide nothing, and are left (idle_ops.hpp)
-  std::uint32_t value = 0;  ///< a look-up table, a target, a count
+  std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
+  std::uint8_t bank = 0;    ///< bank that a constant is loaded from
+  bool is_idle = false;     ///< its loaded or stored values are unused and not moved (idle_ops.hpp)
+  std::uint32_t value = 0;  ///< look-up table, branch target or count
 };
 
-/// What counters ask of an instruction.
+/// Properties of an instruction that counters need.
 struct OpClass {
   IssuePipe pipe;
   bool is_branch;
-  bool is_lsu_alone;    ///< of the load-store unit, without an access to memory
-  bool commits_copies;  ///< LDGDEPBAR
+  bool is_lsu_without_access;  ///< of the load-store unit, without a memory access
+  bool commits_copies;         ///< LDGDEPBAR
 };
 
-/// What a decoder gets to read.
+/// Input of a decoder.
 struct Decoding {
   const ListedInstruction& listed;
   std::vector<std::string_view> modifiers;
   std::vector<Operand> operands;
 
   bool has(std::string_view modifier) const;
-  /// Throws std::runtime_error: the form is not executed.
+  /// Throws std::runtime_error: the simulator does not execute this form of the instruction.
   [[noreturn]] void refuse(std::string_view why) const;
   void refuse_form_if(bool is_other) const {
     if (is_other) refuse("this form is not executed");
@@ -61,7 +61,7 @@ struct Decoding {
   void refuse_operands_if(bool are_others) const {
     if (are_others) refuse("its operands are not understood");
   }
-  /// The place in the program of a branch's target.
+  /// Position in the program of a branch's target. Throws std::runtime_error.
   std::uint32_t target(const Operand& operand) const;
 };
 
@@ -71,7 +71,7 @@ struct OpcodeDecoder {
 };
 
 struct Program {
-  /// Empty where nothing is known of it.
+  /// Bytes of a constant bank; empty if it is unknown.
   std::span<const std::byte> constant_bank(unsigned bank) const {
     const auto found = constants.find(bank);
     if (found == constants.end()) return {};
@@ -81,35 +81,37 @@ struct Program {
   std::string name;
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
-  ConstantBanks constants;                ///< beside bank 0, which a launch has
+  ConstantBanks constants;                ///< all banks except bank 0, which a launch has
   std::vector<OpClass> classes;           ///< of the ops
-  bool has_constant_operands = false;     ///< beside what LDC and ULDC load
+  bool has_constant_operands = false;     ///< in instructions other than LDC and ULDC
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
   bool has_global_atomics = false;        ///< some instruction changes global memory atomically
-  bool has_counted_barriers = false;      ///< some barrier is of a number of threads
+  bool has_counted_barriers = false;      ///< some barrier has a thread count
 };
 
-/// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.
+/// `before` and the source line of the instruction at `place`, such as "kernels/matmul.cu:120";
+/// empty if it is unknown.
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
-/// LDC and ULDC read their constants themselves.
+/// True for LDC and ULDC, which load constants during execution.
 bool loads_constants(std::string_view opcode);
 
-/// The ops of a program whose operands are constants, with these as immediates: they are the same
-/// throughout a launch. `bank` is bank 0 of the launch. Throws std::runtime_error where a constant
-/// lies outside of its bank.
+/// Ops of the program with constant operands replaced by immediates, which are the same throughout
+/// a launch. `bank` is the launch's bank 0. Throws std::runtime_error if a constant is outside of
+/// its bank.
 std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank);
 
-/// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
+/// How an instruction reads its immediates: as 32-bit integer, as fp32 or as fp64.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads = Reads::integer);
 
-/// The first operands are the destinations, all others are sources. Throws for more than there may
-/// be.
+/// Sets the destinations from the first operands and the sources from the others. Throws
+/// std::runtime_error for another number of operands.
 void place(const Decoding& in, Op& op, Reads reads = Reads::integer, std::size_t destinations = 1);
-/// Each operand has its own place; null: it has none. Where operands may be missing, down to
-/// `least` of them, the first places stay empty. Throws for another number of them.
-void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t least);
+/// Sets each place from one operand; a null place skips its operand. If operands are missing, the
+/// first places stay empty. Throws std::runtime_error for fewer than `min_count` or too many
+/// operands.
+void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t min_count);
 inline void place_each(const Decoding& in, std::initializer_list<Source*> places) {
   place_each(in, places, places.size());
 }

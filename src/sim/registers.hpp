@@ -1,4 +1,4 @@
-// How instructions read their sources and write their destinations, all lanes at a time.
+// Functions that read an instruction's sources and write its destinations, for all lanes at once.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,8 @@ namespace gpuexp::sim {
 
 inline constexpr std::uint32_t kSign32 = 0x80000000u;
 
-/// Of eight. A listing that has another operand where a predicate belongs reads a wrong one, and
-/// nothing that is none.
+/// Index of one of eight predicates. If a listing has another operand where a predicate belongs, a
+/// wrong predicate is read, but never one out of range.
 constexpr unsigned predicate_index(const Source& source) {
   return source.index & kTruePredicate;
 }
@@ -23,7 +23,7 @@ GPUEXP_INLINED LaneMask read_predicate(const Warp& warp, const Source& source) {
   return source.inverted ? ~value : value;
 }
 
-/// A source without its modifiers. Registers are read in place.
+/// A source without its modifiers. Registers are returned by reference.
 GPUEXP_INLINED const Lanes32& read_raw(const Warp& warp, const Source& source, Lanes32& scratch) {
   switch (source.kind) {
     case Operand::Kind::reg: return warp.registers[source.index];
@@ -32,7 +32,7 @@ GPUEXP_INLINED const Lanes32& read_raw(const Warp& warp, const Source& source, L
   }
 }
 
-/// As an integer: -R is its two's complement, ~R its inverse.
+/// A source as integer: -R is its two's complement, ~R its bitwise complement.
 GPUEXP_INLINED const Lanes32& read_integer(const Warp& warp, const Source& source,
                                            Lanes32& scratch) {
   const Lanes32& raw = read_raw(warp, source, scratch);
@@ -46,7 +46,7 @@ GPUEXP_INLINED const Lanes32& read_integer(const Warp& warp, const Source& sourc
   return scratch;
 }
 
-/// As fp32: |R| and -R change the sign's bit.
+/// A source as fp32: |R| and -R change the sign bit.
 GPUEXP_INLINED const Lanes32& read_float_bits(const Warp& warp, const Source& source,
                                               Lanes32& scratch) {
   const Lanes32& raw = read_raw(warp, source, scratch);
@@ -58,7 +58,7 @@ GPUEXP_INLINED const Lanes32& read_float_bits(const Warp& warp, const Source& so
   return scratch;
 }
 
-/// A pair of registers, the lower bits in the first.
+/// A pair of registers; the first one has the lower bits.
 GPUEXP_INLINED void read_pair(const Warp& warp, const Source& source, Lanes64& value) {
   if (source.kind == Operand::Kind::reg) {
     if (source.index == kZeroRegister) return value.of.fill(0);
@@ -78,8 +78,8 @@ GPUEXP_INLINED void read_pair(const Warp& warp, const Source& source, Lanes64& v
   value.of.fill(same);
 }
 
-/// Where to put the lanes' results, ahead of write(): the register itself where all of it is
-/// written, which may be a source too, and else `scratch`.
+/// Where to store the lanes' results before write(): the register itself if all lanes are written,
+/// else `scratch`. The register may also be a source.
 GPUEXP_INLINED Lanes32& result_of(Warp& warp, const Source& to, LaneMask lanes, Lanes32& scratch) {
   const bool is_whole =
       lanes == kAllLanes && to.kind != Operand::Kind::uniform && to.index != kZeroRegister;
@@ -101,10 +101,11 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
     reg[l] = lanes >> l & 1 ? value[l] : reg[l];
 }
 
-/// read_raw, read_integer or read_float_bits.
+/// Type of read_raw, read_integer and read_float_bits.
 using ReadLanes = const Lanes32& (*)(const Warp& warp, const Source& source, Lanes32& scratch);
 
-/// Writes function(a), function(a, b) or function(a, b, c) of each lane's first sources.
+/// Writes function(a), function(a, b) or function(a, b, c) per lane; a, b and c are the first
+/// sources.
 template <ReadLanes read = read_integer, class Function>
 GPUEXP_INLINED void write_each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
   using Bits = std::uint32_t;

@@ -10,7 +10,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-// FSEL's sources are negated as numbers, SEL's as integers.
+// FSEL negates its sources as floating-point numbers, SEL as integers.
 GPUEXP_INLINED void write_selected(Warp& warp, const Op& op, LaneMask lanes, const Lanes32& a,
                                    const Lanes32& b) {
   const LaneMask first = read_predicate(warp, op.from[2]);
@@ -39,40 +39,41 @@ void decode_selection(const Decoding& in, Op& op) {
 }
 
 template <class T>
-T least_or_most(T a, T b, bool least) {
-  return least ? std::min(a, b) : std::max(a, b);
+T min_or_max(T a, T b, bool minimum) {
+  return minimum ? std::min(a, b) : std::max(a, b);
 }
 
-/// Of VIMNMX, in Op::value.
-constexpr std::uint32_t kPairs = 1;  ///< of 16 bits
-constexpr std::uint32_t kRelu = 2;   ///< negative to 0
-constexpr std::uint32_t kBytes = 4;  ///< four of 8 bits
+/// Flags of VIMNMX, in Op::value.
+constexpr std::uint32_t kPairs = 1;  ///< two values of 16 bits
+constexpr std::uint32_t kRelu = 2;   ///< negative results become 0
+constexpr std::uint32_t kBytes = 4;  ///< four values of 8 bits
 
 template <class T>
-GPUEXP_INLINED std::uint32_t chosen(std::uint32_t a, std::uint32_t b, bool least, bool relu) {
-  const T one = least_or_most(static_cast<T>(a), static_cast<T>(b), least);
+GPUEXP_INLINED std::uint32_t chosen(std::uint32_t a, std::uint32_t b, bool minimum, bool relu) {
+  const T one = min_or_max(static_cast<T>(a), static_cast<T>(b), minimum);
   return static_cast<std::make_unsigned_t<T>>(relu && one < 0 ? T{0} : one);
 }
 
-GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint32_t b, bool least) {
+GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint32_t b,
+                                       bool minimum) {
   const bool relu = op.value & kRelu;
   if (op.value & kBytes) {
     const auto byte = [&](unsigned shift) {
-      return std::uint32_t{chosen<std::uint8_t>(a >> shift, b >> shift, least, relu)} << shift;
+      return std::uint32_t{chosen<std::uint8_t>(a >> shift, b >> shift, minimum, relu)} << shift;
     };
     return byte(0) | byte(8) | byte(16) | byte(24);
   }
   if (!(op.value & kPairs))
-    return op.kind ? chosen<std::uint32_t>(a, b, least, relu)
-                   : chosen<std::int32_t>(a, b, least, relu);
+    return op.kind ? chosen<std::uint32_t>(a, b, minimum, relu)
+                   : chosen<std::int32_t>(a, b, minimum, relu);
   const auto half = [&](unsigned shift) {
-    return op.kind ? chosen<std::uint16_t>(a >> shift, b >> shift, least, relu)
-                   : chosen<std::int16_t>(a >> shift, b >> shift, least, relu);
+    return op.kind ? chosen<std::uint16_t>(a >> shift, b >> shift, minimum, relu)
+                   : chosen<std::int16_t>(a >> shift, b >> shift, minimum, relu);
   };
   return half(0) | half(16) << 16;
 }
 
-// The least of both where the predicate holds, else the most. VIADDMNMX first adds two.
+// Minimum of both if the predicate holds, else the maximum. VIADDMNMX first adds two sources.
 GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const bool adds = op.kind2 != 0;
@@ -83,28 +84,29 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
       a[l] += more[l];
   }
   const Lanes32& b = read_integer(warp, op.from[adds ? 2 : 1], sb);
-  const LaneMask least = read_predicate(warp, op.from[adds ? 3 : 2]);
+  const LaneMask minimum = read_predicate(warp, op.from[adds ? 3 : 2]);
   for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = chosen_of(op, a[l], b[l], least >> l & 1);
+    result[l] = chosen_of(op, a[l], b[l], minimum >> l & 1);
   write(warp, op.to[0], lanes, result);
 }
 
-// Code of compute capability 10.0 has two predicates behind the destination, which take nothing:
-// VIMNMX R0, PT, PT, R1, R2, !PT.
-Decoding without_lost_predicates(const Decoding& in, std::size_t sources) {
+// Code of compute capability 10.0 lists two unused predicates after the destination: VIMNMX R0, PT,
+// PT, R1, R2, !PT.
+Decoding without_unused_predicates(const Decoding& in, std::size_t sources) {
   Decoding rest{in.listed, in.modifiers, in.operands};
-  const auto is_lost = [](const Operand& operand) {
+  const auto is_unused = [](const Operand& operand) {
     return operand.kind == Operand::Kind::predicate && operand.index == kTruePredicate &&
            !operand.inverted;
   };
-  if (rest.operands.size() == sources + 3 && is_lost(rest.operands[1]) && is_lost(rest.operands[2]))
+  if (rest.operands.size() == sources + 3 && is_unused(rest.operands[1]) &&
+      is_unused(rest.operands[2]))
     rest.operands.erase(rest.operands.begin() + 1, rest.operands.begin() + 3);
   in.refuse_operands_if(rest.operands.size() != sources + 1);
   return rest;
 }
 
 void place_minmax(const Decoding& in, Op& op, std::size_t sources) {
-  place(without_lost_predicates(in, sources), op);
+  place(without_unused_predicates(in, sources), op);
   for (const std::string_view modifier : in.modifiers)
     in.refuse_form_if(!is_any_of(modifier, {"U32", "U16x2", "S16x2", "RELU", "S32", "U8x4"}));
   op.kind = in.has("U32") || in.has("U16x2");
@@ -132,7 +134,7 @@ GPUEXP_INLINED LaneMask compare_lanes(IntegerCompare how, const Lanes32& a, cons
 constexpr std::uint8_t kUnsigned = 8;
 constexpr std::uint8_t kExtended = 16;
 
-// Of wider integers, the comparison of the lower halves decides where the upper ones are equal.
+// For wider integers, the comparison of the lower halves decides if the upper halves are equal.
 GPUEXP_INLINED LaneMask extended(IntegerCompare how, LaneMask result, const Lanes32& a,
                                  const Lanes32& b, LaneMask lower) {
   const LaneMask equal = lanes_where([&](unsigned l) { return a[l] == b[l]; });
@@ -158,7 +160,7 @@ void decode_isetp(const Decoding& in, Op& op) {
       std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
   const std::size_t known = 2 + std::size_t{in.has("U32")} + std::size_t{in.has("EX")};
   if (how == kIntegerCompares.end() || in.modifiers.size() != known)
-    in.refuse("its comparison is not executed");
+    in.refuse("this comparison is not executed");
   op.kind =
       static_cast<std::uint8_t>((how - kIntegerCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
                                 (in.has("EX") ? kExtended : 0));
@@ -173,8 +175,8 @@ GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, read_integer(warp, op.from[0], scratch));
 }
 
-// P2R packs predicates into the bits of each lane that the mask names, UP2UR those of the warp.
-// The predicates are those of a byte of the register, whose number is op.kind.
+// P2R packs each lane's predicates into a byte of its register, UP2UR the predicates of the warp. A
+// mask selects the predicates; op.kind is the number of the byte.
 template <bool are_uniform>
 GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned shift = 8 * op.kind;
@@ -204,7 +206,7 @@ GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-// P2R R0, PR, RZ, mask, whose byte P2R.B1 names, and R2P PR, R0.B1, mask
+// P2R R0, PR, RZ, mask (P2R.B1 for byte 1) and R2P PR, R0.B1, mask
 template <Op::Run run>
 void decode_packing(const Decoding& in, Op& op) {
   place(in, op);

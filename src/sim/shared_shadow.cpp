@@ -11,14 +11,15 @@ namespace {
 
 using Kind = Conflict::Kind;
 
-constexpr unsigned kWidestShift = 4;  // 16 bytes
-/// Instead of a time: what cp.async writes is not waited for.
+constexpr unsigned kMaxShift = 4;  // 16 bytes
+/// Instead of a time: cp.async is still writing the cell.
 constexpr BlockTime kCopying = ~BlockTime{0};
 
-// A record: the thread (1024 in a block), two flags, the place in the program.
+// A record consists of the thread (up to 1024 per block), two flags and the position in the
+// program.
 constexpr unsigned kThreadBits = 10;
 constexpr std::uint32_t kAtomic = 1u << kThreadBits;
-constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< atomics of threads that nothing orders
+constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< unordered atomics of several threads
 constexpr unsigned kPlaceShift = kThreadBits + 2;
 constexpr std::uint32_t kThreadMask = kAtomic - 1;
 
@@ -52,8 +53,8 @@ bool has_same_value(const MemoryAccess& access, unsigned a, unsigned b) {
 }  // namespace
 
 SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers)
-    : shift_(kWidestShift),
-      written_((bytes >> kWidestShift) + 1),
+    : shift_(kMaxShift),
+      written_((bytes >> kMaxShift) + 1),
       writer_(written_.size()),
       readers_(written_.size()),
       reader_(written_.size()),
@@ -71,7 +72,7 @@ void SharedShadow::fit(unsigned width) {
   writer_ = split(writer_, parts);
   readers_ = split(readers_, parts);
   reader_ = split(reader_, parts);
-  lone_reads_ = split(lone_reads_, parts);
+  partial_reads_ = split(partial_reads_, parts);
   for (auto* const all : {&atomics_, &reads_}) {
     for (WarpPast& past : *all) {
       past.time = split(past.time, parts);
@@ -94,7 +95,7 @@ std::optional<Conflict> SharedShadow::note(const Accessor& who, const MemoryAcce
     case Access::async_store: return write(who, access);
     case Access::bulk_load:
     case Access::bulk_store:
-    case Access::matrix_load: break;  // ranges, which lanes have no part in
+    case Access::matrix_load: break;  // ranges, not accesses of lanes
   }
   return std::nullopt;
 }
@@ -118,7 +119,7 @@ GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& a
         last.cells += cells;
         return;
       }
-      // Lanes that touch what the last one did.
+      // The lane accesses the same cells as the previous lane.
       if (first == last.first + last.cells - cells) return;
     }
     runs.all[runs.count++] = {first, cells, lane};
@@ -128,8 +129,8 @@ GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& a
 
 // ---- reads
 
-// As most reads: of what was written before the barrier, by a warp that runs as a whole. Where it
-// comes to nothing, what it noted is what the reads of single cells will note.
+// Common case: a warp that runs as a whole reads what was written before the barrier. If this
+// fails, the reads of single cells repeat what it has recorded.
 GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const MemoryAccess& access,
                                                   const Runs& runs) {
   const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
@@ -153,7 +154,7 @@ GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const Mem
   return is_new == 0;
 }
 
-// What barriers of part of the block need to know: not only that a warp has read, but when.
+// Barriers with a thread count need the time of a warp's last read, not only that it has read.
 void SharedShadow::note_reads(const Accessor& who, const MemoryAccess& access, const Runs& runs) {
   WarpPast& past = past_of(reads_, who.warp);
   set_cells(who, access, runs, clock_, past.time, past.record);
@@ -184,7 +185,7 @@ std::optional<Conflict> SharedShadow::read(const Accessor& who, const MemoryAcce
     if (who.is_whole && read_at_once(who, access, runs)) return std::nullopt;
   }
   const std::size_t cells = access.width >> shift_;
-  if (!who.is_whole && lone_reads_.empty()) lone_reads_.resize(written_.size());
+  if (!who.is_whole && partial_reads_.empty()) partial_reads_.resize(written_.size());
   std::optional<Conflict> unwritten;
   for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -213,13 +214,13 @@ std::optional<Kind> SharedShadow::read_cell(const Accessor& who, unsigned lane, 
     reader_[cell] = record_of(who, lane);
   }
   if (who.is_whole) return std::nullopt;
-  // What lanes of the same group read before is before this, so that they need not be remembered.
-  LoneRead& lone = lone_reads_[cell];
-  const bool is_over = lone.time <= known(who.warp, who.warp) || lone.warp != who.warp;
-  const LaneMask others = is_over ? 0 : lone.lanes & ~who.running;
-  if (others == 0) lone.time = clock_;
-  lone.lanes = others | LaneMask{1} << lane;
-  lone.warp = who.warp;
+  // Earlier reads by lanes of the same group precede this one, so they need not be kept.
+  PartialRead& partial = partial_reads_[cell];
+  const bool is_over = partial.time <= known(who.warp, who.warp) || partial.warp != who.warp;
+  const LaneMask others = is_over ? 0 : partial.lanes & ~who.running;
+  if (others == 0) partial.time = clock_;
+  partial.lanes = others | LaneMask{1} << lane;
+  partial.warp = who.warp;
   return std::nullopt;
 }
 
@@ -230,9 +231,9 @@ void SharedShadow::touch(std::size_t first, std::size_t end) {
 
 // ---- writes
 
-// As most writes: since the barrier no other has touched the cells.
+// Common case: no other warp has accessed the cells since the barrier.
 GPUEXP_VECTORIZED bool SharedShadow::is_free_to_write(const Accessor& who, const Runs& runs) const {
-  if (!lone_reads_.empty()) return false;
+  if (!partial_reads_.empty()) return false;
   const std::uint32_t others = ~(1u << who.warp);
   const BlockTime barrier = barrier_;
   std::uint32_t any = 0;
@@ -252,9 +253,9 @@ void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::size_t first = access.address[lane] >> shift_;
     for (std::size_t c = first; c < first + cells; ++c) {
-      const bool is_alone = written_[c] <= barrier_ || is_ordered(who, lane, c);
+      const bool follows_last_write = written_[c] <= barrier_ || is_ordered(who, lane, c);
       written_[c] = clock_;
-      writer_[c] = record_of(who, lane) | kAtomic | (is_alone ? 0 : kSeveral);
+      writer_[c] = record_of(who, lane) | kAtomic | (follows_last_write ? 0 : kSeveral);
       past.time[c] = clock_;
       past.record[c] = record_of(who, lane);
     }
@@ -296,24 +297,24 @@ std::optional<Kind> SharedShadow::check_write(const Accessor& who, Access kind, 
   const bool are_both_atomic = changes && (writer_[cell] & kAtomic);
   if (time > barrier_ && !are_both_atomic && !is_ordered(who, lane, cell)) return Kind::after_write;
   if (races_with_reader(who, cell)) return Kind::after_read;
-  if (races_with_lone_read(who, lane, cell)) return Kind::after_read;
+  if (races_with_partial_read(who, lane, cell)) return Kind::after_read;
   return std::nullopt;
 }
 
-bool SharedShadow::races_with_lone_read(const Accessor& who, unsigned lane,
-                                        std::size_t cell) const {
-  if (lone_reads_.empty()) return false;
-  const LoneRead& lone = lone_reads_[cell];
-  if (lone.time <= known(who.warp, who.warp) || lone.warp != who.warp) return false;
-  const LaneMask apart = lone.lanes & ~who.running;
-  for (LaneMask rest = apart; rest != 0; rest &= rest - 1) {
+bool SharedShadow::races_with_partial_read(const Accessor& who, unsigned lane,
+                                           std::size_t cell) const {
+  if (partial_reads_.empty()) return false;
+  const PartialRead& partial = partial_reads_[cell];
+  if (partial.time <= known(who.warp, who.warp) || partial.warp != who.warp) return false;
+  const LaneMask diverged = partial.lanes & ~who.running;
+  for (LaneMask rest = diverged; rest != 0; rest &= rest - 1) {
     const auto reader = static_cast<unsigned>(std::countr_zero(rest));
-    if (!who.order || !who.order->is_before(reader, lone.time, lane)) return true;
+    if (!who.order || !who.order->is_before(reader, partial.time, lane)) return true;
   }
   return false;
 }
 
-// Lanes that wrote the same cell, of which one has left its record.
+// Several lanes may have written a cell, which keeps the record of only one of them.
 std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
                                                    const MemoryAccess& access) const {
   if (access.shape.pattern == AccessShape::Pattern::contiguous) return std::nullopt;
@@ -331,7 +332,7 @@ std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
   return std::nullopt;
 }
 
-/// Whether the last write of the cell is before what the lane does now.
+/// Whether the last write of the cell precedes the lane's current access.
 bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const {
   const Record writer = writer_[cell];
   if (writer & kSeveral) return !find_unordered(who, atomics_, cell, ~WarpMask{0});
@@ -343,19 +344,20 @@ bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t ce
          (who.order && who.order->is_before(writing_lane, written_[cell], lane));
 }
 
-/// Until when accesses of the warp `about` are before what `warp` does now.
+/// Time up to which accesses of warp `about` precede the current access of `warp`.
 BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
   return reads_.empty() ? barrier_ : std::max(barrier_, warp_order_.known(warp, about));
 }
 
-/// What one of the warps did that is not before what `who` does now.
+/// Record of an access, by one of the warps `of`, that does not precede the current access of
+/// `who`.
 std::optional<SharedShadow::Record> SharedShadow::find_unordered(const Accessor& who,
                                                                  const std::vector<WarpPast>& past,
                                                                  std::size_t cell,
                                                                  WarpMask of) const {
   for (unsigned warp = 0; warp < past.size(); ++warp) {
     if (!(of >> warp & 1) || past[warp].time.empty()) continue;
-    // Lanes that run together see what each of them did.
+    // Lanes that run together see each other's accesses.
     if (warp == who.warp && who.is_whole) continue;
     if (past[warp].time[cell] > known(who.warp, warp)) return past[warp].record[cell];
   }
@@ -397,15 +399,15 @@ void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t 
   CopyState& copies = copies_[warp];
   for (PendingCopy& copy : copies.pending) {
     const std::size_t cells = copy.width >> shift_;
-    LaneMask there = 0;
+    LaneMask completed = 0;
     for_each_lane(copy.lanes & lanes, [&](unsigned l) {
-      // Committed groups have lower numbers than the lane's own.
+      // Committed groups have lower numbers than the lane's current group.
       if (copy.group[l] + left >= copies.group[l]) return;
-      there |= LaneMask{1} << l;
+      completed |= LaneMask{1} << l;
       const std::size_t first = copy.address[l] >> shift_;
       std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(first), cells, clock_);
     });
-    copy.lanes &= ~there;
+    copy.lanes &= ~completed;
   }
   std::erase_if(copies.pending, [](const PendingCopy& copy) { return copy.lanes == 0; });
 }
@@ -417,12 +419,12 @@ void SharedShadow::release_barrier() {
               readers_.begin() + static_cast<std::ptrdiff_t>(touched_end_), 0);
   touched_begin_ = written_.size();
   touched_end_ = 0;
-  lone_reads_.clear();
+  partial_reads_.clear();
 }
 
-// Cells that the range is made of.
+// Makes the cells narrow enough for the range to consist of whole cells.
 void SharedShadow::fit_range(std::uint64_t address, std::size_t bytes) {
-  fit(1u << std::countr_zero(address | bytes | std::uint64_t{1} << kWidestShift));
+  fit(1u << std::countr_zero(address | bytes | std::uint64_t{1} << kMaxShift));
 }
 
 void SharedShadow::set_written(std::uint64_t address, std::size_t bytes) {

@@ -19,22 +19,22 @@ namespace gpuexp::sim {
 
 namespace {
 
-// From Hopper on, a block's shared memory begins with 1 KiB of the system's own.
+// Since Hopper, the first 1 KiB of a block's shared memory is reserved for the system.
 std::size_t reserved_shared_bytes(int compute_capability) {
   return compute_capability >= 90 ? 1024 : 0;
 }
 
-// As cudaLaunchKernelEx has it (CUDA C++ Programming Guide, "Thread block clusters").
+// Limits of cudaLaunchKernelEx (CUDA C++ Programming Guide, "Thread block clusters").
 std::string cluster_refusal(const Shape& shape) {
   const Extent& cluster = shape.cluster;
   const Extent& grid = shape.grid;
-  constexpr std::int64_t kMostBlocks = 8;  // without an attribute that launches do not have
-  if (cluster.count() > kMostBlocks)
-    return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMostBlocks);
+  constexpr std::int64_t kMaxBlocks = 8;  // without the attribute for more, which is never set
+  if (cluster.count() > kMaxBlocks)
+    return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMaxBlocks);
   const bool is_whole =
       grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0;
   if (is_whole) return "";
-  return fmt::format("a grid of {} blocks is no multiple of clusters of {}", to_text(grid),
+  return fmt::format("a grid of {} blocks is not a multiple of clusters of {}", to_text(grid),
                      to_text(cluster));
 }
 
@@ -63,7 +63,7 @@ std::string Simulator::refusal(const Steps& steps) {
     try {
       const bool has_clusters = kernel->shape.cluster.count() > 1;
       if (kernel_of(kernel->shape.kernel).has_fixed_clusters && !has_clusters)
-        return "the kernel is compiled for clusters, of which its launch has none";
+        return "the kernel is compiled for clusters, but its launch has none";
     } catch (const std::runtime_error& why) {
       return why.what();
     }
@@ -127,7 +127,7 @@ bool Simulator::fills_later(const KernelStep& kernel) {
   if (!takes_host_loops || !loop.to) return false;
   const std::span<const std::byte> arguments = kernel.arguments.bytes();
   if (loop.run) return memory_.fill_later(loop, arguments);
-  // A part is made by whole blocks.
+  // A part consists of the items of whole blocks.
   return memory_.fill_later(loop_of_blocks(kernel), arguments,
                             std::lcm(LateFill::kPartItems, kernel.shape.block.count()));
 }
@@ -168,7 +168,7 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   launch.shared_bytes = reserved_shared_bytes(compute_capability_) +
                         static_cast<std::size_t>(kernel.resource.static_shared_bytes +
                                                  step.shape.dynamic_shared_bytes);
-  // Some more than ptxas says: a wide load may end in registers that nothing reads.
+  // More than ptxas reports, because a wide load may write registers that no instruction reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   set_constants(launch, step, compute_capability_);
@@ -203,7 +203,8 @@ KernelExecution Simulator::run(const KernelStep& step,
                                const std::optional<BlockSampling>& sampling) {
   LaunchState launch = launch_of(step);
   launch.observation = observation_ ? &*observation_ : nullptr;
-  // Blocks that wait for each other take turns, as those of a cluster do.
+  // Blocks of a cooperative launch wait for each other, so they take turns like blocks of a
+  // cluster.
   if (step.cooperative && launch.cluster.count() == 1) launch.cluster = launch.grid;
   GridRun grid(launch, threads, stop);
   try {
@@ -216,7 +217,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   }
 }
 
-// With a thread for each item. What LateFill asks for at one time are the items of whole blocks.
+// Launches one thread per item. LateFill requests the items of whole blocks.
 HostLoop Simulator::loop_of_blocks(const KernelStep& step) {
   HostLoop loop = step.on_host;
   KernelStep whole = step;
@@ -236,11 +237,11 @@ HostLoop Simulator::loop_of_blocks(const KernelStep& step) {
   return loop;
 }
 
-// It may read any buffer.
+// The loop may read any buffer, so all buffers are generated first.
 void Simulator::run_on_host(const HostLoop& loop) {
   memory_.make_all(threads);
-  constexpr std::int64_t kMostItems = 1 << 16;
-  for_parts(threads, loop.items, kMostItems, [&](std::int64_t first, std::int64_t end) {
+  constexpr std::int64_t kMaxItems = 1 << 16;
+  for_parts(threads, loop.items, kMaxItems, [&](std::int64_t first, std::int64_t end) {
     if (stop()) throw Stopped("the run was ended");
     loop.run(first, end);
   });

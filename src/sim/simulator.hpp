@@ -1,4 +1,4 @@
-// Executes the steps of a launch on the CPU: kernels by their machine code, fills and copies.
+// Executes the steps of a launch on the CPU: kernels from their machine code, fills and copies.
 #pragma once
 
 #include <array>
@@ -16,61 +16,60 @@
 
 namespace gpuexp::sim {
 
-/// Machine code of the kernel of which another architecture's is given. Throws std::runtime_error
-/// with the reason where there is none.
+/// Returns the machine code for `compute_capability` of a kernel, given the kernel's resources on
+/// another architecture. Throws std::runtime_error with the reason if there is none.
 using FindCode =
     std::function<const KernelResource&(const KernelResource& of_other, int compute_capability)>;
 
 class Simulator {
  public:
-  /// The kernels, and the compute capability (90 for 9.0) whose code is executed.
+  /// `compute_capability` selects the machine code that is executed (90 for 9.0).
   Simulator(const KernelResources& kernels, int compute_capability);
 
-  /// What kernels are held against from now on; at first all of it.
+  /// Sets the checks of later launches. By default, all checks are made.
   void set_checks(const Checks& checks) { checks_ = checks; }
 
-  /// What launches keep from now on besides sums; at first nothing.
+  /// Sets what later launches record in addition to sums. By default, nothing.
   void observe(const Observation& observation) { observation_ = observation; }
 
-  /// Memory that kernels may reach. Copies and fills may reach all that this process can.
+  /// Memory that kernels may access. Copies and fills may access all memory of this process.
   GlobalMemory& memory() { return memory_; }
 
-  /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks, that
-  /// launches kernels or that has an instruction which the simulator does not know. Empty where
-  /// they can.
+  /// Why the steps cannot be executed, such as a library call, missing machine code, a kernel that
+  /// launches kernels or an unknown instruction. Empty if they can be executed.
   std::string refusal(const Steps& steps);
-  /// Why they cannot by some of their blocks alone: blocks that need what others leave.
+  /// Why the steps cannot be sampled: blocks need the results of other blocks. Empty if they can.
   std::string sampling_refusal(const Steps& steps);
 
-  /// What blocks of a kernel have in common, for whoever executes them block by block. Throws
-  /// std::runtime_error with the refusal(). Refers to the simulator, and to the step's
-  /// tensor maps.
+  /// State that the blocks of a kernel share, for callers that execute blocks one by one. Throws
+  /// std::runtime_error with the refusal(). Refers to the simulator, and to the step's tensor maps.
   LaunchState launch_of(const KernelStep& step);
-  /// Likewise for whoever asks for branches and addresses alone: nothing is checked or counted, and
-  /// values that decide neither are not computed. `keeps_global`: what it stores to global memory
-  /// decides, in other kernels.
+  /// The same for callers that need only branches and addresses: nothing is checked or counted, and
+  /// values that affect neither are not computed. `keeps_global`: other kernels use what this
+  /// kernel stores to global memory.
   LaunchState rough_launch_of(const KernelStep& step, bool keeps_global);
-  /// Whether values that it loads from global memory decide where it goes or what it reaches.
+  /// Whether values that the kernel loads from global memory affect its branches or addresses.
   bool is_decided_by_global(const KernelStep& step);
 
-  /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.
-  /// Throws Fault with the kernel, of several blocks that have one the first block's, and
-  /// std::runtime_error with the refusal().
+  /// Executes the steps in order; with `sampling`, only some blocks of their kernel. Throws Fault
+  /// with the kernel's name, of the first block that has one, or std::runtime_error with the
+  /// refusal().
   std::vector<KernelExecution> run(const Steps& steps,
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
-  /// Executes steps that fill buffers, each element of which its kernel makes from the element's
-  /// index, or from buffers that no kernel stores to: kernels that have a HostLoop with a place
-  /// fill it where others touch it, by the loop or by their blocks.
+  /// Executes steps that fill buffers. Each element must depend only on its index, or on buffers
+  /// that no kernel stores to. A kernel whose HostLoop has a buffer fills it on first access, by
+  /// the loop or by its blocks.
   void fill(const Steps& steps);
 
-  /// Asked between blocks, by several threads; true ends the run with Stopped.
+  /// Called between blocks, by several threads. If it returns true, the run ends with Stopped.
   std::function<bool()> stop = [] { return false; };
-  /// Host threads that execute blocks.
+  /// Number of host threads that execute blocks.
   unsigned threads;
-  /// Asked for kernels without machine code for the compute capability; none: they are refused.
+  /// Called for kernels without machine code for the compute capability. Without it, such kernels
+  /// are refused.
   FindCode find_code;
-  /// Whether kernels that have a HostLoop are not executed, but computed by it.
+  /// Whether to run a kernel's HostLoop, if it has one, instead of the kernel.
   bool takes_host_loops = false;
 
  private:
@@ -78,15 +77,15 @@ class Simulator {
   struct Kernel {
     KernelResource resource;
     Program program;
-    bool has_fixed_clusters = false;  ///< it is compiled for clusters of one size
-    std::array<std::optional<IdleOps>, 2> idle{};  ///< by keeps_global, where they were asked for
+    bool has_fixed_clusters = false;               ///< it is compiled for clusters of one size
+    std::array<std::optional<IdleOps>, 2> idle{};  ///< by keeps_global, computed when needed
   };
   KernelResource resource_of(const void* stub) const;
   Kernel& kernel_of(const void* stub);
   const IdleOps& idle_of(const KernelStep& step, bool keeps_global);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
   void run_on_host(const HostLoop& loop);
-  /// False where it has to be executed at once.
+  /// False if the kernel must be executed immediately.
   bool fills_later(const KernelStep& kernel);
   HostLoop loop_of_blocks(const KernelStep& step);
 

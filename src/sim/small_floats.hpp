@@ -1,4 +1,4 @@
-// Floating-point types of fewer than 32 bits, as bits.
+// Floating-point formats of at most 32 bits, as bits.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@ namespace gpuexp::sim {
 
 enum class Rounding : std::uint8_t { nearest, down, up, zero };
 
-/// A binary format: its exponent's bits and its fraction's.
+/// A binary format: the number of its exponent bits and of its fraction bits.
 struct SmallFloat {
   int exponent_bits;
   int fraction_bits;
@@ -22,8 +22,8 @@ inline constexpr SmallFloat kE5m2{5, 2};
 inline constexpr SmallFloat kE4m3{4, 3};
 inline constexpr SmallFloat kFp32{8, 23};
 
-/// Whether a number between two is rounded to the one with the larger magnitude: `rest` is what
-/// lies above the smaller, in parts of which `half` is one half of the way.
+/// Whether a value between two representable numbers is rounded to the larger magnitude. `rest` is
+/// its distance from the smaller number, `half` half of the distance between the two.
 inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std::uint64_t rest,
                           std::uint64_t half) {
   switch (rounding) {
@@ -35,24 +35,24 @@ inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std:
   return false;
 }
 
-/// The nearest value, of two the one with an even fraction, or rounded otherwise; beyond the range
-/// infinity or the largest number; NaN is all ones but the sign, as the GPU's conversions have it.
+/// Rounds to nearest, ties to even, or in another mode. A value beyond the range becomes infinity
+/// or the largest number. NaN has all bits set except the sign, as in the GPU's conversions.
 template <SmallFloat format>
 std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
   constexpr int kFraction = 52;  // of fp64
   constexpr std::uint32_t kSign = 1u << (format.exponent_bits + format.fraction_bits);
   constexpr std::uint32_t kInfinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
-  constexpr int kLeast = 1 - format.bias();
+  constexpr int kMinExponent = 1 - format.bias();
   if (value != value) return kSign - 1;
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const std::uint32_t sign = bits >> 63 ? kSign : 0;
   const int exponent = static_cast<int>(bits >> kFraction & 0x7ff) - 1023;
   const std::uint64_t significand =
       (bits & ((std::uint64_t{1} << kFraction) - 1)) | std::uint64_t{1} << kFraction;
-  const int below = exponent < kLeast ? kLeast - exponent : 0;
+  const int below = exponent < kMinExponent ? kMinExponent - exponent : 0;
   const int shift = kFraction - format.fraction_bits + below;
   const bool is_negative = sign != 0;
-  if (shift > kFraction + 1) {  // below half of the least number
+  if (shift > kFraction + 1) {  // below half of the smallest number
     const std::uint64_t rest = value != 0 ? 1 : 0;
     return sign | (is_rounded_up(rounding, is_negative, false, rest, 2) ? 1 : 0);
   }
@@ -61,18 +61,18 @@ std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
   std::uint64_t rounded = significand >> shift;
   rounded += is_rounded_up(rounding, is_negative, (rounded & 1) != 0, rest, half) ? 1 : 0;
   if (below > 0) return sign | static_cast<std::uint32_t>(rounded);
-  const std::int64_t result = (std::int64_t{exponent - kLeast} << format.fraction_bits) +
+  const std::int64_t result = (std::int64_t{exponent - kMinExponent} << format.fraction_bits) +
                               static_cast<std::int64_t>(rounded);
   if (result < kInfinity) return sign | static_cast<std::uint32_t>(result);
   const bool is_infinite = exponent == 1024 || is_rounded_up(rounding, is_negative, true, 1, 1);
   return sign | (is_infinite ? kInfinity : kInfinity - 1);
 }
 
-/// fp8 with 4 bits of exponent, which has no infinity: beyond 448, the largest number.
+/// e4m3, which has no infinity: values beyond 448 become the largest number.
 inline std::uint32_t round_to_e4m3(double value) {
   constexpr std::uint32_t kLargest = 0x7e;
   if (value != value) return 0x7f;
-  // Its largest exponent, which the other formats have for infinity, holds numbers.
+  // The largest exponent holds numbers; other formats use it for infinity.
   const std::uint32_t sign = std::signbit(value) ? 0x80 : 0;
   const double magnitude = std::fabs(value);
   if (magnitude > 464) return sign | kLargest;  // halfway to what would be 480
@@ -81,14 +81,14 @@ inline std::uint32_t round_to_e4m3(double value) {
   return sign | round_to<kE4m3>(magnitude);
 }
 
-/// fp8 with 5 bits of exponent: beyond the range, the largest number.
+/// e5m2: values beyond the range become the largest number.
 inline std::uint32_t round_to_e5m2(double value) {
   constexpr std::uint32_t kInfinity = 0x7c;
   const std::uint32_t bits = round_to<kE5m2>(value);
   return (bits & 0x7f) == kInfinity ? bits - 1 : bits;
 }
 
-/// Exact. Bits above the format's are not looked at.
+/// Exact value. Bits above the format's are ignored.
 template <SmallFloat format>
 float value_of(std::uint32_t bits) {
   constexpr int kFraction = 23;  // of fp32
@@ -98,18 +98,18 @@ float value_of(std::uint32_t bits) {
   if constexpr (format.exponent_bits == 8) {
     return std::bit_cast<float>(sign | (bits & kMagnitude) << kUp);
   } else {
-    // Moved into fp32's places it is too small by the difference of the biases, also where it is
-    // subnormal; infinity and NaN stay what they are.
+    // Shifted to fp32's position, the value is too small by the difference of the biases, also if
+    // it is subnormal. Infinity and NaN are kept.
     constexpr float kScale = std::bit_cast<float>((127u + 127u - format.bias()) << kFraction);
     const std::uint32_t magnitude = (bits & kMagnitude) << kUp;
     constexpr std::uint32_t kSpecial = ((1u << format.exponent_bits) - 1) << kFraction;
-    // The product is computed in any case, so that a loop of these becomes vector code.
+    // The product is always computed, so that a loop of these calls is vectorized.
     const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * kScale);
     return std::bit_cast<float>((magnitude >= kSpecial ? magnitude | 0x7f800000u : scaled) | sign);
   }
 }
 
-/// Of fp8 with 4 bits of exponent. Exact.
+/// Exact value of an e4m3 number.
 inline float value_of_e4m3(std::uint32_t bits) {
   const std::uint32_t exponent = bits >> 3 & 0xf;
   const std::uint32_t fraction = bits & 7;
@@ -119,8 +119,8 @@ inline float value_of_e4m3(std::uint32_t bits) {
   return sign * std::bit_cast<float>((exponent + 127 - 7) << 23 | fraction << 20);
 }
 
-/// The sum of the exact values, rounded to odd: rounded once more to fewer bits, it is as if it
-/// had been rounded once.
+/// Exact sum rounded to odd. Rounding it again, to fewer bits, gives the same result as a single
+/// rounding.
 inline double sum_to_odd(double a, double b) {
   const double sum = a + b;
   if (!std::isfinite(sum)) return sum;

@@ -12,7 +12,7 @@ Extent thread_of(const Warp& warp, unsigned lane) {
   return place_at(warp.block.launch.block, std::int64_t{warp.index} * kLanes + lane);
 }
 
-/// A special register, and its value.
+/// A special register, and the function for its value.
 struct Special {
   std::string_view name;
   std::int64_t (*value)(const Warp& warp, unsigned lane);
@@ -34,7 +34,7 @@ constexpr Special kSpecials[] = {
     {"SR_LANEID", [](const Warp&, unsigned l) { return std::int64_t{l}; }},
     {"SR_CgaCtaId", [](const Warp& w, unsigned) { return std::int64_t{w.block.member.rank}; }},
     {"SR_SWINHI", [](const Warp&, unsigned) { return std::int64_t{kSharedWindow >> 32}; }},
-    // %warpid is cut out of it.
+    // Code extracts %warpid from this register.
     {"SR_VIRTID", [](const Warp& w, unsigned) { return std::int64_t{w.index} << 8; }},
     {"SR_LTMASK", [](const Warp&, unsigned l) { return std::int64_t{(1u << l) - 1}; }},
     {"SR_LEMASK", [](const Warp&, unsigned l) { return std::int64_t{(2u << l) - 1}; }},
@@ -44,7 +44,7 @@ constexpr Special kSpecials[] = {
     {"SR_SMEMSZ",
      [](const Warp& w, unsigned) { return static_cast<std::int64_t>(w.block.shared.size()); }},
     {"SR_VIRTUALSMID", kZero},
-    // Code only takes the place of the cluster's sizes in constant bank 0 from it.
+    // Code only locates the cluster's sizes in constant bank 0 with it.
     {"SR_CgaSize", kZero},
     {"SR_CLOCKLO", kClock},
     {"SR_GLOBALTIMERLO", kClock}};
@@ -65,7 +65,7 @@ void decode_special(const Decoding& in, Op& op) {
   const std::string_view name = in.operands[1].text;
   const auto* const found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                          [&](const Special& known) { return known.name == name; });
-  if (found == std::end(kSpecials)) in.refuse("this register is not known");
+  if (found == std::end(kSpecials)) in.refuse("this special register is unknown");
   op.to[0] = source_of(in.operands[0]);
   op.kind = static_cast<std::uint8_t>(found - std::begin(kSpecials));
   op.width = in.listed.opcode.starts_with("CS2") && !in.has("32") ? 8 : 4;

@@ -18,9 +18,9 @@ void StoreSignal::raise() {
 }
 
 bool StoreSignal::wait(std::uint32_t seen) {
-  const timespec most{0, 1'000'000};
+  const timespec timeout{0, 1'000'000};
   ++sleepers_;
-  syscall(SYS_futex, &count_, FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
+  syscall(SYS_futex, &count_, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
   --sleepers_;
   return count() != seen;
 }

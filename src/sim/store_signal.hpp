@@ -1,4 +1,4 @@
-// How threads of the host that execute ranks in one memory wait for each other's stores.
+// Lets host threads that execute ranks in one memory wait for each other's stores.
 #pragma once
 
 #include <atomic>
@@ -6,13 +6,14 @@
 
 namespace gpuexp::sim {
 
-/// Counts the rounds in which some thread stored what others may wait for, and wakes those that
-/// sleep until that number changes.
+/// Counts the rounds in which a thread stored a value that others may wait for, and wakes threads
+/// that wait for the count to change.
 class StoreSignal {
  public:
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
   void raise();
-  /// Sleeps until count() differs from `seen`, for at most a millisecond. False if it did not.
+  /// Sleeps until count() differs from `seen`, for at most one millisecond. Returns whether it
+  /// differs.
   bool wait(std::uint32_t seen);
 
  private:

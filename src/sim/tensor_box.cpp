@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kGroupBytes = 16;
 // CUDA Driver API, cuTensorMapEncodeTiled.
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
-constexpr std::int64_t kMostStride = std::int64_t{1} << 40;
-constexpr std::int64_t kMostBox = 256;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBox = 256;
 
 std::int64_t span_of(Swizzle swizzle) {
   switch (swizzle) {
@@ -40,32 +40,34 @@ bool is_integer(DataType type) {
 
 std::string tensor_map_refusal(const TensorMap& map) {
   const std::size_t rank = map.extents.size();
-  if (rank == 0 || rank > kMostDimensions || map.strides.size() + 1 != rank ||
+  if (rank == 0 || rank > kMaxDimensions || map.strides.size() + 1 != rank ||
       map.box.size() != rank)
-    return "a tensor map has 1 to 5 extents, as many of the box, and one stride less";
+    return "a tensor map has 1 to 5 extents, the same number of box extents, and one stride fewer";
   const auto any = [](const std::vector<std::int64_t>& of, const auto& is_wrong) {
     return std::any_of(of.begin(), of.end(), is_wrong);
   };
   if (reinterpret_cast<std::uintptr_t>(map.base) % kGroupBytes != 0)
     return "a tensor map's memory is not aligned to 16 bytes";
-  if (any(map.extents, [](auto extent) { return extent < 1 || extent > kMostExtent; }))
-    return "an extent of a tensor map is none";
-  if (any(map.strides, [](auto s) { return s < 0 || s >= kMostStride || s % kGroupBytes != 0; }))
-    return "a stride of a tensor map is no multiple of 16 bytes";
-  if (any(map.box, [](auto box) { return box < 1 || box > kMostBox; }))
+  if (any(map.extents, [](auto extent) { return extent < 1 || extent > kMaxExtent; }))
+    return "an extent of a tensor map is not in the range from 1 to 2^32";
+  if (any(map.strides, [](auto s) { return s < 0 || s >= kMaxStride || s % kGroupBytes != 0; }))
+    return "a stride of a tensor map is not a multiple of 16 bytes below 2^40";
+  if (any(map.box, [](auto box) { return box < 1 || box > kMaxBox; }))
     return "a box of a tensor map has 1 to 256 elements along each dimension";
   if (row_bytes(map) % kGroupBytes != 0)
-    return "a row of a tensor map's box is no multiple of 16 bytes";
+    return "a row of a tensor map's box is not a multiple of 16 bytes";
   if (map.fill == OutOfBoundsFill::nan && is_integer(map.type))
     return "a tensor of integers cannot be filled with NaN";
   const std::int64_t span = span_of(map.swizzle);
-  if (span != 0 && row_bytes(map) > span) return "a row of a tensor map's box exceeds its swizzle";
+  if (span != 0 && row_bytes(map) > span)
+    return "a row of a tensor map's box is longer than its swizzle";
   if (span != 0 && row_bytes(map) < span)
-    return "where rows lie that are shorter than their swizzle is not documented";
+    return "the layout of rows that are shorter than their swizzle is not documented";
   return "";
 }
 
-// The number of the row of 128 bytes, as many bits of it as a row has groups.
+// XORs the index of a 16-byte group with the index of its 128-byte row, modulo the groups per
+// swizzle.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
   constexpr unsigned kGroupShift = 4;
   constexpr unsigned kRowShift = 7;
@@ -79,15 +81,15 @@ TensorBox::TensorBox(const TensorMap& map, const Place& first, For use)
   for (std::size_t d = 0; use == For::writing && d < map.extents.size(); ++d) {
     if (first[d] < 0)
       throw Fault(FaultKind::out_of_bounds,
-                  fmt::format("a box that is written begins at coordinate {} of dimension {}",
+                  fmt::format("a box that is written starts at coordinate {} of dimension {}",
                               first[d], d));
   }
   const auto size = static_cast<std::int64_t>(size_of(map.type));
   const std::int64_t begin = first[0] * size;
   if (begin % kGroupBytes != 0)
     throw Fault(FaultKind::misaligned,
-                fmt::format("a box begins at element {} of its rows, {} bytes from their begin, "
-                            "which is no multiple of {} bytes",
+                fmt::format("a box starts at element {} of its rows, at an offset of {} bytes, "
+                            "which is not a multiple of {} bytes",
                             first[0], begin, kGroupBytes));
 }
 
@@ -103,7 +105,7 @@ void TensorBox::for_rows(
   const auto size = static_cast<std::int64_t>(size_of(map_.type));
   const std::size_t rank = map_.extents.size();
   const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
-  const std::int64_t group = kGroupBytes / size;  // elements of it
+  const std::int64_t group = kGroupBytes / size;  // elements per group
   const std::int64_t extent =
       use_ == For::reading ? map_.extents[0] : (map_.extents[0] + group - 1) / group * group;
   const std::int64_t end = std::min(map_.box[0], extent - first_[0]);
@@ -126,8 +128,8 @@ void TensorBox::for_rows(
   }
 }
 
-// The NaN of 16 bits is what fma.oob knows (sim/half_ops.cpp). Of wider types no code shows the
-// bits: here they are as many of it.
+// fma.oob tests for this 16-bit NaN (sim/half_ops.cpp). No code shows the bits for wider types;
+// here they repeat the 16-bit pattern.
 std::vector<std::byte> TensorBox::filled() const {
   std::vector<std::byte> box(bytes());
   if (map_.fill == OutOfBoundsFill::zero) return box;
@@ -137,7 +139,7 @@ std::vector<std::byte> TensorBox::filled() const {
   return box;
 }
 
-// PTX ISA, cp.reduce.async.bulk.tensor: the operation's type is that of the tensor.
+// PTX ISA, cp.reduce.async.bulk.tensor: the operation has the tensor's type.
 AtomicType reduction_type(DataType type, Atomic how) {
   const bool is_sum = how == Atomic::add;
   const bool is_order = how == Atomic::min || how == Atomic::max;

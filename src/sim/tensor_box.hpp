@@ -14,33 +14,33 @@
 
 namespace gpuexp::sim {
 
-inline constexpr std::size_t kMostDimensions = 5;
+inline constexpr std::size_t kMaxDimensions = 5;
 
-/// Why the simulator does not copy by the map: the driver would refuse it, or where its boxes lie
-/// in shared memory is not documented. Empty where it does.
+/// Why the simulator refuses the map: the driver would refuse it, or the layout of its boxes in
+/// shared memory is not documented. Empty if the map is accepted.
 std::string tensor_map_refusal(const TensorMap& map);
 
-/// An address of shared memory, or an offset in it, with its groups of 16 bytes permuted.
+/// Swizzled address or offset in shared memory: its 16-byte groups are permuted.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle);
 
-/// One box. In shared memory its elements lie one behind the other, the first dimension first.
+/// One box. In shared memory, its elements are contiguous, and the first dimension varies fastest.
 class TensorBox {
  public:
-  using Place = std::array<std::int32_t, kMostDimensions>;
+  using Place = std::array<std::int32_t, kMaxDimensions>;
 
   enum class For { reading, writing };
 
-  /// With its first element at such a place of the tensor, which may be outside. Throws Fault where
-  /// that begins no 16 bytes of a row, and for writing where it is below 0: an H200 ends the launch
-  /// with an illegal instruction then.
+  /// `first` is the box's first element, which may be outside of the tensor. Throws Fault if it is
+  /// not at a multiple of 16 bytes in its row. For writing, throws Fault if a coordinate is
+  /// negative: an H200 then ends the launch with an illegal instruction.
   TensorBox(const TensorMap& map, const Place& first, For use);
 
   std::size_t bytes() const;
-  /// Calls row(offset, address, bytes) for the part of each row that is inside of the tensor: where
-  /// it begins in the box, and in global memory. An H200 writes whole groups of 16 bytes: those
-  /// that a row ends in reach beyond its last element, and not beyond its stride.
+  /// Calls row(offset, address, bytes) for the part of each row inside the tensor, with its offset
+  /// in the box and its global address. An H200 writes whole groups of 16 bytes: the last group of
+  /// a row may extend past the row's last element, but not past its stride.
   void for_rows(const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const;
-  /// Elements outside of the tensor, as many as the box has.
+  /// A box filled with the value of elements outside of the tensor.
   std::vector<std::byte> filled() const;
 
  private:
@@ -49,7 +49,7 @@ class TensorBox {
   For use_;
 };
 
-/// Of a tensor's elements. Throws Fault: the PTX ISA has no such reduction of them.
+/// Type of a reduction of a tensor's elements. Throws Fault if the PTX ISA has no such reduction.
 AtomicType reduction_type(DataType type, Atomic how);
 
 }  // namespace gpuexp::sim

@@ -14,11 +14,11 @@ namespace {
 using Kind = Operand::Kind;
 
 constexpr std::size_t kGroupBytes = 16;
-constexpr std::size_t kBoxAlignment = 128;  // PTX ISA, cp.async.bulk.tensor: of shared memory
+constexpr std::size_t kBoxAlignment = 128;  // PTX ISA, cp.async.bulk.tensor: in shared memory
 constexpr std::uint8_t kMulticast = 1;
 
-// The map of the instruction's second operand: an argument of the launch. What others lie in memory
-// as, only the driver knows.
+// The map of the second operand, which must be a launch argument. Only the driver knows the format
+// of a map in memory.
 const TensorMap& map_of(const Warp& warp, const Op& op) {
   const std::uint64_t address = uniform_pair(warp, op.from[1].uniform_index);
   const auto& maps = warp.block.launch.tensor_maps;
@@ -29,12 +29,12 @@ const TensorMap& map_of(const Warp& warp, const Op& op) {
                 fmt::format("no argument of the launch is a tensor map at {:#x}", address),
                 address);
   if (found->map->extents.size() != op.value)
-    throw Fault(fmt::format("a copy of {} dimensions has a tensor map of {}", op.value,
+    throw Fault(fmt::format("a copy of {} dimensions uses a tensor map of {}", op.value,
                             found->map->extents.size()));
   return *found->map;
 }
 
-// From a uniform register on.
+// Coordinates from consecutive uniform registers, starting at `first`.
 TensorBox::Place place_of(const Warp& warp, const Op& op, unsigned first) {
   TensorBox::Place place{};
   for (unsigned d = 0; d < op.value; ++d)
@@ -50,7 +50,7 @@ std::byte* global_row(Warp& warp, Access kind, std::uint64_t address, std::size_
   return begin;
 }
 
-/// Calls group(in_box, in_shared) with offsets of each 16 bytes of a box at `address`.
+/// Calls function(in_box, in_shared) with both offsets of each 16 bytes of a box at `address`.
 template <class Function>
 void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
                 const Function& function) {
@@ -58,9 +58,9 @@ void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
     function(at, swizzled(address + at, swizzle) - address);
 }
 
-// UTMALDG.2D [UR8], [UR22]: to shared memory at UR8, with the barrier at UR9, the box at UR10, UR11
-// and so on; the map at UR22 and UR23. As for bulk copies, it is complete before the next
-// instruction begins.
+// UTMALDG.2D [UR8], [UR22]: UR8 is the address in shared memory, UR9 the address of the mbarrier,
+// UR10 and UR11 the box's coordinates. UR22 and UR23 are the address of the map. As a bulk copy, it
+// is complete before the next instruction starts.
 void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
@@ -79,7 +79,7 @@ void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// The box as it lies in shared memory, without its swizzle.
+// Reads a box from shared memory and undoes its swizzle.
 std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBox& box,
                                 std::uint32_t from) {
   std::vector<std::byte> values(box.bytes());
@@ -91,7 +91,8 @@ std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBo
   return values;
 }
 
-// UTMASTG.2D [UR8], [UR14]: from shared memory at UR8, the box at UR9, UR10 and so on.
+// UTMASTG.2D [UR8], [UR14]: UR8 is the address in shared memory, UR9 and UR10 the box's
+// coordinates.
 void run_tensor_store(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
@@ -102,7 +103,7 @@ void run_tensor_store(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// UTMAREDG.2D.ADD [UR8], [UR14], likewise.
+// UTMAREDG.2D.ADD [UR8], [UR14], with the same operands as UTMASTG.
 void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
@@ -118,17 +119,17 @@ void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// UTMAPF.L2.2D [UR8], [UR14], a prefetch into L2 of the box at UR8, UR9 and so on: there are no
-// caches, but the box has to be one.
+// UTMAPF.L2.2D [UR8], [UR14] prefetches the box at the coordinates UR8 and UR9 into L2. Execution
+// has no caches, but checks the box.
 void run_tensor_prefetch(Warp& warp, const Op& op, LaneMask) {
   TensorBox(map_of(warp, op), place_of(warp, op, op.from[0].uniform_index),
             TensorBox::For::reading);
 }
 
-// `before`: uniform registers of the first operand ahead of the place.
+// `before`: number of uniform registers of the first operand ahead of the coordinates.
 void place_tensor(const Decoding& in, Op& op, unsigned before) {
-  if (in.has("IM2COL")) in.refuse("tensor maps have no im2col mode");
-  for (unsigned dimensions = 1; dimensions <= kMostDimensions; ++dimensions) {
+  if (in.has("IM2COL")) in.refuse("the im2col mode is not executed");
+  for (unsigned dimensions = 1; dimensions <= kMaxDimensions; ++dimensions) {
     if (in.has(fmt::format("{}D", dimensions))) op.value = dimensions;
   }
   in.refuse_form_if(op.value == 0 || in.operands.size() < 2 || in.operands.size() > 4);
@@ -141,7 +142,7 @@ void place_tensor(const Decoding& in, Op& op, unsigned before) {
   }
 }
 
-// A last operand desc[UR6] is what L2 shall keep.
+// A last operand desc[UR6] is a cache policy of L2.
 bool has_descriptor(const Decoding& in) {
   return in.operands.back().text.starts_with("desc");
 }
@@ -179,9 +180,9 @@ void decode_tensor_prefetch(const Decoding& in, Op& op) {
   op.run = run_tensor_prefetch;
 }
 
-// UTMACCTL.PF is a prefetch of the map; UTMACCTL.IV follows what a kernel has written into a map.
+// UTMACCTL.PF prefetches the map. UTMACCTL.IV follows a kernel's changes of a map.
 void decode_map_control(const Decoding& in, Op& op) {
-  if (!in.has("PF")) in.refuse("only maps that are arguments of the launch are known");
+  if (!in.has("PF")) in.refuse("only tensor maps that are launch arguments are known");
   op.run = run_nothing;
 }
 

@@ -1,15 +1,16 @@
-// How the tensor cores of compute capability 9.0 add the products of one instruction. NVIDIA does
-// not document it; the rule below gives each bit of what an H200 gave for mma.sync and wgmma in
-// fp16, bf16, tf32, e4m3 and e5m2, over random elements, random bits, subnormal numbers, zeros,
-// infinities and NaN (tests/gpu/tensor_sum_test.cpp asks the GPU again). Others have found its
-// parts: Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Comput.
-// Sci. 7:e330, 2021.
+// Sums of products as the tensor cores of compute capability 9.0 compute them in one instruction.
+// NVIDIA does not document the rule below. It reproduces every bit that an H200 returned for
+// mma.sync and wgmma in fp16, bf16, tf32, e4m3 and e5m2, over random elements, random bits,
+// subnormal numbers, zeros, infinities and NaN (tests/gpu/tensor_sum_test.cpp repeats this on a
+// GPU). Parts of the rule were published before: Fasi, Higham, Mikaitis, Pranesh, Numerical
+// behavior of NVIDIA tensor cores, PeerJ Comput. Sci. 7:e330, 2021.
 //
 // The accumulator and all products of the instruction are aligned to the largest exponent among
-// them, that of a product being the sum of its factors' exponents, whether or not its significand
-// is 2 or more, and that of a subnormal number that of the least normal one. Each is truncated to
-// 25 binary places below (fp8: 13); the sum of these is exact. To fp32 it is truncated (fp8: to 13
-// places of its own), to fp16 it is rounded to nearest even. A sum that becomes zero by that is +0.
+// them. A product's exponent is the sum of its factors' exponents, even if its significand is 2 or
+// more. A subnormal number has the exponent of the smallest normal number. Each term is truncated
+// to 25 binary places below the largest exponent (fp8: 13), and their sum is exact. The sum is
+// truncated to fp32 (fp8: to 13 fraction places), or rounded to fp16, ties to even. A sum that this
+// makes zero is +0.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,14 @@
 
 namespace gpuexp::sim {
 
-/// Places below the largest exponent that are added.
+/// Binary places below the largest exponent that are summed.
 inline constexpr int kSumPlaces = 25;
 inline constexpr int kFp8SumPlaces = 13;
 
-/// Of zero, which aligns nothing.
+/// Exponent of zero, which does not affect the alignment.
 inline constexpr std::int32_t kNoExponent = -(1 << 20);
 
-/// The exponent by which an element's products are aligned.
+/// Exponent of an element, for the alignment of its products.
 template <SmallFloat format>
 GPUEXP_INLINED std::int32_t tensor_exponent(std::uint32_t bits) {
   constexpr std::uint32_t kExponents = (1u << format.exponent_bits) - 1;
@@ -40,12 +41,12 @@ GPUEXP_INLINED std::int32_t tensor_exponent(std::uint32_t bits) {
   return (bits & kMagnitude) == 0 ? kNoExponent : aligning;
 }
 
-/// Columns of sums: those of mma.sync.
+/// Columns of a row of sums, as in mma.sync.
 inline constexpr unsigned kRowColumns = 8;
 using SumRow = double __attribute__((vector_size(64)));
 using ExponentRow = std::int32_t __attribute__((vector_size(32)));
 
-/// A row of A times columns of B, one behind the other along K.
+/// A row of A and columns of B, both contiguous along K.
 struct TensorFactors {
   const double* a;
   const std::int32_t* a_exponent;
@@ -58,20 +59,21 @@ GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-/// Makes of c the sum of c and the products, before it is rounded; of finite elements.
+/// Adds the products to c, exactly and before it is rounded. All elements must be finite.
 GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
                                  int places) {
   using Whole = std::int32_t __attribute__((vector_size(32)));
   using Bits = std::int64_t __attribute__((vector_size(64)));
-  constexpr std::int32_t kLeast = -900;  // of what fp64 can scale by; no product is as small
-  ExponentRow most = c_exponent;
+  constexpr std::int32_t kMinExponent =
+      -900;  // lower limit for scaling in fp64; products stay above it
+  ExponentRow largest = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     const ExponentRow exponent = f.a_exponent[k] + f.b_exponent[k];
-    most = exponent > most ? exponent : most;
+    largest = exponent > largest ? exponent : largest;
   }
-  const ExponentRow least = ExponentRow{} + kLeast;
-  most = most > least ? most : least;
-  const Bits aligned = __builtin_convertvector(most, Bits);
+  const ExponentRow smallest = ExponentRow{} + kMinExponent;
+  largest = largest > smallest ? largest : smallest;
+  const Bits aligned = __builtin_convertvector(largest, Bits);
   const Bits scale_bits = (1023 + places - aligned) << 52;
   const Bits unit_bits = (1023 - places + aligned) << 52;
   SumRow scale;
@@ -88,22 +90,22 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
   c = (__builtin_convertvector(even, SumRow) + __builtin_convertvector(odd, SumRow)) * unit;
 }
 
-/// The same of one column, of any elements; infinite and NaN ones make it so.
+/// The same for one column and any elements. Infinity and NaN propagate.
 inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std::int32_t c_exponent,
                          int places) {
   double plain = c;
-  std::int32_t most = c_exponent;
+  std::int32_t largest = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     plain += f.a[k] * f.b[k][column];
-    most = std::max(most, f.a_exponent[k] + f.b_exponent[k][column]);
+    largest = std::max(largest, f.a_exponent[k] + f.b_exponent[k][column]);
   }
   if (!std::isfinite(plain)) return plain;
-  if (most < 2 * kNoExponent / 3) return 0;
-  const double scale = power_of_two(places - most);
+  if (largest < 2 * kNoExponent / 3) return 0;
+  const double scale = power_of_two(places - largest);
   double sum = std::trunc(c * scale);
   for (unsigned k = 0; k < f.depth; ++k)
     sum += std::trunc(f.a[k] * f.b[k][column] * scale);
-  return sum * power_of_two(most - places);
+  return sum * power_of_two(largest - places);
 }
 
 /// Whether a sum of zeros is -0.
@@ -114,19 +116,19 @@ inline bool is_negative_zero(const TensorFactors& f, unsigned column, double c) 
   return negative;
 }
 
-/// Truncated to fp32, as bits. Zero is +0.
+/// A sum truncated to fp32, as bits. Zero is +0.
 inline std::uint32_t sum_to_fp32(double sum) {
-  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;  // what fp32 has not
-  constexpr double kLeastNormal = 0x1p-126;
+  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;  // bits that fp32 does not have
+  constexpr double kMinNormal = 0x1p-126;
   if (sum != sum) return 0x7fffffff;
-  if (std::fabs(sum) >= kLeastNormal)
+  if (std::fabs(sum) >= kMinNormal)
     return std::bit_cast<std::uint32_t>(
         static_cast<float>(std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & ~kBelow)));
   const auto subnormal = static_cast<std::uint32_t>(std::fabs(sum) * 0x1p149);
   return subnormal == 0 ? 0 : subnormal | (sum < 0 ? 0x80000000u : 0);
 }
 
-/// The same of a row, if all of its sums are normal numbers of fp32; false otherwise.
+/// Truncates a row of sums to fp32. Returns false if a magnitude is below the normal numbers.
 GPUEXP_INLINED bool sums_to_fp32(const SumRow& sums, std::uint32_t* bits) {
   using Bits = std::int64_t __attribute__((vector_size(64)));
   using Floats = float __attribute__((vector_size(32)));
@@ -146,14 +148,14 @@ GPUEXP_INLINED bool sums_to_fp32(const SumRow& sums, std::uint32_t* bits) {
   return any_below == 0;
 }
 
-/// Of fp8's products, which keep 13 places.
+/// A sum of fp8 products as bits of fp32, truncated to 13 fraction places.
 inline std::uint32_t fp8_sum_to_fp32(double sum) {
   constexpr std::uint32_t kBelow = (1u << 10) - 1;
   const std::uint32_t bits = sum_to_fp32(sum);
   return std::isfinite(sum) ? bits & ~kBelow : bits;
 }
 
-/// Rounded to fp16, as bits. Zero is +0.
+/// A sum rounded to fp16, as bits. Zero is +0.
 inline std::uint32_t sum_to_fp16(double sum) {
   const std::uint32_t bits = round_to<kFp16>(sum);
   return bits == 0x8000 ? 0 : bits;

@@ -11,16 +11,15 @@ namespace {
 void deliver_to(Warp& warp, const Delivery& delivery, std::uint32_t to, std::uint32_t barrier,
                 const std::function<void(std::byte*)>& write) {
   const SharedPlace target = warp.block.shared_place(to);
-  const SharedPlace tells = warp.block.shared_place(barrier);
-  if (&target.block != &tells.block)
-    throw Fault(
-        FaultKind::other,
-        fmt::format("bytes come to shared memory of block {}, and their mbarrier is in that "
-                    "of block {}",
-                    to_text(target.block.place), to_text(tells.block.place)),
-        target.offset);
+  const SharedPlace signaled = warp.block.shared_place(barrier);
+  if (&target.block != &signaled.block)
+    throw Fault(FaultKind::other,
+                fmt::format("bytes arrive in shared memory of block {}, but their mbarrier is in "
+                            "block {}",
+                            to_text(target.block.place), to_text(signaled.block.place)),
+                target.offset);
   write(shared_range(warp, Access::bulk_store, to, delivery.bytes, delivery.alignment));
-  arrive(tells.block, tells.offset, {0, -static_cast<std::int64_t>(delivery.bytes), false});
+  arrive(signaled.block, signaled.offset, {0, -static_cast<std::int64_t>(delivery.bytes), false});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Registers of a warp that hold what nothing has written: loads of shared and local memory may
-// reach behind what a kernel has put there as long as no instruction uses what they get.
+// Registers of a warp that hold data which was never written. Loads of shared and local memory may
+// read past what a kernel has stored, as long as no instruction uses the result.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace gpuexp::sim {
 
 class UndefinedRegisters {
  public:
-  /// The load that they come from.
+  /// The load that wrote the registers.
   struct Origin {
     Space space = Space::shared;
     Lanes64 address;
@@ -22,7 +22,7 @@ class UndefinedRegisters {
   };
 
   void add(unsigned first, unsigned registers, LaneMask lanes, const Origin& origin);
-  /// Something else is written to them.
+  /// Call when the registers receive other values.
   void remove(unsigned first, unsigned registers, LaneMask lanes);
 
   LaneMask lanes_of(unsigned index) const { return lanes_[index]; }

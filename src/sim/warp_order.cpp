@@ -5,21 +5,21 @@
 namespace gpuexp::sim {
 
 void WarpOrder::arrive(unsigned barrier, unsigned warp) {
-  Known& brought = brought_[barrier];
+  Known& contributed = contributed_[barrier];
   for (unsigned about = 0; about < kWarps; ++about)
-    brought[about] = std::max(brought[about], known_[warp][about]);
-  brought[warp] = clock_++;
+    contributed[about] = std::max(contributed[about], known_[warp][about]);
+  contributed[warp] = clock_++;
 }
 
 void WarpOrder::release(unsigned barrier, WarpMask waiters, WarpMask whole) {
-  Known& brought = brought_[barrier];
+  Known& contributed = contributed_[barrier];
   for_each_lane(waiters, [&](unsigned warp) {
     for (unsigned about = 0; about < kWarps; ++about) {
       if (about == warp && !(whole >> warp & 1)) continue;
-      known_[warp][about] = std::max(known_[warp][about], brought[about]);
+      known_[warp][about] = std::max(known_[warp][about], contributed[about]);
     }
   });
-  brought = {};
+  contributed = {};
 }
 
 }  // namespace gpuexp::sim

@@ -1,8 +1,9 @@
-// What warps of a block know of each other where some of them meet at a barrier: until when the
-// accesses of one come before what another one does next.
+// Order between warps of a block that synchronize at barriers of only some warps: the time up to
+// which accesses of one warp precede the next access of another.
 //
-// A warp that comes to a barrier brings what it did and what it knew. The warps that wait there get
-// to know all of that; those that only arrive (BAR.ARV) go on, and get to know nothing.
+// A warp that arrives at a barrier contributes its own accesses and those that it knows to precede
+// them. The warps that wait there learn of all of them. Warps that only arrive (BAR.ARV) continue
+// and learn nothing.
 #pragma once
 
 #include <array>
@@ -19,15 +20,15 @@ using WarpMask = std::uint32_t;
 
 class WarpOrder {
  public:
-  /// `clock` is that of the block.
+  /// `clock` is the block's clock.
   WarpOrder(BlockTime& clock, std::size_t warps) : clock_(clock), known_(warps) {}
 
   void arrive(unsigned barrier, unsigned warp);
-  /// The barrier is complete, and `waiters` go on. Lanes of `whole` warps have all come, and know
-  /// what the others of their warp did.
+  /// The barrier is complete, and the `waiters` continue. All lanes of the `whole` warps have
+  /// arrived and see the earlier accesses of their own warp.
   void release(unsigned barrier, WarpMask waiters, WarpMask whole);
 
-  /// Accesses of `about` until this time are before what `warp` does next.
+  /// Time up to which accesses of `about` precede the next access of `warp`.
   BlockTime known(unsigned warp, unsigned about) const { return known_[warp][about]; }
 
  private:
@@ -37,7 +38,7 @@ class WarpOrder {
 
   BlockTime& clock_;
   std::vector<Known> known_;
-  std::array<Known, kBarriers> brought_{};
+  std::array<Known, kBarriers> contributed_{};
 };
 
 }  // namespace gpuexp::sim

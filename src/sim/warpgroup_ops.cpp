@@ -17,17 +17,17 @@ namespace {
 using Kind = Operand::Kind;
 
 constexpr unsigned kWarps = 4;
-constexpr unsigned kM = 16;  // rows of D that one warp holds, of 64
-constexpr unsigned kMostN = 256;
-constexpr unsigned kMostK = 32;
+constexpr unsigned kM = 16;  // rows of D per warp, of 64
+constexpr unsigned kMaxN = 256;
+constexpr unsigned kMaxK = 32;
 constexpr unsigned kUnitBytes = 16;
 
-// ---- what an instruction's words come to
+// ---- modifiers of an instruction
 
 enum class Element : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
 enum class Sum : std::uint8_t { f32, f16, s32, s32_saturated };
 
-/// Op::value: the columns, and these.
+/// Op::value: the number of columns, and these flags.
 constexpr std::uint32_t kColumnsMask = 0x1ff;
 constexpr std::uint32_t kNegatesA = 1 << 9;
 constexpr std::uint32_t kNegatesB = 1 << 10;
@@ -59,7 +59,7 @@ GPUEXP_INLINED std::int32_t exponent_of(std::uint32_t bits, Element type) {
     case Element::tf32: return tensor_exponent<kTf32>(bits >> 13);
     case Element::e4m3: return tensor_exponent<kE4m3>(bits);
     case Element::e5m2: return tensor_exponent<kE5m2>(bits);
-    default: return 0;  // of integers, whose sums are exact
+    default: return 0;  // integers, whose sums are exact
   }
 }
 
@@ -74,7 +74,7 @@ GPUEXP_INLINED Number number_of(std::uint32_t bits, Element type) {
 
 // ---- operands
 
-/// The elements of 16 bytes of shared memory.
+/// Reads the elements of 16 bytes of shared memory.
 GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, Number* values) {
   std::uint32_t words[kUnitBytes / 4];
   std::memcpy(words, warp.block.shared_at(address, kUnitBytes, kUnitBytes), kUnitBytes);
@@ -88,12 +88,13 @@ MatrixDescriptor descriptor_at(const Warp& warp, unsigned index) {
                                      static_cast<std::uint64_t>(warp.uniform[index + 1]) << 32);
 }
 
-/// Rows (of A; of B its columns) from `first` on, `count` of them; put(row, k, value) keeps each.
+/// Reads `count` rows of A (or columns of B), starting at `first`; put(row, k, value) stores an
+/// element.
 template <class Put>
 GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool is_transposed,
                                 Element type, unsigned first, unsigned count, const Put& put) {
   const unsigned per_unit = kUnitBytes / bytes_of(type);
-  const unsigned depth = 2 * per_unit;  // 32 bytes along K, whatever the type
+  const unsigned depth = 2 * per_unit;  // 32 bytes along K for every type
   Number values[kUnitBytes];
   if (is_transposed) {
     for (unsigned k = 0; k < depth; ++k) {
@@ -114,13 +115,13 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-constexpr unsigned kRows = kMostN / kRowColumns;  // of B
+constexpr unsigned kRows = kMaxN / kRowColumns;  // groups of columns of B
 
 struct Product {
-  double a[kM][kMostK];
-  std::int32_t a_exponent[kM][kMostK];
-  SumRow b[kRows][kMostK];
-  ExponentRow b_exponent[kRows][kMostK];
+  double a[kM][kMaxK];
+  std::int32_t a_exponent[kM][kMaxK];
+  SumRow b[kRows][kMaxK];
+  ExponentRow b_exponent[kRows][kMaxK];
   SumRow sum[kM][kRows];
   ExponentRow sum_exponent[kM][kRows];
   bool finite;
@@ -142,7 +143,8 @@ struct Product {
   }
 };
 
-/// Of A in registers, each has 4 bytes: rows l / 4 and l / 4 + 8, and behind them along K again.
+/// A in registers: each has 4 bytes of row l / 4 or l / 4 + 8. Registers 2 and 3 continue both rows
+/// along K.
 GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Element type,
                                     Product& p) {
   const unsigned bytes = bytes_of(type);
@@ -157,7 +159,8 @@ GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Elemen
   }
 }
 
-// ---- sums: a lane has rows l / 4 and l / 4 + 8, and of each 8 columns two from 2 (l mod 4) on
+// ---- sums: a lane holds rows l / 4 and l / 4 + 8, and two of each 8 columns, the first at 2 (l
+// mod 4)
 
 template <class Visit>
 GPUEXP_INLINED void for_each_sum(unsigned columns, bool is_half, const Visit& visit) {
@@ -180,11 +183,11 @@ GPUEXP_INLINED Number sum_of(std::uint32_t bits, unsigned e, Sum type) {
   }
 }
 
-/// An integer sum, which fp64 has exactly, as bits.
+/// An integer sum, which is exact in fp64, as bits.
 GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
-  constexpr double kLeast = -2147483648.0;
-  constexpr double kMost = 2147483647.0;
-  if (type == Sum::s32_saturated) exact = std::clamp(exact, kLeast, kMost);
+  constexpr double kMinInt32 = -2147483648.0;
+  constexpr double kMaxInt32 = 2147483647.0;
+  if (type == Sum::s32_saturated) exact = std::clamp(exact, kMinInt32, kMaxInt32);
   return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));  // modulo 2^32
 }
 
@@ -200,12 +203,12 @@ void note_matrix_loads(Warp& warp, std::uint32_t start, std::uint32_t bytes) {
   warp.block.note({Space::shared, Access::matrix_load, bytes, 1, range});
 }
 
-// Each warp computes its own 16 rows when it comes here. That is exact, though the hardware
-// computes all 64 together: no warp needs another's rows, and A and B stay as they are until all
-// four have started the product, because run_wait holds back who waits for it, and without waiting
-// nobody may write them.
+// Each warp computes its own 16 rows when it executes the instruction, although the hardware
+// computes all 64 rows together. The results are the same: no warp needs another warp's rows, and A
+// and B do not change before all four warps have started the product. run_wait() holds back a warp
+// that waits for the product, and no thread may write A or B without waiting.
 GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
-  if (lanes != kAllLanes) throw Fault("wgmma is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("wgmma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
   if ((warp.index / kWarps + 1) * kWarps > warp.block.warps().size())
     throw Fault("wgmma is executed by fewer than four warps");
@@ -255,7 +258,7 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   const bool is_fp8 = a_type == Element::e4m3 || a_type == Element::e5m2;
   const bool is_integer = a_type == Element::s8 || a_type == Element::u8;
   const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
-  thread_local std::uint32_t bits[kM][kMostN];
+  thread_local std::uint32_t bits[kM][kMaxN];
   for (unsigned m = 0; m < kM; ++m) {
     for (unsigned n = 0; n < columns; n += kRowColumns) {
       const unsigned row = n / kRowColumns;
@@ -292,11 +295,11 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.value & kCommits) ++warp.product_groups;
 }
 
-// "64x256x16": the columns; 0 for another shape than the type has.
+// The columns of "64x256x16"; 0 if the type does not have this shape.
 unsigned columns_of(std::string_view shape, unsigned depth) {
   if (take_until(shape, "x") != "64") return 0;
   const unsigned columns = take_number<unsigned>(shape).value_or(0);
-  if (columns < 8 || columns > kMostN || columns % 8 != 0) return 0;
+  if (columns < 8 || columns > kMaxN || columns % 8 != 0) return 0;
   return shape == fmt::format("x{}", depth) ? columns : 0;
 }
 
@@ -309,9 +312,9 @@ std::optional<Element> element_named(std::string_view name) {
   return std::nullopt;
 }
 
-// HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, UP0, gsb0: A's and B's descriptors are in
-// UR4 to UR7, or A's elements are in registers, and B's descriptor is in UR4 and UR5. UP0: whether
-// C is added, which it is without. gsb0: this product is the last of its group.
+// HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, UP0, gsb0: UR4 to UR7 are the descriptors of
+// A and B. If A's elements are in registers, UR4 and UR5 are B's descriptor. UP0 tells whether to
+// add C; without a predicate, C is added. gsb0: this product is the last of its group.
 void place_operands(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto operand = [&]() -> const Operand& {
@@ -393,11 +396,11 @@ void decode_igmma(const Decoding& in, Op& op) {
 
 // ---- waits
 
-// wgmma.wait_group: a group is complete when all four warps' rows are, so who runs ahead of the
-// others comes again. A kernel may have one thread of the four warps tell the producer that A and B
-// may be overwritten.
+// wgmma.wait_group: a group is complete when the rows of all four warps are, so a warp that is
+// ahead of the others repeats the instruction. A kernel may let one thread of the four warps signal
+// the producer that A and B can be overwritten.
 void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
-  if (lanes != kAllLanes) throw Fault("wgmma.wait_group is executed by some lanes of a warp only");
+  if (lanes != kAllLanes) throw Fault("wgmma.wait_group is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
   const unsigned first = warp.index / kWarps * kWarps;
   const auto& warps = warp.block.warps();
@@ -411,7 +414,7 @@ void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-// WARPGROUP.ARRIVE (wgmma.fence) orders registers, which are in order here.
+// WARPGROUP.ARRIVE (wgmma.fence) orders register accesses, which are in order here.
 // WARPGROUP.DEPBAR.LE gsb0, 0x1
 void decode_warpgroup(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) {

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-// -x is ~x and one more, which is a carry of its own.
+// Returns ~x for -x. The caller adds the 1, which can carry separately.
 GPUEXP_INLINED void read_flipped(const Warp& warp, const Source& source, Lanes64& value) {
   read_pair(warp, source, value);
   if (!source.negated && !source.inverted) return;
@@ -48,7 +48,7 @@ GPUEXP_VECTORIZED void run_iadd64(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, carry);
 }
 
-// IADD.64 R2, P0, R4, R6: with the carry; IADD.64.X adds that of P0 behind the addends.
+// IADD.64 R2, P0, R4, R6 writes the carry to P0. IADD.64.X adds the predicate after the addends.
 void decode_iadd64(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   if (rest.operands.size() > 1 && is_predicate(rest.operands[1])) {
@@ -92,7 +92,7 @@ void decode_move(const Decoding& in, Op& op) {
 
 constexpr std::uint64_t kSign64 = std::uint64_t{1} << 63;
 
-// Signed numbers are in the order of unsigned ones with the other sign.
+// With the sign bit flipped, signed numbers are ordered like unsigned numbers.
 GPUEXP_INLINED std::uint64_t order_flip(const Op& op) {
   return op.kind2 != 0 ? kSign64 : 0;
 }
@@ -121,22 +121,22 @@ void decode_isetp64(const Decoding& in, Op& op) {
   op.run = run_isetp64;
 }
 
-// The least of both where the predicate holds, else the most.
+// Minimum of both if the predicate holds, else the maximum.
 GPUEXP_VECTORIZED void run_minmax64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 a, b, result;
   read_wide(warp, op.from[0], a);
   read_wide(warp, op.from[1], b);
-  const LaneMask least = read_predicate(warp, op.from[2]);
+  const LaneMask minimum = read_predicate(warp, op.from[2]);
   const std::uint64_t flip = order_flip(op);
   for (unsigned l = 0; l < kLanes; ++l) {
     const bool first_is_less = (a[l] ^ flip) < (b[l] ^ flip);
-    result[l] = first_is_less == ((least >> l & 1) != 0) ? a[l] : b[l];
+    result[l] = first_is_less == ((minimum >> l & 1) != 0) ? a[l] : b[l];
   }
   write_pair(warp, op.to[0], lanes, result);
 }
 
-// IMNMX.S64 PT, PT, R2, R4, R6, PT, !PT: of the predicates, only the first behind the values is
-// used by code that ptxas makes.
+// IMNMX.S64 PT, PT, R2, R4, R6, PT, !PT: code that ptxas generates uses only the first predicate
+// after the values.
 void decode_minmax64(const Decoding& in, Op& op) {
   const auto is_true = [&](std::size_t place, bool inverted) {
     const Operand& operand = in.operands[place];

@@ -391,7 +391,7 @@ TEST_CASE("a grid that is no multiple of its clusters is refused", "[clusters]")
   sim::Simulator simulator(kernels(), 90);
   Steps steps = cluster_places(nullptr, nullptr);
   std::get<KernelStep>(steps.all()[0].action).shape.grid.x = 3;
-  CHECK_THAT(simulator.refusal(steps), contains_text("is no multiple of clusters of (2, 3, 1)"));
+  CHECK_THAT(simulator.refusal(steps), contains_text("is not a multiple of clusters of (2, 3, 1)"));
 }
 
 }  // namespace

@@ -262,13 +262,13 @@ TEST_CASE("faults of tensor copies are found, each with its line, and nothing wi
            TensorFault{"tensor_misaligned", FaultKind::misaligned, "512 bytes of shared memory at",
                        tensor_misaligned},
            TensorFault{"tensor_coordinate", FaultKind::misaligned,
-                       "element 3 of its rows, 12 bytes from their begin", tensor_coordinate},
+                       "element 3 of its rows, at an offset of 12 bytes", tensor_coordinate},
            TensorFault{"tensor_below", FaultKind::out_of_bounds, "coordinate -1 of dimension 1",
                        tensor_below},
            TensorFault{"tensor_unwritten", FaultKind::unwritten,
                        "of shared memory before anything wrote it", tensor_unwritten},
            TensorFault{"tensor_dimensions", FaultKind::other,
-                       "a copy of 2 dimensions has a tensor map of 3", tensor_dimensions},
+                       "a copy of 2 dimensions uses a tensor map of 3", tensor_dimensions},
        }) {
     INFO(f.name);
     const auto fault = fault_of([&](unsigned* out) { return f.steps(true, out); });
@@ -296,7 +296,7 @@ TEST_CASE("a tensor map that the driver refuses is refused", "[tensors]") {
   CHECK_THAT(refusal(box_case(D::fp32, {8, 8}, {32}, {3, 2}, {})), contains_text("a row"));
   CHECK_THAT(refusal(box_case(D::fp32, {8, 8}, {32}, {4, 257}, {})), contains_text("256 elements"));
   CHECK_THAT(refusal(box_case(D::fp32, {8, 8}, {32}, {16, 2}, {}, Swizzle::bytes_32)),
-             contains_text("exceeds its swizzle"));
+             contains_text("is longer than its swizzle"));
   CHECK_THAT(refusal(box_case(D::fp32, {8, 8}, {32}, {4, 2}, {}, Swizzle::bytes_32)),
              contains_text("shorter than their swizzle"));
   CHECK_THAT(

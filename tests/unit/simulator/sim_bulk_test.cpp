@@ -147,7 +147,7 @@ TEST_CASE("what is wrong with an mbarrier is said", "[sim]") {
                     contains_text("no mbarrier was initialized"));
   Execution e(with_barrier(3) + "MOV R6, 0x4;0\n" +
               "@P0 SYNCS.ARRIVE.TRANS64.ART0 RZ, [URZ+0x8], R6;0\n");
-  CHECK_THROWS_WITH(e.run(), contains_text("gets 4 arrivals, but waits for 3"));
+  CHECK_THROWS_WITH(e.run(), contains_text("receives 4 arrivals, but expects 3"));
   CHECK_THROWS_WITH(Execution("SYNCS.EXCH.64 URZ, [URZ+0x4], UR4;0\n").run(),
                     contains_text("not aligned"));
   CHECK_THROWS_WITH(Execution("SYNCS.ARRIVE.TRANS64.TMASK.ART0 R8, [R17+URZ], R16;0\n"),

@@ -287,7 +287,7 @@ TEST_CASE("wgmma that lacks a warp or lanes is a fault", "[sim]") {
       "S2R R1, SR_LANEID;0\nISETP.EQ.AND P0, PT, R1, RZ, PT;0\n"
       "@P0 HGMMA.64x16x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0;0\n",
       4);
-  CHECK_THROWS_WITH(lanes.run(), contains_text("some lanes of a warp only"));
+  CHECK_THROWS_WITH(lanes.run(), contains_text("only some lanes of a warp"));
   Execution one(
       "S2R R1, SR_TID.X;0\nISETP.LT.AND P0, PT, R1, 0x20, PT;0\n@!P0 EXIT;0\n"
       "HGMMA.64x16x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0;0\nWARPGROUP.DEPBAR.LE gsb0, 0x0;0\n",
