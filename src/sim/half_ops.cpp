@@ -101,9 +101,8 @@ GPUEXP_INLINED double product(float a, float b, float) {
   return static_cast<double>(a) * b;
 }
 
-// PTX ISA, fma.oob: the result is 0 if a factor is the NaN with which a bulk copy fills elements
-// outside of a tensor. On an H200, this NaN is 0x7ff7 with either sign, and the addend is not
-// checked.
+// PTX ISA, fma.oob: 0 if a factor is the NaN that a bulk copy stores for elements outside of a
+// tensor. On an H200, it is 0x7ff7 with either sign; addends are not checked.
 constexpr std::uint32_t kOutside = 0x7ff7;
 
 GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
@@ -165,8 +164,7 @@ GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, out);
 }
 
-// Minimum of both operands if the predicate holds, else the maximum. Without .NAN, a number takes
-// precedence over NaN.
+// Minimum of both if the predicate holds, else maximum. Without .NAN, a number wins over NaN.
 GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);

@@ -71,8 +71,7 @@ GPUEXP_INLINED void write_carry(Warp& warp, const Source& to, LaneMask lanes, co
   write_predicate(warp, to, lanes, carry);
 }
 
-// A sum of three addends can carry twice. The instruction that adds the upper half adds both
-// carries.
+// Three addends can carry twice; the instruction that adds the upper half adds both carries.
 GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const CarrySum& sum) {
   write(warp, op.to[0], lanes, sum.low);
   write_carry(warp, op.to[1], lanes, sum, 1);

@@ -39,9 +39,8 @@ std::uint32_t MatrixDescriptor::k_major(std::uint32_t row, std::uint32_t unit) c
                   unit * next_unit);
 }
 
-// A block has eight values of K, one row each, and is as wide as the pattern. Swizzled blocks are
-// `stride` bytes apart along K and `leading_stride` bytes along M or N. Without a swizzle, it is
-// the reverse.
+// A block has eight values of K, one row each, and the pattern's width. Swizzled blocks are
+// `stride` bytes apart along K and `leading_stride` along M or N; without a swizzle, the reverse.
 std::uint32_t MatrixDescriptor::mn_major(std::uint32_t k, std::uint32_t unit) const {
   const bool is_swizzled = row_units > 1;
   const std::uint32_t along_k = is_swizzled ? stride : leading_stride;

@@ -14,8 +14,7 @@ struct AwaitedPhases {
   std::vector<std::uint64_t> offsets;  ///< in the block's shared memory
 };
 
-/// Phases that the lanes' next instruction, `op`, tests. Throws Fault if an address has no
-/// mbarrier.
+/// Phases that `op`, the lanes' next instruction, tests. Throws Fault if an mbarrier is missing.
 AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes);
 
 }  // namespace gpuexp::sim

@@ -89,8 +89,7 @@ struct Program {
   bool has_counted_barriers = false;      ///< some barrier has a thread count
 };
 
-/// `before` and the source line of the instruction at `place`, such as "kernels/matmul.cu:120";
-/// empty if it is unknown.
+/// `before` and the instruction's source line, "kernels/matmul.cu:120"; empty if it is unknown.
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
 /// True for LDC and ULDC, which load constants during execution.
@@ -108,9 +107,8 @@ Source source_of(const Operand& operand, Reads reads = Reads::integer);
 /// Sets the destinations from the first operands and the sources from the others. Throws
 /// std::runtime_error for another number of operands.
 void place(const Decoding& in, Op& op, Reads reads = Reads::integer, std::size_t destinations = 1);
-/// Sets each place from one operand; a null place skips its operand. If operands are missing, the
-/// first places stay empty. Throws std::runtime_error for fewer than `min_count` or too many
-/// operands.
+/// Sets each place from one operand; null skips it. If operands are missing, the first places stay
+/// empty. Throws std::runtime_error for fewer than `min_count` or too many operands.
 void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t min_count);
 inline void place_each(const Decoding& in, std::initializer_list<Source*> places) {
   place_each(in, places, places.size());

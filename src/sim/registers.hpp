@@ -104,8 +104,7 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
 /// Type of read_raw, read_integer and read_float_bits.
 using ReadLanes = const Lanes32& (*)(const Warp& warp, const Source& source, Lanes32& scratch);
 
-/// Writes function(a), function(a, b) or function(a, b, c) per lane; a, b and c are the first
-/// sources.
+/// Writes function(a), function(a, b) or function(a, b, c) per lane, for the first sources.
 template <ReadLanes read = read_integer, class Function>
 GPUEXP_INLINED void write_each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
   using Bits = std::uint32_t;

@@ -15,8 +15,7 @@ constexpr unsigned kMaxShift = 4;  // 16 bytes
 /// Instead of a time: cp.async is still writing the cell.
 constexpr BlockTime kCopying = ~BlockTime{0};
 
-// A record consists of the thread (up to 1024 per block), two flags and the position in the
-// program.
+// A record: the thread (up to 1024 per block), two flags, the position in the program.
 constexpr unsigned kThreadBits = 10;
 constexpr std::uint32_t kAtomic = 1u << kThreadBits;
 constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< unordered atomics of several threads
@@ -349,8 +348,7 @@ BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
   return reads_.empty() ? barrier_ : std::max(barrier_, warp_order_.known(warp, about));
 }
 
-/// Record of an access, by one of the warps `of`, that does not precede the current access of
-/// `who`.
+/// Record of an access by a warp of `of` that does not precede `who`'s current access.
 std::optional<SharedShadow::Record> SharedShadow::find_unordered(const Accessor& who,
                                                                  const std::vector<WarpPast>& past,
                                                                  std::size_t cell,

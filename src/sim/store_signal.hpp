@@ -12,8 +12,7 @@ class StoreSignal {
  public:
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
   void raise();
-  /// Sleeps until count() differs from `seen`, for at most one millisecond. Returns whether it
-  /// differs.
+  /// Sleeps until count() differs from `seen`, for at most 1 ms. Returns whether it differs.
   bool wait(std::uint32_t seen);
 
  private:

@@ -66,8 +66,7 @@ std::string tensor_map_refusal(const TensorMap& map) {
   return "";
 }
 
-// XORs the index of a 16-byte group with the index of its 128-byte row, modulo the groups per
-// swizzle.
+// XORs a 16-byte group's index with its 128-byte row's, modulo the groups per swizzle.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
   constexpr unsigned kGroupShift = 4;
   constexpr unsigned kRowShift = 7;

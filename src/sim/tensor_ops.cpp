@@ -91,8 +91,7 @@ std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBo
   return values;
 }
 
-// UTMASTG.2D [UR8], [UR14]: UR8 is the address in shared memory, UR9 and UR10 the box's
-// coordinates.
+// UTMASTG.2D [UR8], [UR14]: UR8 is the address in shared memory, UR9 and UR10 the coordinates.
 void run_tensor_store(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;

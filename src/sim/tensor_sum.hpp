@@ -64,8 +64,7 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
                                  int places) {
   using Whole = std::int32_t __attribute__((vector_size(32)));
   using Bits = std::int64_t __attribute__((vector_size(64)));
-  constexpr std::int32_t kMinExponent =
-      -900;  // lower limit for scaling in fp64; products stay above it
+  constexpr std::int32_t kMinExponent = -900;  // for scaling in fp64; products are larger
   ExponentRow largest = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     const ExponentRow exponent = f.a_exponent[k] + f.b_exponent[k];

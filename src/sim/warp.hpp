@@ -63,7 +63,7 @@ struct Warp {
   BarrierVotes votes;                              ///< at its last barrier
   std::uint32_t cluster_arrivals = 0;              ///< at the cluster's barrier
   bool awaits_cluster = false;                     ///< it has arrived there, but not waited yet
-  std::uint8_t vote_kind = 0;                      ///< and what it asked for there
+  std::uint8_t vote_kind = 0;                      ///< kind of its vote at the block's barrier
   std::unique_ptr<LocalMemory> local;              ///< null: unused
   std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, the common case
   alignas(64) std::array<Lanes32, 256> registers;  ///< only the kernel's are cleared; RZ stays 0

@@ -88,8 +88,7 @@ MatrixDescriptor descriptor_at(const Warp& warp, unsigned index) {
                                      static_cast<std::uint64_t>(warp.uniform[index + 1]) << 32);
 }
 
-/// Reads `count` rows of A (or columns of B), starting at `first`; put(row, k, value) stores an
-/// element.
+/// Reads `count` rows of A (columns of B) from `first`; put(row, k, value) stores an element.
 template <class Put>
 GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool is_transposed,
                                 Element type, unsigned first, unsigned count, const Put& put) {
@@ -159,8 +158,7 @@ GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Elemen
   }
 }
 
-// ---- sums: a lane holds rows l / 4 and l / 4 + 8, and two of each 8 columns, the first at 2 (l
-// mod 4)
+// ---- sums: a lane has rows l / 4 and l / 4 + 8; per 8 columns, two starting at 2 (l mod 4)
 
 template <class Visit>
 GPUEXP_INLINED void for_each_sum(unsigned columns, bool is_half, const Visit& visit) {
