@@ -357,7 +357,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
   }
 }
 
-constexpr int kMostVectors = 2;  // of a thread
+constexpr int kMaxVectors = 2;  // of a thread
 
 // Where each block has several rows, on any GPU.
 bool has_rows_for_all(const Problem& p) {
@@ -366,24 +366,24 @@ bool has_rows_for_all(const Problem& p) {
 }
 
 Variant persistent() {
-  Variant v = variant(
-      "persistent", "registers",
-      {{"global_load_requests", Direction::decreases, 1.3, has_rows_for_all},
-       {"global_load_sectors", Direction::decreases, 1.3, has_rows_for_all}},
-      [](auto norm, auto m, const auto& w, const DeviceSpec& device) {
-        using T = typename decltype(m)::Element;
-        const std::int64_t vectors = m.columns / kRowWidth<T>;
-        const int held = vectors <= kWarp ? 1 : kMostVectors;
-        Shape s;
-        s.block.x = ceil_div(ceil_div(vectors, held), kWarp) * kWarp;
-        s.grid.x = std::min<std::int64_t>(m.rows, device.sm_count * (kMostRowThreads / s.block.x));
-        s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
-        return held == 1 ? launch(persistent_kernel<norm, T, 1>, s, m, w)
-                         : launch(persistent_kernel<norm, T, kMostVectors>, s, m, w);
-      });
+  Variant v = variant("persistent", "registers",
+                      {{"global_load_requests", Direction::decreases, 1.3, has_rows_for_all},
+                       {"global_load_sectors", Direction::decreases, 1.3, has_rows_for_all}},
+                      [](auto norm, auto m, const auto& w, const DeviceSpec& device) {
+                        using T = typename decltype(m)::Element;
+                        const std::int64_t vectors = m.columns / kRowWidth<T>;
+                        const int held = vectors <= kWarp ? 1 : kMaxVectors;
+                        Shape s;
+                        s.block.x = ceil_div(ceil_div(vectors, held), kWarp) * kWarp;
+                        s.grid.x = std::min<std::int64_t>(
+                            m.rows, device.sm_count * (kMostRowThreads / s.block.x));
+                        s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
+                        return held == 1 ? launch(persistent_kernel<norm, T, 1>, s, m, w)
+                                         : launch(persistent_kernel<norm, T, kMaxVectors>, s, m, w);
+                      });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (const auto reason = needs_whole_rows(p)) return reason;
-    if (p.columns * element_bytes(p) <= kMostRowThreads * kMostVectors * kWidestAccess)
+    if (p.columns * element_bytes(p) <= kMostRowThreads * kMaxVectors * kWidestAccess)
       return std::nullopt;
     return "1024 threads hold two vectors of 16 bytes each, less than a row";
   };

@@ -1,12 +1,13 @@
 // normalization_backward: the gradients of LayerNorm and RMSNorm, of their input and their weights.
 //
-// The question: who adds up the gradients of the weights? With x̂ = (x - mean)·rstd as the forward
-// pass had it, t = γ·dy, and means over a row's n elements,
+// The question: which method sums the weights' gradients fastest? With x̂ = (x - mean)·rstd from
+// the forward pass, t = γ·dy, and means over a row's n elements,
 //   dx = rstd·(t - mean(t) - x̂·mean(t·x̂)),  dγ = Σ dy·x̂,  dβ = Σ dy,
-// where the latter two are sums over all rows. dx is a matter of rows, as in softmax_backward: two
-// reads and a write. The weights' sums run down the columns of the same operands. An atomic
-// addition for each element asks L2 for more than DRAM gives; a second kernel reads both operands
-// again; blocks that stay add up what they have in their registers on the way.
+// where the sums of dγ and dβ run over all rows. dx depends only on its row and costs two reads and
+// a write, as in softmax_backward. The weights' gradients are column sums of the same operands.
+// With one atomic addition per element, L2's atomic units limit the time, not DRAM. A second kernel
+// reads both operands again. Persistent blocks sum the columns from the registers that already hold
+// the row.
 #include <algorithm>
 
 #include "kernels/common/bound_by_atomics.cuh"
@@ -21,28 +22,28 @@ struct Data {
   void* x;
   void* dy;
   void* gamma;
-  void* beta;   // which no gradient needs
-  float* mean;  // of each row, as the forward pass kept it
-  float* rstd;  // 1/√(variance + ε), likewise
+  void* beta;   // unused by the gradients
+  float* mean;  // per-row means of the forward pass
+  float* rstd;  // per-row 1/√(variance + ε) of the forward pass
   void* dx;
-  float* dweights;  // of γ, and behind them those of β
-  void* products;   // of `product` alone
+  float* dweights;  // gradient of γ, followed by the gradient of β
+  void* products;   // output of variant `product`
 };
 
-// What a row's gradient is made of besides x, which a RowMatrix has.
+// Operands of a row's gradient other than x.
 template <class T>
-struct Given {
+struct GradientInputs {
   const T* dy;
   const T* gamma;
   const float* mean;
   const float* rstd;
-  const T* residual;  // of Makes::sums_and_added alone
+  const T* residual;  // only for Makes::sums_and_added
   __device__ NormStatistics of(Norm norm, std::int64_t row) const {
     return {norm == Norm::layer ? mean[row] : 0.0f, rstd[row]};
   }
 };
 
-// x̂ and t in place of x and dy, and the sums of t and of t·x̂.
+// Replaces x by x̂ and dy by t, and adds t and t·x̂ to the sums.
 template <Norm kNorm, int kCount>
 __device__ void add_products(TwoSums& sums, float (&x)[kCount], float (&dy)[kCount],
                              const float (&gamma)[kCount], const NormStatistics& s) {
@@ -54,9 +55,9 @@ __device__ void add_products(TwoSums& sums, float (&x)[kCount], float (&dy)[kCou
     sums.b = fmaf(dy[i], x[i], sums.b);
   }
 }
-// Of what each thread of the row found: both means.
+// Means of t and t·x̂ over the row, from each thread's partial sums.
 template <Norm kNorm, class Group>
-__device__ TwoSums means_of(const Group& group, TwoSums own, int columns) {
+__device__ TwoSums row_means(const Group& group, TwoSums own, int columns) {
   if (kNorm == Norm::layer) {
     own = group.template all<0>(own, BothSums());
     own.a /= columns;
@@ -67,16 +68,17 @@ __device__ TwoSums means_of(const Group& group, TwoSums own, int columns) {
   return own;
 }
 
-// ---- element_atomics: an atomic addition for each element of each row
+// ---- element_atomics: one atomic addition per element
 //
-// A block holds its row's x and dy in registers, makes dx of them, and adds what each element gives
-// to its column's sums in L2: one kernel, which reads each operand once, and a fill before. L2 has
-// two additions per element to make (RMSNorm: one), of which it makes far fewer in a given time
-// than DRAM delivers elements. Sums differ in their last bits from launch to launch.
+// Each block holds the x and dy of a row in registers and computes dx from them. Each thread then
+// adds its elements' terms to their columns' sums in L2 with atomics. Each operand is read once,
+// after a memset of the sums. L2 executes two atomic additions per element (RMSNorm: one), and its
+// rate of atomics is far below the rate at which DRAM delivers elements. Sums differ in their last
+// bits between launches.
 
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMostRowThreads)
-    rows_kernel(RowMatrix<T> m, Given<T> g, float* dweights) {
+    rows_kernel(RowMatrix<T> m, GradientInputs<T> g, float* dweights) {
   const BlockRow group;
   const NormStatistics s = g.of(kNorm, group.row);
   RowPart<T, kW, kElements / kW, Edges::whole> x(group, m.x, m.columns);
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
     load_floats(g.gamma + x.at(k), gamma);
     add_products<kNorm>(own, x.v[k], dy.v[k], gamma, s);
   }
-  const TwoSums mean = means_of<kNorm>(group, own, m.columns);
+  const TwoSums mean = row_means<kNorm>(group, own, m.columns);
   dy.join(x, [&](float t, float normed) { return s.rstd * (t - mean.a - normed * mean.b); });
   dy.store(m.out(group.row));
 }
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Sums: of γ, and of β where there is one.
+// Number of column sums: columns of γ, and of β for LayerNorm.
 std::int64_t sum_columns(const Problem& p) {
   return p.columns * (p.norm == Norm::layer ? 2 : 1);
 }
@@ -120,15 +122,15 @@ Work work(const Problem& p) {
          reads<float>(p.rows * (is_layer ? 2 : 1)) + writes<float>(sum_columns(p));
 }
 
-// What a launch needs besides its operands.
+// Launch arguments other than the operands.
 struct Call {
   const Problem& p;
   float* dweights;
   const LaunchContext& context;
 };
 
-// `launch_of` gives the launch for which norm it is, a RowMatrix of x and dx, and what else is
-// given.
+// `launch_of` returns the launch for a norm, a RowMatrix of x and dx, the other operands, and a
+// Call.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
@@ -138,8 +140,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_row_matrix(p, d.x, d.dx, [&](auto m) {
       using T = typename decltype(m)::Element;
-      const Given<T> g{static_cast<const T*>(d.dy), static_cast<const T*>(d.gamma), d.mean, d.rstd,
-                       nullptr};
+      const GradientInputs<T> g{static_cast<const T*>(d.dy), static_cast<const T*>(d.gamma), d.mean,
+                                d.rstd, nullptr};
       return with_norm(p.norm, [&](auto norm) {
         return launch_of(norm, m, g, Call{p, d.dweights, context});
       });
@@ -147,7 +149,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   };
   return v;
 }
-Variant in_any_order(Variant v) {
+Variant nondeterministic(Variant v) {
   v.deterministic = false;
   return bound_by_atomics(v);
 }
@@ -156,11 +158,11 @@ Steps zeros(const Call& call) {
   return MemsetStep{call.dweights, 0, sum_columns(call.p) * std::int64_t{sizeof(float)}};
 }
 
-// Two rows leave a thread room for half as many elements of each.
+// A thread holds elements of two rows, so it has registers for half as many elements of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <bool kAdds, class NormOf, class T>
-Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, float* dweights) {
+Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g, float* dweights) {
   const RowShape shape = row_shape(m.columns, kHalf);
   return by_width(m, [&](auto width) {
     return with_part<most_elements(kHalf)>(shape.elements, Edges::whole, [&](auto count, auto) {
@@ -170,10 +172,10 @@ Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, float* 
   });
 }
 
-// ---- product: the limit
+// ---- product: elementwise product, the lower bound
 //
-// x·dy, element by element: the same bytes in and out as dx alone, 16 at a time, and neither a row
-// nor a column to wait for.
+// The kernel computes x·dy element by element with 16-byte accesses. It reads and writes the same
+// bytes as the computation of dx. No thread waits for a row or column sum.
 
 Variant product() {
   return product_variant<Problem>(&Data::x, &Data::dy, &Data::products, work);
@@ -185,27 +187,27 @@ Variant element_atomics() {
                       [](auto norm, auto m, const auto& g, const Call& call) {
                         return zeros(call) + launch_rows<true>(norm, m, g, call.dweights);
                       });
-  return in_any_order(held_by(v, kMostRowThreads, kHalf));
+  return nondeterministic(held_by(v, kMostRowThreads, kHalf));
 }
 
-// ---- separate: columns by a kernel of their own
+// ---- separate: a second kernel for the column sums
 //
-// One kernel makes dx, as before. Another one reads x and dy again: as many blocks as are resident
-// go from row to row, and since a thread has the same columns in each, it adds up their sums in
-// registers. Each block stores its own, which further kernels add up in an order that the code
-// fixes: global_reduction_requests falls to none, and equal inputs give equal bits. It costs the
-// operands' second read: dram_read_bytes doubles.
+// One kernel computes dx, as before. A second kernel reads x and dy again: its resident blocks loop
+// over the rows. A thread processes the same columns of each row and accumulates their sums in
+// registers. Each block stores its partial sums, and further kernels sum them in a fixed order:
+// global_reduction_requests decreases to zero, and results are bitwise identical for equal inputs.
+// It costs the second read of the operands: dram_read_bytes doubles.
 
-constexpr int kKeptThreads = 512;  // of an SM: 128 registers each
+constexpr int kKeptThreads = 512;  // threads per SM, with 128 registers each
 
-// Where a block's sums go.
-struct AddToAll {
+// Destination of a block's column sums.
+struct AddAtomically {
   float* to;
   __device__ void operator()(std::int64_t column, std::int64_t, std::int64_t, float sum) const {
     atomicAdd(to + column, sum);
   }
 };
-struct StoreApart {
+struct StorePartials {
   float* to;
   __device__ void operator()(std::int64_t column, std::int64_t part, std::int64_t columns,
                              float sum) const {
@@ -213,12 +215,12 @@ struct StoreApart {
   }
 };
 
-enum class Makes { sums, sums_and_dx, sums_and_added };  // dx by itself, or a residual and dx
+enum class Makes { sums, sums_and_dx, sums_and_added };  // sums_and_added stores dx + residual
 
 template <Makes kMakes, Norm kNorm, class Group, class Put, class T, int kW, int kVectors>
 __global__ void __launch_bounds__(kKeptThreads, 1)
-    kept_kernel(RowMatrix<T> m, Given<T> g, int parts, Put put) {
-  const Group group;  // of its first row, which is its number among all
+    kept_kernel(RowMatrix<T> m, GradientInputs<T> g, int parts, Put put) {
+  const Group group;  // its index among all groups is its first row
   RowPart<T, kW, kVectors, Edges::whole> x(group, m.x, m.columns);
   auto dy = x;
   StoredPart<T, kW, kVectors> gamma, next_x, next_dy;
@@ -250,7 +252,7 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
       add_products<kNorm>(own, x.v[k], dy.v[k], scale, s);
     }
     if (kMakes == Makes::sums) continue;
-    const TwoSums mean = means_of<kNorm>(group, own, m.columns);
+    const TwoSums mean = row_means<kNorm>(group, own, m.columns);
     dy.join(x, [&](float t, float normed) { return s.rstd * (t - mean.a - normed * mean.b); });
     if (kMakes == Makes::sums_and_added) {
       for_inside(dy, [&](int at, float(&vector)[kW]) {
@@ -277,44 +279,46 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
   }
 }
 
-// Which threads keep a row's sums: those of a block, or of as many blocks of a cluster as it takes.
+// Threads that keep a row's column sums: one block, or the blocks of a cluster.
 enum class Share { block, cluster };
 struct Kept {
-  int accesses;        // of a thread: vectors of 16 bytes, or elements
-  int threads;         // of a block
-  int blocks;          // of a cluster
-  std::int64_t parts;  // rows at a time
+  int accesses;        // per thread: 16-byte vectors, or single elements
+  int threads;         // per block
+  int blocks;          // per cluster
+  std::int64_t parts;  // rows processed at the same time
 };
 
-constexpr int kMostVectors = 2, kMostSingles = 8;  // accesses of a thread
+constexpr int kMaxVectors = 2, kMaxSingles = 8;  // maximum number of accesses per thread
 
 std::int64_t width_of(const Problem& p) {
   return edges_of(p.columns, p.dtype) == Edges::whole ? kWidestAccess / element_bytes(p) : 1;
 }
-std::int64_t most_kept(const Problem& p, int blocks) {
+std::int64_t max_kept_columns(const Problem& p, int blocks) {
   const std::int64_t width = width_of(p);
-  return blocks * kKeptThreads * width * (width > 1 ? kMostVectors : kMostSingles);
+  return blocks * kKeptThreads * width * (width > 1 ? kMaxVectors : kMaxSingles);
 }
 
 Kept kept_of(const Problem& p, const DeviceSpec& device, Share share) {
   int blocks = share == Share::block ? 1 : 2;
-  while (share == Share::cluster && blocks < kMostClusterBlocks && p.columns > most_kept(p, blocks))
+  while (share == Share::cluster && blocks < kMostClusterBlocks &&
+         p.columns > max_kept_columns(p, blocks))
     blocks *= 2;
-  const std::int64_t of_block = ceil_div(p.columns, width_of(p) * blocks);
-  const int accesses = width_of(p) == 1                   ? kMostSingles
-                       : blocks == 1 && of_block <= kWarp ? 1
-                                                          : kMostVectors;
-  const auto warps = static_cast<int>(ceil_div(ceil_div(of_block, accesses), kWarp));
-  // Clusters that are resident: a GPC, which each is in, has 16 SMs or more.
-  constexpr int kOfGpc = 16;
-  const int places =
-      blocks == 1 ? device.sm_count : std::max(1, device.sm_count / kOfGpc) * (kOfGpc / blocks);
-  const std::int64_t parts = places * std::max(1, kKeptThreads / (warps * kWarp));
+  const std::int64_t vectors_per_block = ceil_div(p.columns, width_of(p) * blocks);
+  const int accesses = width_of(p) == 1                            ? kMaxSingles
+                       : blocks == 1 && vectors_per_block <= kWarp ? 1
+                                                                   : kMaxVectors;
+  const auto warps = static_cast<int>(ceil_div(ceil_div(vectors_per_block, accesses), kWarp));
+  // Number of resident clusters: a cluster runs in one GPC, and a GPC has at least 16 SMs.
+  constexpr int kSmsPerGpc = 16;
+  const int resident = blocks == 1
+                           ? device.sm_count
+                           : std::max(1, device.sm_count / kSmsPerGpc) * (kSmsPerGpc / blocks);
+  const std::int64_t parts = resident * std::max(1, kKeptThreads / (warps * kWarp));
   return {accesses, warps * kWarp, blocks, std::min(parts, p.rows)};
 }
 
 template <Makes kMakes, class Group, class Put, class NormOf, class T>
-Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, const Kept& kept,
+Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g, const Kept& kept,
                   Put put) {
   Shape s;
   s.block.x = kept.threads;
@@ -325,19 +329,20 @@ Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, const K
     return launch(kernel, s, m, g, static_cast<int>(kept.parts), put);
   };
   constexpr int kW = kRowWidth<T>;
-  if (kept.accesses == kMostSingles)
-    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, 1, kMostSingles>);
-  if (kept.accesses == kMostVectors)
-    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, kMostVectors>);
+  if (kept.accesses == kMaxSingles)
+    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, 1, kMaxSingles>);
+  if (kept.accesses == kMaxVectors)
+    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, kMaxVectors>);
   return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, 1>);
 }
 
-// The variant, for rows that those threads can keep.
+// Restricts the variant to rows whose column sums fit in the registers of these threads.
 Variant kept_by(Variant v, Share share) {
   const int blocks = share == Share::block ? 1 : kMostClusterBlocks;
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.columns <= most_kept(p, blocks)) return std::nullopt;
-    return "512 threads of each block keep 8 or 16 columns each, fewer than a row has";
+    if (p.columns <= max_kept_columns(p, blocks)) return std::nullopt;
+    return "each of a block's 512 threads keeps the sums of at most 8 or 16 columns; a row has "
+           "more";
   };
   return v;
 }
@@ -347,7 +352,7 @@ Slices slices_of_parts(const Problem& p, const Kept& kept, const DeviceSpec& dev
   return slices_of(kept.parts, columns, tile_columns(columns, DataType::fp32), kTilesPerSm, device);
 }
 
-// Of which each part stores its sums apart; behind them are those of slices of parts.
+// Workspace: one row of partial sums per part, followed by the sums of each slice of parts.
 std::int64_t stored_bytes(const Problem& p, const DeviceSpec& device, Share share) {
   const Kept kept = kept_of(p, device, share);
   return kept.parts * sum_columns(p) * std::int64_t{sizeof(float)} +
@@ -361,15 +366,16 @@ Variant stored_by(Variant v, Share share) {
 }
 
 template <Makes kMakes, class Group, class NormOf, class M, class G>
-Steps launch_apart(NormOf norm, const M& m, const G& g, const Call& call) {
+Steps launch_partials(NormOf norm, const M& m, const G& g, const Call& call) {
   constexpr bool kIsBlock = std::is_same<Group, BlockRow>::value;
   const Kept kept = kept_of(call.p, call.context.device, kIsBlock ? Share::block : Share::cluster);
-  auto* const apart = static_cast<float*>(call.context.workspace);
+  auto* const partials = static_cast<float*>(call.context.workspace);
   const Slices slices = slices_of_parts(call.p, kept, call.context.device);
-  const ElementTerms<float> terms{apart};
-  const Steps rows = launch_kept<kMakes, Group>(norm, m, g, kept, StoreApart{apart});
+  const ElementTerms<float> terms{partials};
+  const Steps rows = launch_kept<kMakes, Group>(norm, m, g, kept, StorePartials{partials});
   if (slices.count() == 1) return rows + tile_sums(slices, terms, StoreSums{call.dweights});
-  return rows + stored_tile_sums(slices, terms, apart + kept.parts * slices.columns, call.dweights);
+  return rows +
+         stored_tile_sums(slices, terms, partials + kept.parts * slices.columns, call.dweights);
 }
 
 Variant separate() {
@@ -378,71 +384,72 @@ Variant separate() {
                             {"dram_read_bytes", Direction::increases, 1.8, beyond_caches}},
                            [](auto norm, auto m, const auto& g, const Call& call) {
                              return launch_rows<false>(norm, m, g, call.dweights) +
-                                    launch_apart<Makes::sums, BlockRow>(norm, m, g, call);
+                                    launch_partials<Makes::sums, BlockRow>(norm, m, g, call);
                            }),
                    Share::block);
 }
 
-// ---- block_atomics: sums in registers, and atomics at the end
+// ---- block_atomics: register sums, then one atomic per block and column
 //
-// The blocks that go from row to row make dx as well, and keep γ: each operand is read once, so
-// that dram_read_bytes halves. The next row is on its way while the row's threads wait for this
-// one's means. In the end L2 has an addition per block and column. It costs registers for two rows,
-// the next two and the sums, which leave an SM 512 threads.
+// The persistent blocks also compute dx, and keep γ in registers. Each operand is read once, so
+// dram_read_bytes halves. Threads load the next row while they wait for the means of the current
+// row. At the end, L2 executes one atomic addition per block and column. The registers hold two
+// rows, the next two rows and the column sums, which limits an SM to 512 threads.
 
 Variant block_atomics() {
   const auto launch_of = [](auto norm, auto m, const auto& g, const Call& call) {
     const Kept kept = kept_of(call.p, call.context.device, Share::block);
-    return zeros(call) +
-           launch_kept<Makes::sums_and_dx, BlockRow>(norm, m, g, kept, AddToAll{call.dweights});
+    return zeros(call) + launch_kept<Makes::sums_and_dx, BlockRow>(norm, m, g, kept,
+                                                                   AddAtomically{call.dweights});
   };
-  return in_any_order(
+  return nondeterministic(
       kept_by(variant("block_atomics", "separate",
                       {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}}, launch_of),
               Share::block));
 }
 
-// ---- block_partials: a row of sums per block, and a second kernel
+// ---- block_partials: one row of partial sums per block, and a second kernel
 //
-// Blocks store their sums, and further kernels add them up in an order that the code fixes: equal
-// inputs give equal bits, and global_reduction_requests falls to none. The sums of all blocks are a
-// small matrix, which L2 has: dram_read_bytes stays. It costs the start of a kernel or two, which
-// wait for the last block.
+// Each block stores its column sums, and further kernels sum them in a fixed order: results are
+// bitwise identical for equal inputs, and global_reduction_requests decreases to zero. The partial
+// sums of all blocks form a small matrix that fits in L2, so dram_read_bytes is unchanged. It costs
+// the launch of one or two kernels, which wait for the last block.
 
 Variant block_partials() {
   return stored_by(variant("block_partials", "block_atomics",
                            {{"global_reduction_requests", Direction::decreases, 10},
                             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
                            [](auto norm, auto m, const auto& g, const Call& call) {
-                             return launch_apart<Makes::sums_and_dx, BlockRow>(norm, m, g, call);
+                             return launch_partials<Makes::sums_and_dx, BlockRow>(norm, m, g, call);
                            }),
                    Share::block);
 }
 
-// A block's rows of a step of training (kernels/common/row_norm_gradient.cuh).
+// Launch for the LayerNorm gradient of a training step (kernels/common/row_norm_gradient.cuh).
 template <class T>
 Steps launch_gradient(const LayerNormGradient<T>& x, const Call& call) {
   constexpr NormConstant<Norm::layer> kLayer{};
   const RowMatrix<T> m{x.x, x.dx, call.p.rows, static_cast<int>(call.p.columns)};
-  const Given<T> g{x.dy, x.gamma, x.mean, x.rstd, x.residual};
-  if (!x.dx) return launch_apart<Makes::sums, BlockRow>(kLayer, m, g, call);
-  if (x.residual) return launch_apart<Makes::sums_and_added, BlockRow>(kLayer, m, g, call);
-  return launch_apart<Makes::sums_and_dx, BlockRow>(kLayer, m, g, call);
+  const GradientInputs<T> g{x.dy, x.gamma, x.mean, x.rstd, x.residual};
+  if (!x.dx) return launch_partials<Makes::sums, BlockRow>(kLayer, m, g, call);
+  if (x.residual) return launch_partials<Makes::sums_and_added, BlockRow>(kLayer, m, g, call);
+  return launch_partials<Makes::sums_and_dx, BlockRow>(kLayer, m, g, call);
 }
 
-// ---- cluster_partials: blocks of several SMs share a row
+// ---- cluster_partials: a cluster of blocks per row
 //
-// Two to eight blocks of a cluster keep a part of the columns each, and find a row's means together
-// through distributed shared memory: rows of up to 64 KB (bf16: 128 KB) are read once, where one
-// block's registers have no room for their sums. It costs barriers of the cluster in each row, and
-// the SMs that a GPC has beyond a multiple of the cluster's blocks.
+// Each of the two to eight blocks of a cluster keeps the sums of its share of the columns. The
+// blocks compute a row's means together through distributed shared memory. Rows of up to 128 KB are
+// therefore read once, although their sums do not fit in the registers of one block. It costs
+// cluster barriers in each row. It also leaves SMs of a GPC idle if their number is not a multiple
+// of the cluster size.
 
 Variant cluster_partials() {
   return needs_capability(
       stored_by(variant("cluster_partials", "separate",
                         {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}},
                         [](auto norm, auto m, const auto& g, const Call& call) {
-                          return launch_apart<Makes::sums_and_dx, ClusterRow>(norm, m, g, call);
+                          return launch_partials<Makes::sums_and_dx, ClusterRow>(norm, m, g, call);
                         }),
                 Share::cluster),
       kClustersFrom);
@@ -451,9 +458,10 @@ Variant cluster_partials() {
 // ---- inputs
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  // About those of x, which is spread evenly over ± 1 from the offset: any numbers will do.
+  // Approximate statistics of x, which is uniform within ±1 of the offset; exact values are not
+  // needed.
   constexpr float kRstd = 1.73f, kSpread = 0.125f;
-  constexpr int kStream = 3;  // behind those of x and the weights
+  constexpr int kStream = 3;  // after the streams of x and the weights
   const auto mean = static_cast<float>(p.offset);
   return fill_norm(p, d, seed) + fill_scores(p, d.dy, 1.0, stream_seed(seed, kStream)) +
          fill_uniform(d.mean, p.rows, stream_seed(seed, kStream + 1), kSpread, mean) +
@@ -473,7 +481,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   });
 }
 
-// The derivations that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 
 Tolerance tolerance(const Problem& p) {
   const double rms = std::hypot(rounding_rms(p.dtype), 4 * kNormRoundoff);
@@ -488,13 +496,14 @@ Tolerance sums_tolerance(const Problem& p) {
 
 Family declare() {
   Family f("normalization_backward", Topic::patterns,
-           "Who adds up the gradients of a norm's weights?");
+           "Which method sums the gradients of a norm's weights fastest?");
   f.physics =
-      "dx needs two sums per row, and is two reads and a write where a row's threads hold both "
-      "operands. The weights' gradients are sums of columns of the same operands: a second kernel "
-      "for them reads all of it again, and atomics of L2 take one addition per element. Blocks "
-      "that go from row to row have the same columns each time: they add up in registers, and "
-      "leave a row of sums per block, which is little to add up.";
+      "dx needs two sums per row. It costs two reads and a write if a row's threads hold both "
+      "operands in registers. The weights' gradients are column sums of the same operands: a "
+      "second kernel for them reads all operands again, and atomics in L2 cost one addition per "
+      "element. Persistent blocks that loop over rows process the same columns in each row. They "
+      "accumulate the sums in registers and leave one row of partial sums per block, which a short "
+      "kernel sums.";
   declare_norm(f)
       .input("dy", &Data::dy, matrix_type, elements)
       .input("mean", &Data::mean, &Problem::rows)
@@ -503,20 +512,21 @@ Family declare() {
       .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
   declare_products(f, &Data::products);
   f.figure("normalization_backward", "share_of_copy",
-           "The gradients of norms beside a product of their operands", {{"param.dtype", "type"}});
-  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // of the last kernel
+           "Gradients of norms compared with an elementwise product", {{"param.dtype", "type"}});
+  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // for the last kernel
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type. A row's sums pass each term through at most "
-      "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
-      "ed., section 4.2); x̂, t, their product, the means and the result take ten roundings more, "
-      "and that to U: all relative to rstd·(|t| + mean|t| + |x̂|·mean|t·x̂|). The RMS error is "
-      "0.42·U of the result (Knuth) and a few roundings of u; means of terms of either sign are "
-      "small beside t. A sum of m rows is within m·u of the sum of absolute values, whatever the "
-      "order, and each term has four roundings of its own; their RMS error is that of a random "
-      "walk's roundings (sum_rms of family/tolerance.hpp). Twice the RMS errors are allowed.";
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type. In a row's sums, each term passes "
+      "through at most columns/32 + 13 additions with relative error u (Higham, Accuracy and "
+      "Stability of Numerical Algorithms, 2nd ed., section 4.2). x̂, t, their product, the means "
+      "and the result cost ten more roundings, and the result is rounded to U. All errors are "
+      "relative to rstd·(|t| + mean|t| + |x̂|·mean|t·x̂|). The RMS error is 0.42·U of the result "
+      "(Knuth) and a few roundings of u; means of terms of either sign are small compared with t. "
+      "A sum of m rows is within m·u of the sum of absolute values in any order, and each term has "
+      "four more roundings. The RMS error of the sums is the RMS of a random walk of roundings "
+      "(sum_rms of family/tolerance.hpp). The bounds are twice the RMS errors.";
   f.variants(product(), element_atomics(), separate(), block_atomics(), block_partials(),
              cluster_partials());
   return f;
