@@ -1,11 +1,11 @@
-// softmax: each row of a matrix becomes e^x over the row's sum of e^x.
+// softmax: each row of a matrix becomes e^x divided by the row's sum of e^x.
 //
-// The question: how often must a softmax read its input? e^x overflows for x above 88, so that the
-// row's maximum is subtracted first, and quotients need the sum: by the definition a row is read
-// for its maximum, its sum and its results. But both can be found in one go, since a sum that
-// belongs to a smaller maximum is put right by a factor; and where the threads of a row have it all
-// in their registers, it is read once. What is left is a copy's traffic, some instructions per
-// element, and threads that wait for each other: lanes, warps or blocks, by how long rows are.
+// The question: how often must a softmax read its input? e^x overflows for x above 88, so the row's
+// maximum is subtracted first, and each result is divided by the row's sum. By definition this
+// takes three passes over a row: maximum, sum, results. One pass can compute both the maximum and
+// the sum if it rescales the sum whenever the maximum grows. If the threads of a row hold the row
+// in registers, they read it once. The remaining cost is the traffic of a copy, some instructions
+// per element, and synchronization of lanes, warps or blocks, depending on the row length.
 #include <algorithm>
 #include <cmath>
 
@@ -19,9 +19,9 @@ constexpr int kBlock = 256;
 
 // ---- naive: without the maximum
 //
-// A block per row adds up e^x, and reads the row once more for the quotients. That is the formula
-// as it is written, one pass less than three_pass, and wrong where scores are large: e^89 is
-// infinite in fp32, and infinite sums make zeros and NaNs. Rows whose sum may overflow are skipped.
+// A block per row sums e^x, and reads the row again to divide by the sum. This is the formula as
+// written. It takes one pass less than three_pass, but fails for large scores: e^89 is infinite in
+// fp32, and infinite sums produce zeros and NaNs. Problems whose sums may overflow are skipped.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
@@ -45,7 +45,7 @@ Work work(const Problem& p) {
   return row_work(p, 1, 1, 5);  // max, -, e^x, +, ·
 }
 
-// `launch_of` gives the launch for a RowMatrix, where it takes one, on that device.
+// `launch_of` returns the launch for a RowMatrix and, if it accepts one, the device.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
@@ -58,10 +58,10 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-// ---- copy: the limit
+// ---- copy: the lower bound
 //
-// The same bytes in their order, one 16-byte load and store per thread. It computes nothing; its
-// time is what a softmax can reach at best.
+// The kernel copies the same bytes in order, with one 16-byte load and store per thread. It
+// computes nothing, so its time is a lower bound on a softmax's time.
 
 Variant copy() {
   return copy_variant<Problem>(&Data::x, &Data::copied, work);
@@ -73,17 +73,17 @@ Variant naive() {
               [](auto m) { return block_per_row(naive_kernel, kBlock, m); });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.scale + std::log(static_cast<double>(p.columns)) < kExpRange) return std::nullopt;
-    return "without the maximum subtracted, the sum of e^x overflows at these scores: results "
-           "would be zeros and NaNs";
+    return "the kernel does not subtract the maximum, and the sum of e^x overflows at these "
+           "scores: results would be zeros and NaNs";
   };
   return v;
 }
 
-// ---- three_pass: the maximum, the sum, the quotients
+// ---- three_pass: passes for maximum, sum and results
 //
-// A block per row finds the maximum first, which makes every exponent at most 0: no score is too
-// large. It costs one more pass: global_load_sectors grows from two reads of the input to three.
-// L2 serves what it still has of a row; DRAM reads rows again that are longer than that.
+// A block per row first computes the row's maximum. All exponents are then at most 0, so no score
+// is too large. It costs one more pass: global_load_sectors increases from two reads of the input
+// to three. L2 serves the part of a row that it still holds; longer rows are read from DRAM again.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kBlock) three_pass_kernel(RowMatrix<T> m) {
@@ -111,12 +111,12 @@ Variant three_pass() {
                  });
 }
 
-// ---- warp_per_row: lanes, and no barriers
+// ---- warp_per_row: one warp per row, without barriers
 //
-// A warp has a row, and shuffles are all that its lanes need: no warp waits at a barrier, and
-// shared memory has no part in it. A row of 256 elements is eight loads per lane where a block has
-// one, and leaves seven of a block's eight warps less to wait for. It costs that long rows have few
-// lanes: the 32 lanes of a warp go through all of the row, in each of three passes.
+// Each warp processes a row, and its lanes combine their values with shuffles. No warp waits at a
+// barrier, and the kernel uses no shared memory. For a row of 256 elements, a lane issues eight
+// loads instead of one, and no row waits for the other seven warps of its block. The cost is that
+// 32 lanes process all of a long row, in each of three passes.
 
 Variant three_pass_by_warps() {
   return variant("warp_per_row", "three_pass",
@@ -132,11 +132,11 @@ Variant three_pass_by_warps() {
 
 // ---- online: the maximum and the sum in one pass
 //
-// A thread keeps the largest score so far, and the sum that belongs to it: a larger one multiplies
-// the sum by e^(old - new) (Milakov and Gimelshein, "Online normalizer calculation for softmax",
-// 2018). Two such pairs are joined likewise. Two passes read the input in place of three:
-// global_load_sectors falls to two thirds. It costs a branch per element, and exponentials where
-// pairs are joined.
+// Each thread keeps the largest score so far and the sum of exponentials relative to it. A larger
+// score rescales the sum by e^(old - new) (Milakov and Gimelshein, "Online normalizer calculation
+// for softmax", 2018). The reduction combines two such pairs with the same factor. Two passes read
+// the input instead of three: global_load_sectors falls to two thirds. It costs a branch per
+// element, and exponentials where the reduction combines pairs.
 // held: global_load_sectors = 2/3 × three_pass within 2 %
 
 template <class T>
@@ -164,10 +164,10 @@ Variant online() {
 
 // ---- vectors: online with 16-byte accesses
 //
-// A thread takes 16 bytes at a time, and looks for a larger score once for all of them:
-// global_load_requests falls to a quarter (bf16: an eighth), and instructions with it. Rows that
-// are no multiple of 16 bytes begin within a vector: elements before the first whole vector and
-// behind the last one go one by one.
+// Each thread loads 16 bytes at a time and updates the maximum once per vector.
+// global_load_requests falls to a quarter (bf16: an eighth), and the number of instructions
+// decreases too. If the row size is not a multiple of 16 bytes, rows begin inside a vector. Threads
+// then process the elements before the first whole vector and after the last one individually.
 // held: global_load_requests = 1/4 × online within 5 % at dtype=fp32
 // held: global_load_requests = 1/8 × online within 5 % at dtype=bf16
 
@@ -192,13 +192,13 @@ Variant vectors() {
 
 // ---- registers: the row is read once
 //
-// The threads of a block hold the row as fp32 in their registers, up to 32 elements each, with all
-// loads in flight at once. The maximum, the sum and the results are made of what is there:
-// global_load_requests halves, and what moves is what a copy moves. It costs registers, which leave
-// an SM 1024 threads, and limits rows to 32 elements for each of 1024 threads. Accesses are as wide
-// as the row's length divides: a row of 257 elements has 2 or 4 bytes for each.
+// The threads of a block hold the row as fp32 in registers, up to 32 elements each, with all loads
+// in flight at once. They compute the maximum, the sum and the results from these registers:
+// global_load_requests halves, and the kernel moves the same bytes as a copy. The registers limit
+// an SM to 1024 threads, and a row to 32 elements for each of 1024 threads. The access width is the
+// largest that divides the row: in a row of 257 elements, each access is 2 or 4 bytes wide.
 
-// How the threads of a row make results of its scores: they wait for the maximum, and for the sum.
+// Computes a row's results from its scores with two reductions: the maximum and the sum.
 struct TwoWaits {
   template <class Group, class Part>
   __device__ static void finish(const Group& group, Part& part) {
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T>
   group.leave();
 }
 
-// By accesses of up to kW elements that divide the row.
+// Launches with the widest access of at most kW elements that divides the row.
 template <int kW, class M>
 Steps launch_divided(const M& m) {
   using T = typename M::Element;
@@ -243,15 +243,14 @@ Variant registers() {
       kMostRowThreads, Edges::whole);
 }
 
-// ---- peeled: vectors wherever rows begin
+// ---- peeled: vector accesses for unaligned rows
 //
-// A row is covered by aligned vectors of 16 bytes, the first and the last of which it may share
-// with its neighbours: those are taken element by element, and what is not the row's counts as a
-// score of minus infinity. x and y begin alike, so that results lie in registers as they will in
-// memory. Where rows are multiples of 16 bytes nothing is left over; where they are not,
-// global_load_requests falls, by up to the width of a vector where rows are long. It costs
-// comparisons per vector, whose outcomes take registers, so that a thread holds 16 elements; and
-// two of a row's threads go through their elements one by one.
+// Aligned 16-byte vectors cover the row; it may share its first and last vector with the
+// neighbouring rows. Threads load these two vectors element by element and set elements outside the
+// row to minus infinity. x and y have the same alignment, so results need no shift. Rows that are
+// multiples of 16 bytes have no such edges. For other rows, global_load_requests decreases, by up
+// to the vector width for long rows. Comparisons per vector occupy registers, so a thread holds 16
+// elements, and two threads of a row access elements one by one.
 
 template <class Group, class Waits, int kElements, Edges kEdges, class M>
 Steps launch_held(const M& m, const Shape& shape) {
@@ -284,11 +283,11 @@ Variant peeled() {
 
 // ---- one_wait: the maximum and the sum in one reduction
 //
-// Each thread takes exponentials beside its own largest score, and the pair of it and their sum is
-// what the row's threads join: they wait for each other once in place of twice, and shared memory
-// has one access of 8 bytes in place of two (shared_store_wavefronts). A factor per thread puts its
-// elements right. It costs two exponentials in each step of the reduction, and one at its end. Rows
-// that are multiples of 16 bytes go without the comparisons for edges, here and below.
+// Each thread computes exponentials relative to its own maximum. The threads of a row reduce pairs
+// of maximum and sum: they wait for each other once instead of twice, and shared memory has one
+// access of 8 bytes instead of two (shared_store_wavefronts). Each thread rescales its elements by
+// one factor. It costs two exponentials in each reduction step and one at the end. Here and below,
+// rows that are multiples of 16 bytes skip the comparisons for edges.
 
 struct OneWait {
   template <class Group, class Part>
@@ -305,12 +304,12 @@ Variant one_wait() {
                  kMostRowThreads);
 }
 
-// ---- warp_registers: a warp has the row in its registers
+// ---- warp_registers: one warp holds a row in registers
 //
-// A warp per row, and eight rows per block. Lanes combine what they found by shuffles alone: shared
-// memory has no part in it, and no warp waits for another. A short row takes no block of its own,
-// of which an SM holds 32 at most and starts but few at a time. It costs that a row has 32 elements
-// for each of 32 lanes at most.
+// Each warp processes a row, and a block eight rows. Lanes reduce with shuffles only, so the kernel
+// uses no shared memory and no warp waits for another. A short row no longer needs its own block;
+// an SM holds at most 32 blocks and starts only a few at a time. The cost is a limit on rows: 32
+// elements for each of 32 lanes.
 
 Variant warp_registers() {
   const auto launch_of = [](auto m) {
@@ -328,10 +327,10 @@ Variant warp_registers() {
 
 // ---- lane_groups: several rows per warp
 //
-// Four to 32 lanes have a row, with 8, 16 or 24 elements each: the shape that leaves the fewest
-// without work. Rows that are no whole vectors have up to 16 lanes, with 8. Lanes combine what they
-// found in fewer steps of shuffles, and more of them have elements: warp_instructions falls, which
-// are what short rows wait for. It costs registers.
+// A group of 4 to 32 lanes processes a row, with 8, 16 or 24 elements per lane: the shape with the
+// fewest idle lanes. Rows that are not multiples of 16 bytes use at most 16 lanes, with 8 elements.
+// A smaller group needs fewer shuffle steps, and more lanes have elements: warp_instructions, the
+// limit for short rows, decreases. It costs registers.
 
 Variant lane_groups() {
   const auto has_short_rows = [](const Problem& p) { return p.rows >= 4096 && p.columns <= 128; };
@@ -351,13 +350,13 @@ Variant lane_groups() {
   return v;
 }
 
-// ---- cluster: blocks of several SMs share a row
+// ---- cluster: a cluster of blocks per row
 //
-// Two to eight blocks hold a row in their registers, a part of 8192 elements each, or of up to
-// 32768 where eight are not enough. They join what they found by reading each other's shared memory
-// (distributed shared memory), in one reduction as in one_wait. A row of 512 KiB is read once:
-// dram_read_bytes is half of what two passes read, whose rows leave L2 before they are read again.
-// It costs barriers of the cluster, and that all of its blocks start and end at one time.
+// Two to eight blocks hold a row in registers, 8192 elements each, or up to 32768 if eight blocks
+// are too few. They read each other's partial results from distributed shared memory, in one
+// reduction as in one_wait. A row of 512 KiB is read once: dram_read_bytes is half of what vectors
+// reads in two passes, because rows leave L2 before the second pass. It costs cluster barriers, and
+// all blocks of a cluster start and end at the same time.
 // held: dram_read_bytes = 1/2 × vectors at rows=512, columns=262144, dtype=bf16
 
 Variant cluster() {
@@ -374,12 +373,13 @@ Variant cluster() {
               launch_of));
 }
 
-// ---- cluster_shared: the parts in shared memory
+// ---- cluster_shared: each block's share of the row in shared memory
 //
-// One thread of each block asks the copy engine for the block's part of the row, up to 128 KiB, and
-// all go through it where it is, for the maximum and the sum, and again for the results. No
-// register holds a score for long, so that parts of more rows fit on an SM: some are on the way
-// while others are computed. global_load_requests falls to none. It costs a second exponential.
+// One thread of each block issues a bulk copy of the block's share of the row, up to 128 KiB. The
+// threads read it from shared memory for the maximum and the sum, and again for the results. No
+// register holds a score for long, so shares of more rows fit on an SM, and some are in flight
+// while others are processed. global_load_requests decreases to zero. It costs a second
+// exponential.
 
 template <class T>
 __global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<T> m, int part) {
@@ -388,13 +388,13 @@ __global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<
   const ClusterRow group;
   const BlockRow block;
   const int first = group.rank * part;
-  const int columns = min(part, m.columns - first);  // at least a vector
+  const int columns = min(part, m.columns - first);  // at least one vector
   const T* scores = reinterpret_cast<const T*>(held);
   if (threadIdx.x == 0) {
     init_barriers(&arrived, 1);
     start_bulk_load(held, m.in(group.row) + first, columns * sizeof(T), &arrived);
   }
-  __syncthreads();  // all see the barrier
+  __syncthreads();  // the barrier is initialized for all threads
   wait_for_phase(&arrived, 0);
   MaxSum found = Joined::none();
   for_parts<kRowWidth<T>, 2, Edges::whole>(block, scores, columns, -INFINITY,
@@ -428,23 +428,23 @@ Variant cluster_shared() {
                       {{"global_load_requests", Direction::decreases, 10, is_large}}, launch_of);
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (edges_of(p.columns, p.dtype) == Edges::peeled)
-      return "bulk copies take rows that are multiples of 16 bytes";
+      return "bulk copies need rows that are multiples of 16 bytes";
     const std::int64_t bytes = p.columns * element_bytes(p);
-    if (bytes < 2 * kWidestAccess) return "each of two blocks takes 16 bytes";
+    if (bytes < 2 * kWidestAccess) return "rows need at least 32 bytes: 16 for each of two blocks";
     const auto part = ceil_div(bytes, kMostClusterBlocks) + 1024;
     if (part <= device.sm.shared_bytes_per_block) return std::nullopt;
-    return "an eighth of a row is more than a block's shared memory holds";
+    return "an eighth of a row does not fit in a block's shared memory";
   };
   return needs_capability(std::move(v), kClustersFrom);
 }
 
-// ---- stored_registers: the row in registers as it is stored
+// ---- stored_registers: the row in registers in its stored type
 //
-// A register holds two bf16 where it holds one fp32: 512 threads hold 64 KiB, a row or a part of
-// one, and an SM has two such blocks. While one waits, for its row or for other blocks, the other
-// one computes. Blocks of a cluster push what they found to each other: none waits until stores are
-// done, as at cluster's barriers. It costs that each pass makes fp32 anew, and a second
-// exponential.
+// A register holds two bf16 or one fp32: 512 threads hold 64 KiB of a row, and two such blocks fit
+// on an SM. While one block waits for its row or for other blocks, the other computes. The blocks
+// of a cluster push their partial results to each other. They do not wait until their stores are
+// complete, as they do at the barriers of cluster. Each pass converts the elements to fp32 again,
+// and a second exponential per element is computed.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMatrix<T> m) {
@@ -466,11 +466,12 @@ Variant stored_registers() {
       {{"global_load_requests", Direction::unchanged, 1.05, is_large_and_whole}}, launch_of));
 }
 
-// ---- bulk_ring: rows arrive while others are computed
+// ---- bulk_ring: persistent blocks and asynchronous copies of rows
 //
-// A block per SM stays, or a cluster where rows have over 64 KiB, and goes from row to row. The
-// copy engine brings up to three rows to shared memory while threads work on another in registers:
-// DRAM always has something to deliver. global_load_requests falls to none. It costs shared memory.
+// One persistent block per SM, or one persistent cluster for rows above 64 KiB, loops over the
+// rows. Bulk copies load up to three rows into shared memory while threads process another row in
+// registers, so requests to DRAM are always in flight. global_load_requests decreases to zero. It
+// costs shared memory.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T> m, RingRoom room) {
@@ -500,9 +501,9 @@ Variant bulk_ring() {
                                  launch_of));
 }
 
-// ---- cudnn: what a library makes of it
+// ---- cudnn: the cuDNN baseline
 //
-// In bf16 some elements are off by more than their rounding (cuDNN 9, H200).
+// cuDNN's own kernels. In bf16, some errors exceed the rounding error (cuDNN 9, H200).
 
 Variant library() {
   return cudnn_softmax_variant<Variant>(
@@ -518,18 +519,19 @@ Variant library() {
 Family declare() {
   Family f("softmax", Topic::patterns, "How often must a softmax read its input?");
   f.physics =
-      "A softmax does some ten instructions per element, so that time is bytes over bandwidth, and "
-      "a copy of the same bytes is the limit. Each element's result needs the maximum and the sum "
-      "of its row: pass by pass, the row is read three times, from L2 or from DRAM. Threads that "
-      "hold the row in their registers read it once. Then it counts how they wait for each other: "
-      "lanes by shuffles, warps at a barrier, blocks of a cluster by shared memory.";
-  declare_rows(f, {131072, "rows, each with a softmax of its own", 1024, "elements of a row",
+      "A softmax executes about ten instructions per element. Its time is therefore bytes divided "
+      "by bandwidth, and a copy of the same bytes is the lower bound. Each result needs the "
+      "maximum and the sum of its row. With one pass for each, the row is read three times, from "
+      "L2 or from DRAM. Threads that hold the row in registers read it once. The remaining "
+      "difference is synchronization: shuffles between lanes, barriers between warps, or "
+      "distributed shared memory between blocks of a cluster.";
+  declare_rows(f, {131072, "number of rows; each has its own softmax", 1024, "elements per row",
                    kFp32First, "type of x and y; arithmetic is in fp32"})
-      .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this")
+      .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are uniform in [-scale, scale)")
       .input("x", &Data::x, matrix_type, elements)
       .output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figure("softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}});
+  f.figure("softmax", "share_of_copy", "Softmax compared with a copy", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.reference_operations = [](const Problem& p) {
@@ -537,15 +539,17 @@ Family declare() {
   };
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type, r the range of a row's scores up to 88: e^-88 is "
-      "below 2^-126. An exponential is off by 3u·r + 2^-22: a difference, log2(e) "
-      "and their product are rounded, and ex2.approx is within 2^-22 (PTX ISA). Each of the sum's "
-      "terms, which are positive, passes at most columns/32 + 13 additions of u (Higham, Accuracy "
-      "and Stability of Numerical Algorithms, 2nd ed., section 4.2) and online columns/256 + 13 "
-      "products by an exponential, whose exponents add up to r. A result is an exponential, times "
-      "one more over the sum, in three roundings, and that of U; below 2^-124 it may be 0. The RMS "
-      "error is that of storing, 0.42·U (Knuth), of the sum (max_sum_rms of row_group.cuh) and of "
-      "two exponentials, spread evenly up to their bounds. Twice that is allowed.";
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type, r = range of a row's scores, at "
+      "most 88, because e^-88 is below 2^-126. The relative error of an exponential is 3u·r + "
+      "2^-22: a difference, log2(e) and their product are rounded, and ex2.approx is within 2^-22 "
+      "(PTX ISA). The terms of the sum are positive. Each passes through at most columns/32 + 13 "
+      "additions with relative error u (Higham, Accuracy and Stability of Numerical Algorithms, "
+      "2nd ed., section 4.2). In online, it also passes through columns/256 + 13 products with an "
+      "exponential, whose exponents sum to r. A result is an exponential times the reciprocal of "
+      "the sum, with three roundings, and is rounded to U; below 2^-124 it may be 0. The RMS error "
+      "combines three parts: the rounding to the stored type, 0.42·U (Knuth); the sum (max_sum_rms "
+      "of row_group.cuh); and two exponentials whose errors are uniform up to their bounds. The "
+      "bounds are twice the RMS error.";
   f.variants(copy(), naive(), three_pass(), three_pass_by_warps(), online(), vectors(), registers(),
              peeled(), one_wait(), warp_registers(), lane_groups(), cluster(), cluster_shared(),
              stored_registers(), bulk_ring(), library());

@@ -1,4 +1,4 @@
-// The problem of softmax, its inputs, and its plain reference with the bound on its error.
+// Problem, inputs, plain reference and error bound of softmax.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ struct Problem : RowProblem {
 struct Data {
   void* x;
   void* y;
-  void* copied;  // of `copy` alone
+  void* copied;  // output of variant `copy`
 };
 
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
@@ -30,7 +30,7 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
   });
 }
 
-// The derivation that tolerance_derivation states in words.
+// Bound derived in tolerance_derivation.
 inline Tolerance tolerance(const Problem& p) {
   constexpr double kU = 0x1p-24;
   const double range = 2 * p.scale;
