@@ -470,8 +470,7 @@ Variant stored_registers() {
 //
 // One persistent block per SM, or one persistent cluster for rows above 64 KiB, loops over the
 // rows. Bulk copies load up to three rows into shared memory while threads process another row in
-// registers, so requests to DRAM are always in flight. global_load_requests decreases to zero. It
-// costs shared memory.
+// registers, so DRAM stays busy. global_load_requests decreases to zero. It costs shared memory.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T> m, RingRoom room) {

@@ -1,14 +1,15 @@
-// training_block: a step of training of a transformer block: forward, backward, AdamW.
+// training_block: a training step of a transformer block: forward, backward, AdamW.
 //
-// The question: what do attention and norms change in the shares of a step's time? Beside the six
-// products of its MLP (training_step has these alone) a block has six more for Q, K and V and for
-// the projection behind attention, and attention's own: two forward and five backward, which grow
-// with a sequence's length. Between them are passes over activations: two LayerNorms, whose
-// gradients are sums over rows and over columns, heads that are split and merged, residuals. In 16
-// bits products take a tenth of fp32's time, and what moves bytes is seen beside them.
+// The question: how do attention and norms change the time shares of a training step? An MLP block
+// has six products (training_step consists of these). A transformer block has six more, for Q, K
+// and V and for the output projection. Attention adds two products forward and five backward, whose
+// cost grows with the sequence length. Between the products are passes over activations: two
+// LayerNorms, whose gradients are sums over rows and columns, split and merged heads, and
+// residuals. In 16 bits, products take a tenth of their fp32 time, so memory-bound kernels become
+// visible.
 //
-// Each array that a step writes is checked against what its operation makes of what the device
-// itself found, as in training_step.
+// Each array that a step writes is compared with the reference of its own operation on the operands
+// that the device computed, as in training_step.
 #include <algorithm>
 #include <cmath>
 
@@ -22,24 +23,24 @@
 
 namespace gpuexp::training_block {
 
-// ---- separate: a kernel per operation
+// ---- separate: one kernel per operation
 //
-// Products with their biases, as frameworks' linear layers have them. LayerNorm, heads split and
-// merged, GELU, sums with the residual, gradients and sums over columns are kernels of their own,
-// and so are a check for gradients that are not finite, AdamW of each tensor, and in 16 bits the
-// copy of its weights. Attention goes by tiles here as well: its scores stay on the SM
-// (attention_backward says what it costs to keep them).
+// Products apply their biases, as frameworks' linear layers do. Separate kernels execute LayerNorm,
+// the splitting and merging of heads, GELU, residual additions, their gradients and column sums.
+// Further kernels check the gradients for non-finite values, apply AdamW to each tensor, and in 16
+// bits copy its weights. Attention is computed in tiles in every variant, so its scores stay on the
+// SM (attention_backward measures the cost of storing them).
 
-// A block has a row in its registers. The mean and 1/deviation of each are found and kept for the
-// backward pass, or are those that were kept.
-template <bool kFinds, class T, int kElements>
+// Each block holds a row in registers. If kComputes is set, the block computes mean and 1/deviation
+// and stores them for the backward pass; otherwise it loads the stored values.
+template <bool kComputes, class T, int kElements>
 __global__ void __launch_bounds__(kMostRowThreads)
     norm_kernel(RowMatrix<T> m, NormWeights<T> w, float* mean, float* rstd) {
   const BlockRow group;
   RowPart<T, kRowWidth<T>, kElements / kRowWidth<T>, Edges::whole> part(group, m.x, m.columns);
   part.load(m.in(group.row), 0.0f);
   NormStatistics s{};
-  if (kFinds) {
+  if (kComputes) {
     s = TwoWaits::find<Norm::layer>(group, part, 0.0f);
     if (group.thread == 0) {
       mean[group.row] = s.mean;
@@ -69,9 +70,9 @@ Slices column_slices(const Problem& p, std::int64_t columns, const DeviceSpec& d
   return slices_of(p.rows(), columns, tile_columns(columns, p.dtype), kTilesPerSm, device);
 }
 
-// Behind the sums of blocks' losses, what one operation at a time works in: sums of slices of
-// columns, or of norms; numbers of rows of scores; and a product's sums, or rows, that another
-// kernel goes on with.
+// Workspace after the per-block loss sums, shared by operations that run one at a time. It holds
+// slices of column sums or of the norms' gradients, per-row values of attention, or the fp32 sums
+// or rows of a product that another kernel processes further.
 std::int64_t scratch_bytes(const Problem& p, Way way, const DeviceSpec& device) {
   std::int64_t most =
       std::max(norm_gradient_bytes(norm_problem(p), device), attention::row_bytes(attention_of(p)));
@@ -111,51 +112,52 @@ struct Network : StepNetwork<T, Problem, Data> {
       return Step::template layer_product<a_lies, b_lies>(x, a, b, tail, in_vectors);
     }
   }
-  // Of matrices whose rows may be `hidden` elements.
+  // Product of matrices whose rows may have `hidden` elements, so that 16-byte accesses may not
+  // fit.
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply_hidden(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                         const Tail& tail) const {
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
     return multiply<a_lies, b_lies>(m, n, k, a, b, tail, p.hidden % kPerVector == 0);
   }
-  // Whose result is of heads: `columns` of rows.
+  // Product whose result rows of `columns` elements are stored as heads.
   template <Lies b_lies>
   Steps multiply_to_heads(std::int64_t columns, const T* a, const T* b, const float* bias,
                           T* to) const {
     const HeadsTail<T> tail{bias, head_places(p), static_cast<int>(columns), to};
     if (way.fuses) return multiply<Lies::as_it_is, b_lies>(rows, columns, p.width, a, b, tail);
     T* const in_rows = reinterpret_cast<T*>(scratch());
-    HeadsTail<T> only_places = tail;
-    only_places.bias = nullptr;
+    HeadsTail<T> split_only = tail;
+    split_only.bias = nullptr;
     return multiply<Lies::as_it_is, b_lies>(
                rows, columns, p.width, a, b,
                LayerTail<T>{bias, nullptr, nullptr, in_rows, nullptr}) +
-           split_heads(static_cast<const T*>(in_rows), only_places, rows * columns);
+           split_heads(static_cast<const T*>(in_rows), split_only, rows * columns);
   }
 
-  // ---- what stands between products
+  // ---- operations between products
 
   Steps merge(const HeadArrays<T>& from, T* to) const {
     const std::int64_t n = rows * from.columns;
     return launch(merge_heads_kernel<T>, head_elements<T>(n), from, head_places(p), to, n);
   }
-  // `which`: 0 of x, 1 of y.
-  Steps norm(int which, T* to, bool finds) const {
+  // Normalizes x (`which` = 0) or y (`which` = 1).
+  Steps norm(int which, T* to, bool computes) const {
     const T* const from = array(which == 0 ? d.x : d.y);
     const std::int64_t gamma = which == 0 ? at.gamma1 : at.gamma2;
     const RowMatrix<T> m{from, to, rows, static_cast<int>(p.width)};
     const NormWeights<T> w{weights(gamma), weights(gamma + p.width)};
     float* const mean = d.statistics + 2 * which * rows;
     const RowShape shape = row_shape(p.width, Edges::whole);
-    constexpr int kMost = kMostNormGradientColumns / kFewRowThreads;  // elements of a thread
-    return with_part<kMost>(shape.elements, Edges::whole, [&](auto count, auto) {
-      return finds ? block_per_row(norm_kernel<true, T, count>, shape.threads, m, w, mean,
-                                   mean + rows)
-                   : block_per_row(norm_kernel<false, T, count>, shape.threads, m, w, mean,
-                                   mean + rows);
+    constexpr int kMaxElements = kMostNormGradientColumns / kFewRowThreads;  // elements per thread
+    return with_part<kMaxElements>(shape.elements, Edges::whole, [&](auto count, auto) {
+      return computes ? block_per_row(norm_kernel<true, T, count>, shape.threads, m, w, mean,
+                                      mean + rows)
+                      : block_per_row(norm_kernel<false, T, count>, shape.threads, m, w, mean,
+                                      mean + rows);
     });
   }
-  // Of y, by what stands behind it, with dz; or of x, whose own gradient nobody asks for.
+  // Gradient through the norm of y, with dz added; or only the weights' gradients of the norm of x.
   Steps norm_gradient(int which) const {
     const float* const mean = d.statistics + 2 * which * rows;
     const std::int64_t gamma = which == 0 ? at.gamma1 : at.gamma2;
@@ -206,7 +208,7 @@ struct Network : StepNetwork<T, Problem, Data> {
     if (!way.fuses) steps += Passes<T>::activate(to_h, to_a, inner(p));
     return steps;
   }
-  // What a product of `width` columns ends with, which a residual is added to.
+  // Epilogue of a product of `width` columns whose result a residual is added to.
   LayerTail<T> residual_tail(std::int64_t bias, const T* residual, T* to) const {
     return {d.weights + bias, nullptr, way.fuses ? residual : nullptr, to, nullptr};
   }
@@ -275,7 +277,7 @@ struct Network : StepNetwork<T, Problem, Data> {
   Steps backward() const {
     Steps steps = backward_of_mlp() + backward_of_attention();
     if (!is_scaled(p)) return steps;
-    // Products have looked at matrices; vectors, behind these, are few.
+    // The products checked the matrices; the vectors that follow them are small.
     if (Step::products_look())
       return steps + check_gradients(d.gradients + at.gamma1, at.all - at.gamma1, state());
     return steps + Step::check_all_gradients();
@@ -310,34 +312,36 @@ Variant separate() {
   return variants().separate();
 }
 
-// ---- fused: what follows a product, in the product; one kernel for all weights
+// ---- fused: epilogues in the products, one AdamW kernel for all weights
 //
-// Bias, GELU and residual forward, GELU's slope backward cost no pass of their own, products of Q,
-// K, V and of dO put their results where attention reads them, and LayerNorm's gradient adds the
-// residual's: global_store_sectors fall. Products of gradients see an overflow themselves, and one
-// kernel of AdamW goes over all weights: kernels fall, which is what a small block's time is made
+// The products apply bias, GELU, the residual and GELU's slope in their epilogues, so these need no
+// passes. The products for Q, K, V and dO store their results in attention's layout, and
+// LayerNorm's gradient adds the residual's gradient: global_store_sectors decreases. Products of
+// gradients detect overflows themselves, and one AdamW kernel updates all weights: kernels
+// decreases, and launches take most of a small block's time. In both variants, a separate kernel
+// merges attention's heads into rows.
 // of. Attention's results are merged into rows by a kernel of its own in either case.
 
 Variant fused() {
   return variants().fused();
 }
 
-// ---- cublas: the library's products
+// ---- cublas: products by cuBLAS
 //
-// The twelve products of weights by cuBLAS, which drives tensor cores by wgmma, into fp32 sums;
-// what follows each is a kernel that reads these. Attention is fused's.
+// cuBLAS computes the twelve products with weights into fp32 sums, with wgmma on tensor cores. A
+// separate kernel reads these sums and applies each epilogue. Attention is the same as in fused.
 
 Variant by_cublas() {
   return variants().by_cublas([](const Problem& p) { return p.hidden; },
-                              "hidden has to be a multiple of 8");
+                              "hidden must be a multiple of 8");
 }
 
-// ---- fused_recompute: what is cheap computed again
+// ---- fused_recompute: recomputation of norms and GELU
 //
-// Backward computes LayerNorm's results again, of the means and deviations that forward kept, and h
-// with GELU(h) by one more product: tensor_instructions increases. What a block keeps for its
-// backward pass, which a deeper network has for each of its blocks, falls to less than a half:
-// metric.kept_bytes.
+// The backward pass recomputes the results of LayerNorm from the stored means and deviations. It
+// also recomputes h and GELU(h) with one more product: tensor_instructions increases. The bytes
+// that a block keeps for its backward pass fall to less than a half: metric.kept_bytes. A deeper
+// network keeps them for each of its blocks.
 
 bool is_deep_and_wide(const Problem& p) {
   return p.hidden >= 2 * p.width;
@@ -352,20 +356,21 @@ Variant fused_recompute() {
         }}});
 }
 
-// ---- fused_one_by_one: by the host's clock
+// ---- fused_one_by_one: individual launches, timed with the host's clock
 //
-// The same kernels, timed from before the host hands over the first until the GPU has done the
-// last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
+// The kernels are the same. The time runs from before the host launches the first kernel until the
+// GPU has finished the last one. If kernels are short, the host's launch calls determine the time.
+// Counters do not change.
 
 Variant fused_one_by_one() {
   return variants().fused_one_by_one();
 }
 
-// ---- fused_graph: a step as one graph
+// ---- fused_graph: one CUDA graph per step
 //
-// The same kernels as a CUDA graph, captured once: the host makes one call per step in place of one
-// per kernel. The scale of the loss and the overflow live on the device, so that no step needs
-// another graph. Counters do not change.
+// The same kernels are captured once as a CUDA graph: the host makes one call per step instead of
+// one per kernel. The loss scale and the overflow flag are in device memory, so one graph serves
+// all steps. Counters do not change.
 
 Variant fused_graph() {
   return variants().fused_graph();
@@ -373,8 +378,8 @@ Variant fused_graph() {
 
 // ---- fused_first: the first step of a process
 //
-// The same kernels, the first time that a process launches them: each is loaded on its first use.
-// Each sample is a process of its own. Counters do not change.
+// The kernels are the same, but each sample is the first launch in a new process: each kernel is
+// loaded at its first use. Counters do not change.
 
 Variant fused_first() {
   return variants().fused_first();
@@ -383,35 +388,39 @@ Variant fused_first() {
 // ---- declaration
 
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
-  if (p.width % kHeadDim != 0) return "width is no multiple of 64, the elements of a head";
-  if (p.width > kMostNormGradientColumns) return "LayerNorm's gradient has at most 4096 columns";
+  if (p.width % kHeadDim != 0) return "width must be a multiple of 64, the head dimension";
+  if (p.width > kMostNormGradientColumns)
+    return "width is above 4096, the limit of LayerNorm's gradient";
   if (const auto why = attention::unsupported(attention_of(p))) return why;
   if (!p.overflow) return std::nullopt;
-  if (!is_scaled(p)) return "an overflow is planted for fp16 to find";
+  if (!is_scaled(p)) return "overflow=planted needs dtype=fp16, whose loss is scaled";
   if (p.phase == Phase::forward || p.phase == Phase::backward)
-    return "an overflow is planted in whole steps, or found by an update";
+    return "overflow=planted needs phase=step or phase=update";
   constexpr std::int64_t kFewElements = 1 << 14;
   if (outer(p) < kFewElements)
-    return "an overflow is planted in one row of many, whose gradients are small beside it";
+    return "overflow=planted needs sequences·tokens·width of 16384 or more: one row overflows, and "
+           "the other rows' gradients must be small compared with it";
   return std::nullopt;
 }
 
 Family declare() {
   Family f("training_block", Topic::patterns,
-           "What do attention and norms change in a step of training?");
+           "How do attention and norms change the time shares of a training step?");
   f.physics =
-      "A transformer block multiplies its activations by four matrices of weights, twelve products "
-      "with those of the gradients, and by each other in attention: two products forward and five "
-      "backward, whose operations grow with the length of sequences where the others' do not. "
-      "Norms, residuals, the heads' places and sums of gradients are passes over activations, "
-      "bytes and not operations, and so is the optimizer. The fewer bits products have, the larger "
-      "the share of all that is no product.";
+      "A transformer block multiplies its activations by four weight matrices: twelve products per "
+      "step, with those for the gradients. Attention multiplies activations by each other: two "
+      "products forward and five backward. Only the operations of attention per token grow with "
+      "the sequence length. Norms, residuals, the rearrangement of heads, sums of gradients and "
+      "the optimizer are passes over memory: their time depends on bytes, not operations. The "
+      "narrower the type of the products, the larger the share of these passes.";
   f.refers_to_results = true;
-  f.extent("sequences", &Problem::sequences, 8, 1 << 16, "of the batch")
+  f.extent("sequences", &Problem::sequences, 8, 1 << 16, "sequences per batch")
       .extent("width", &Problem::width, 768, kMostNormGradientColumns,
-              "elements of a token, a multiple of 64, which each head has")
-      .extent("tokens", &Problem::tokens, 512, 1 << 16, "of a sequence")
-      .extent("hidden", &Problem::hidden, 3072, 1 << 15, "what GELU is applied to per token");
+              "elements per token, a multiple of the head dimension of 64")
+      .extent("tokens", &Problem::tokens, 512, 1 << 16, "tokens per sequence")
+      .extent("hidden", &Problem::hidden, 3072, 1 << 15,
+              "elements per token in the hidden layer, "
+              "the input of GELU");
   f.step_parameters();
   const auto type = [](const Problem& p) { return p.dtype; };
   f.input("x", &Data::x, type, outer).input("target", &Data::target, outer);
@@ -451,8 +460,8 @@ Family declare() {
   f.parameter_outputs(parameters, [](const Problem& p) { return p.rows(); });
   f.step_metrics().metric(
       "kept_bytes", "B",
-      "that forward leaves for backward: what a network has for each of its blocks");
-  f.figure("training_block", "step_phases", "A step of training, of a transformer block",
+      "activations that the forward pass keeps for the backward pass, per block of a network");
+  f.figure("training_block", "step_phases", "Training step of a transformer block",
            {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = unsupported;

@@ -1,6 +1,6 @@
-// The plain fp64 reference of a transformer block in training: each array by what its operation
-// makes of what the device found. It is compiled apart: it takes nvcc as long as the block's
-// kernels do.
+// The plain fp64 reference of a transformer block in training. It evaluates each array's operation
+// on the operands that the device computed. It is a separate file because nvcc needs as long for it
+// as for the block's kernels.
 #include "kernels/common/attention_gradient_reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/row_norm_gradient.cuh"
@@ -9,7 +9,7 @@
 
 namespace gpuexp::training_block {
 
-/// All but what attention makes.
+/// Reference of all arrays except the results of attention.
 template <class T>
 struct ExactBlock : ExactStep<T, Problem, Data> {
   using Step = ExactStep<T, Problem, Data>;
@@ -17,10 +17,10 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
       Step::stored, Step::weight;
   Layout at;
   Output output;
-  bool again;  ///< n1, n2, h and a are those computed again
+  bool again;  ///< read the recomputed n1, n2, h and a
   HeadPlaces places;
   ProductError by_width, by_hidden, by_qkv, by_rows, of_column;
-  double row_additions;     ///< behind any term of a sum over a row, of width elements
+  double row_additions;  ///< maximum number of additions of a term in a sum over `width` elements
   double gradient_of_norm;  ///< norm_gradient_computed
   Found<T> found;
 
@@ -29,7 +29,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
   __host__ __device__ const void* h() const { return again ? d.h_again : d.h; }
   __host__ __device__ const void* a() const { return again ? d.a_again : d.a; }
 
-  /// The row of one matrix times a column of the other: Σ a[row][k]·b[k][column], k < depth.
+  /// Row of an array times a column of a weight matrix: Σ a[row][k]·b[k][column], k < depth.
   __host__ __device__ ProductSums times(const void* array, std::int64_t row, std::int64_t depth,
                                         std::int64_t first, std::int64_t column,
                                         std::int64_t columns) const {
@@ -37,15 +37,15 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         depth, [&](std::int64_t k) { return number(array, row * depth + k); },
         [&](std::int64_t k) { return weight(first + k * columns + column); });
   }
-  /// The same of the transposed matrix of weights, whose row is the result's column.
+  /// Row of an array times a column of a transposed weight matrix.
   __host__ __device__ ProductSums times_transposed(const void* array, std::int64_t row,
                                                    std::int64_t depth, std::int64_t first,
                                                    std::int64_t column) const {
     return Step::row_products(array, row * depth, first + column * depth, depth);
   }
 
-  // Each operation stands in the code once: a kernel that has them several times over is larger
-  // than some GPUs' calls reach.
+  // The code of each operation appears once: with several copies, the kernel exceeds the call range
+  // of some GPUs.
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     if (output == kGradients) return of_gradients(i);
     if (output > kGradients) return Step::updated(output, i);
@@ -60,7 +60,8 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         output == kStatistics || output == kLogSum || output == kLoss || output == kGradients;
     return {is_fp32 ? kUnwrittenValue<float> : kUnwrittenValue<T>, 0.0};
   }
-  /// What stands where the launch does not write: numbers that backward is given, or none.
+  /// Contents of arrays that the launch does not write: the inputs of a backward launch, or
+  /// unwritten.
   __host__ __device__ ReferenceElement given(std::int64_t i) const {
     if (p.phase != Phase::backward) return unwritten();
     switch (output) {
@@ -114,7 +115,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         const double grown = sums.value + bias(at.b2 + column);
         return stored(number(d.y, i) + grown, by_hidden(sums) + rounded(grown));
       }
-      default: return unwritten();  // the loss, which is one row
+      default: return unwritten();  // the loss has its own reference
     }
   }
   __host__ __device__ ReferenceElement of_norm(const void* x, int statistics, std::int64_t gamma,
@@ -125,9 +126,9 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
     const double grown = (number(x, row * p.width + column) - mean) * rstd * weight(gamma + column);
     return stored(grown + weight(beta + column), 3 * kRoundoff * fabs(grown));
   }
-  // A mean of terms of either sign, whose error is relative to their magnitudes; and 1/deviation of
-  // squares, each off by the roundings of its sum, half of which the root leaves, and 2 ulp of
-  // rsqrtf.
+  // The mean's terms have either sign, so its error is relative to the mean of their magnitudes.
+  // 1/deviation has half the relative error of the sum of squares, because of the root, and 2 ulp
+  // of rsqrtf.
   __host__ __device__ ReferenceElement of_statistics(std::int64_t i) const {
     const std::int64_t row = i % p.rows();
     const void* const x = i < 2 * p.rows() ? d.x : d.y;
@@ -142,8 +143,8 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
     if (i / p.rows() % 2 == 0) return {mean, (row_additions + 2) * absolute / n};
     double squares = 0.0;
     for (std::int64_t k = 0; k < p.width; ++k) {
-      const double apart = number(x, row * p.width + k) - mean;
-      squares += apart * apart;
+      const double deviation = number(x, row * p.width + k) - mean;
+      squares += deviation * deviation;
     }
     const double rstd = 1 / sqrt(squares / n + static_cast<double>(kNormEpsilon));
     return {rstd, (row_additions / 2 + 8) * rstd};
@@ -177,7 +178,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         const void* const array = of_column < w ? d.dq : of_column < 2 * w ? d.dk : d.dv;
         return exactly(number(array, places(of_row, static_cast<int>(of_column % w))));
       }
-      default: {  // dn1, which a planted overflow is in
+      default: {  // dn1, which contains the overflow of overflow=planted
         const ProductSums sums = times_transposed(d.dqkv, row, 3 * w, at.qkv, column);
         if (p.overflow && fabs(round_to(kFp16, sums.value)) == HUGE_VAL)
           return exactly(copysign(HUGE_VAL, sums.value));
@@ -198,7 +199,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
             p.width,
             Norm::layer};
   }
-  // What LayerNorm gives, rounded where a kernel of its own adds dz, and dz.
+  // LayerNorm's gradient plus dz. If a separate kernel adds dz, the gradient is rounded before.
   __host__ __device__ ReferenceElement of_dy(std::int64_t row, std::int64_t column) const {
     const ExactNormGradient<T> g = norm_gradient(true);
     const auto weighed = [&](std::int64_t k) {
@@ -241,7 +242,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
     return (i >= at.w1 + inner && i < at.w2) || (i >= at.w2 + inner && i < at.gamma1) ||
            (i >= at.b1 + p.hidden && i < at.b2);
   }
-  /// Aᵀ·B over all rows, of A of so many columns and B of so many.
+  /// Aᵀ·B over all rows, where A has `columns_of_a` columns and B `columns` columns.
   __host__ __device__ ReferenceElement of_matrix(std::int64_t i, const void* of_a,
                                                  std::int64_t columns_of_a, const void* of_b,
                                                  std::int64_t columns) const {
@@ -258,7 +259,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         [](std::int64_t) { return 1.0; });
     return {sums.value, of_column(sums) / kRoundoff};
   }
-  /// γ1, β1, γ2, β2; terms have four roundings of their own.
+  /// Gradients of γ1, β1, γ2, β2; each term has four more roundings.
   __host__ __device__ ReferenceElement of_norm_weight(std::int64_t i) const {
     const std::int64_t column = i % p.width, which = i / p.width;
     const ExactNormGradient<T> g = norm_gradient(which >= 2);
@@ -286,7 +287,7 @@ ExactBlock<T> exact_block(const Problem& p, const Data& d, Output output, bool a
           {}};
 }
 
-/// Of what the device found: attention's reference has these rows.
+/// Rows of attention's reference, on the operands that the device computed.
 template <class T>
 attention::ReferenceRows<T> attention_rows(const Problem& p, const Data& d) {
   const auto* const qkv = static_cast<const T*>(d.qkv);
@@ -362,14 +363,15 @@ Tolerance attention_gradient_tolerance(const Problem& p, Output o) {
 std::string block_derivation() {
   std::string text = step_derivation();
   text +=
-      " LayerNorm of a row's mean and deviation has three roundings of what γ multiplies; a sum "
-      "over a row passes each term through at most columns/32 + 13 additions (Higham, section "
-      "4.2), of which a mean is off relative to that of |x|, and 1/deviation by half of its "
-      "squares' and 2 ulp of rsqrtf. Its gradient is that of normalization_backward, with the "
-      "residual's added; each term of γ's gradient has four roundings. Attention, in fp32 as well, "
-      "where sums in any order stay below what tensor cores cut off: ";
+      " LayerNorm rounds the term that γ multiplies three times, given a row's mean and deviation. "
+      "In a sum over a row, each term passes through at most columns/32 + 13 additions (Higham, "
+      "section 4.2). The error of the mean is relative to the mean of |x|. The relative error of "
+      "1/deviation is half of that sum's error for the squares, plus 2 ulp of rsqrtf. The bound "
+      "for LayerNorm's gradient is the bound of normalization_backward, with the residual's "
+      "gradient added. Each term of γ's gradient has four roundings. Attention is bounded in fp32 "
+      "as well, where sums in any order have smaller errors than the truncation in tensor cores: ";
   text += attention::kToleranceDerivation;
-  text += " Its gradients: ";
+  text += " Gradients of attention: ";
   text += attention::kGradientDerivation;
   return text;
 }

@@ -1,4 +1,4 @@
-// The reference of a transformer block in training, and how far a result may be from it.
+// The reference of a transformer block in training, and the tolerances of its arrays.
 #pragma once
 
 #include "kernels/common/training_block_data.cuh"
@@ -6,17 +6,18 @@
 
 namespace gpuexp::training_block {
 
-/// In fp64, of the outputs that have a view.
+/// Steps that evaluate the reference in fp64 for each output that has a view.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out);
 
-/// Of LayerNorm of given means and deviations, or of its gradient, rounded twice where dz is added.
+/// Tolerance of LayerNorm with given means and deviations, or of its gradient; both may be rounded
+/// twice.
 Tolerance norm_tolerance_of(const Problem& p);
-/// Of means and 1/deviations.
+/// Tolerance of the means and of 1/deviation.
 Tolerance statistics_tolerance(const Problem& p);
-/// Of attention's result.
+/// Tolerance of attention's output.
 Tolerance attention_tolerance(const Problem& p);
 Tolerance log_sum_tolerance(const Problem& p);
-/// Of dq, dk or dv.
+/// Tolerance of dq, dk or dv.
 Tolerance attention_gradient_tolerance(const Problem& p, Output o);
 std::string block_derivation();
 
