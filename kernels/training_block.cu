@@ -419,8 +419,7 @@ Family declare() {
               "elements per token, a multiple of the head dimension of 64")
       .extent("tokens", &Problem::tokens, 512, 1 << 16, "tokens per sequence")
       .extent("hidden", &Problem::hidden, 3072, 1 << 15,
-              "elements per token in the hidden layer, "
-              "the input of GELU");
+              "elements per token in the hidden layer, the input of GELU");
   f.step_parameters();
   const auto type = [](const Problem& p) { return p.dtype; };
   f.input("x", &Data::x, type, outer).input("target", &Data::target, outer);

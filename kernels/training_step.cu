@@ -1,16 +1,17 @@
-// training_step: a step of training: forward, backward, AdamW, of layers x + GELU(x·W1 + b1)·W2 +
-// b2.
+// training_step: a training step (forward, backward, AdamW) of layers x + GELU(x·W1 + b1)·W2 + b2.
 //
-// The question: where does the time of a step of training go, and its memory? Each layer has six
-// products, two forward and four backward, of 12·batch·width·hidden operations; the rest is bytes:
-// a bias, GELU, a sum, their gradients, and what AdamW moves of each weight (fp32 gradient, weight
-// and two moments in, the latter three and a 16-bit copy out). In 16 bits products take a tenth of
-// fp32's time, and what was hidden behind them is seen: passes over activations, which products can
-// do on the way, AdamW, and the launches, which a graph hands over at once. What backward needs of
-// forward is kept, or computed again where memory is short.
+// The question: where does a training step spend its time and its memory? Each layer has six
+// products, two forward and four backward, with 12·batch·width·hidden operations. Everything else
+// moves bytes: bias, GELU, residual and their gradients, and AdamW. For each weight, AdamW reads
+// the fp32 gradient, the weight and two moments, and writes the weight, the moments and a 16-bit
+// copy. In 16 bits, products take a tenth of their fp32 time, so other costs become visible: passes
+// over activations, which the products' epilogues can do instead, AdamW, and the launches, which a
+// graph submits together. What the backward pass needs from the forward pass is stored, or
+// recomputed to save memory.
 //
-// Each array that a step writes is checked against what its operation makes of what the device
-// itself found: AdamW divides by a root of squares and would magnify all rounding before it.
+// Each array that a step writes is compared with the reference of its own operation on the operands
+// that the device computed. AdamW divides by a root of squares and would otherwise magnify all
+// earlier rounding errors.
 #include <cmath>
 
 #include "kernels/common/column_sums.cuh"
@@ -24,16 +25,18 @@ namespace gpuexp::training_step {
 using namespace training;
 using training::Phase;
 
-// ---- separate: a kernel per operation
+// ---- separate: one kernel per operation
 //
-// Products with their biases, as frameworks' linear layers have them; GELU, sums with the residual,
-// GELU's slope, sums over columns are kernels of their own, each of which reads from memory what
-// the one before put there, in place where frameworks allow it. A kernel looks for gradients that
-// are not finite. AdamW is a kernel per tensor, and in 16 bits another one copies its weights.
+// Products apply their biases, as frameworks' linear layers do. GELU, residual additions, GELU's
+// slope and column sums are separate kernels. Each of them loads the result of the previous kernel
+// from memory and works in place where frameworks allow it. A further kernel checks the gradients
+// for non-finite values. AdamW is one kernel per tensor, and in 16 bits another kernel copies its
+// weights.
 
 constexpr int kBlock = 256;
 
-// What a thread does to kWidth neighbours, or to one, is up to `op`.
+// Applies `op` to kWidth adjacent elements per thread; the last elements are processed
+// individually.
 template <class T, class Op>
 __global__ void __launch_bounds__(kBlock) elementwise_kernel(Op op, std::int64_t n) {
   constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
@@ -60,7 +63,7 @@ struct Activate {
     store_floats(a + i, v);
   }
 };
-// Changes an array by another one, as `Change` has it.
+// Updates the array `to` in place with the array `by`, by the operation `Change`.
 template <class T, class Change>
 struct InPlace {
   const T* by;
@@ -174,8 +177,8 @@ using Variant = Family::Variant;
 
 // ---- the phases of a step, as launches
 
-// Sums of blocks' losses, and of slices of columns.
-std::int64_t own_floats(const Problem& p, const DeviceSpec& device) {
+// Number of fp32 values in the workspace: per-block loss sums, then slices of column sums.
+std::int64_t partial_floats(const Problem& p, const DeviceSpec& device) {
   const auto partials = [&](std::int64_t columns) {
     return slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, device)
                .partial_bytes() /
@@ -196,7 +199,8 @@ struct Network : StepNetwork<T, Problem, Data> {
     return layer == 0 ? static_cast<const T*>(d.x) : of(d.stream, outer(p), layer - 1);
   }
   T* dx(int layer) const { return of(d.dx, outer(p), layer - 1); }
-  // What is computed again is not kept: until then all layers use one place.
+  // All layers share one array for values that backward recomputes; recomputed values have one per
+  // layer.
   T* h(int layer, bool again = true) const {
     return of(way.recomputes ? d.h_again : d.h, inner(p), way.recomputes && !again ? 0 : layer);
   }
@@ -210,7 +214,7 @@ struct Network : StepNetwork<T, Problem, Data> {
     const Extents x = Step::extents(m, n, k);
     if (way.by_library)
       return this->template by_library<a_lies, b_lies>(
-          x, a, b, tail, Step::loss_sums() + own_floats(p, context.device));
+          x, a, b, tail, Step::loss_sums() + partial_floats(p, context.device));
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
     return Step::template layer_product<a_lies, b_lies>(x, a, b, tail,
                                                         (p.width | p.hidden) % kPerVector == 0);
@@ -284,7 +288,7 @@ struct Network : StepNetwork<T, Problem, Data> {
 
 std::int64_t workspace_bytes(const Problem& p, Way way, const DeviceSpec& device) {
   const std::int64_t sums = way.by_library ? p.batch * std::max(p.width, p.hidden) : 0;
-  return (own_floats(p, device) + sums) * std::int64_t{sizeof(float)};
+  return (partial_floats(p, device) + sums) * std::int64_t{sizeof(float)};
 }
 
 MetricValues memory(const Problem& p, Way way) {
@@ -306,37 +310,39 @@ Variant separate() {
   return variants().separate();
 }
 
-// ---- fused: what follows a product, in the product; one kernel for all weights
+// ---- fused: epilogues in the products, one AdamW kernel for all weights
 //
-// Sums are in registers when a product is done: bias, GELU and residual forward, GELU's slope and
-// the sum of gradients backward cost no pass of their own there. global_store_sectors fall by what
-// was put down in between. The products of gradients see an overflow themselves. One kernel of
-// AdamW goes over the weights of all layers and writes their copies as well: kernels fall by more
-// than a third, which is what a small network's time is made of. It costs the tails' instructions
-// in kernels whose sums leave room for 8 warps per SM, of which none multiplies meanwhile.
+// When a product is done, its sums are in registers. The epilogue applies bias, GELU and the
+// residual forward, and GELU's slope and the sum of gradients backward, without separate passes:
+// global_store_sectors decreases, because no intermediate results are stored. Products of gradients
+// detect overflows themselves. One AdamW kernel updates the weights of all layers and writes their
+// copies: kernels decreases by more than a third, and launches take most of a small network's time.
+// The epilogues' instructions run in kernels whose accumulators limit an SM to 8 warps, and
+// meanwhile these warps do not multiply.
 // held: kernels <= 2/3 × separate
 
 Variant fused() {
   return variants().fused();
 }
 
-// ---- cublas: the library's products
+// ---- cublas: products by cuBLAS
 //
-// The six products by cuBLAS, which drives tensor cores by wgmma, into fp32 sums; what follows each
-// is a kernel that reads these, so that results are rounded as fused rounds them. A pass of 4 bytes
-// in and out per product, against what the library's products are faster by.
+// cuBLAS computes the six products into fp32 sums, with wgmma on tensor cores. A separate kernel
+// reads these sums and applies each epilogue, so results are rounded as in fused. The cost is one
+// more pass per product, with 4 bytes written and read per sum; the gain is that the library's
+// products are faster.
 
 Variant by_cublas() {
   return variants().by_cublas([](const Problem& p) { return p.width | p.hidden; },
-                              "width and hidden have to be multiples of 8");
+                              "width and hidden must be multiples of 8");
 }
 
-// ---- fused_recompute: activations computed again
+// ---- fused_recompute: recomputation of activations
 //
-// Forward keeps x of each layer alone; backward computes h and GELU(h) of a layer again before it
-// needs them, by one more product per layer: 14 in place of 12 products' operations, tensor
-// instructions up by a sixth. What is kept of activations falls from two arrays of batch × hidden
-// per layer to two in all: metric.peak_bytes falls.
+// The forward pass keeps only x of each layer. The backward pass recomputes h and GELU(h) of a
+// layer before it needs them, with one more product per layer, seven instead of six:
+// tensor_instructions increases by a sixth. The activations kept shrink from two arrays of batch ×
+// hidden per layer to two arrays in total: metric.peak_bytes decreases.
 
 bool has_layers(const Problem& p) {
   return p.phase == Phase::step && p.layers >= 4 && p.batch >= 4 * p.width &&
@@ -350,21 +356,22 @@ Variant fused_recompute() {
         [](const Problem& p) { return is_large(p) && p.dtype != DataType::fp32; }}});
 }
 
-// ---- fused_one_by_one: by the host's clock
+// ---- fused_one_by_one: individual launches, timed with the host's clock
 //
-// The same kernels, timed from before the host hands over the first until the GPU has done the
-// last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
+// The kernels are the same. The time runs from before the host launches the first kernel until the
+// GPU has finished the last one. If kernels are short, the host's launch calls determine the time.
+// Counters do not change.
 
 Variant fused_one_by_one() {
   return variants().fused_one_by_one();
 }
 
-// ---- fused_graph: a step as one graph
+// ---- fused_graph: one CUDA graph per step
 //
-// The same kernels as a CUDA graph, captured once: the host makes one call per step in place of one
-// per kernel. It relieves the host, and gains where kernels are shorter than the calls that start
-// them. The scale of the loss and the overflow live on the device, so that no step needs another
-// graph. Counters do not change.
+// The same kernels are captured once as a CUDA graph: the host makes one call per step instead of
+// one per kernel. It is faster if the kernels are shorter than the calls that launch them. The loss
+// scale and the overflow flag are in device memory, so one graph serves all steps. Counters do not
+// change.
 
 Variant fused_graph() {
   return variants().fused_graph();
@@ -372,9 +379,8 @@ Variant fused_graph() {
 
 // ---- fused_first: the first step of a process
 //
-// The same kernels, the first time that a process launches them: each is loaded on its first use,
-// which takes the host longer than a step. Each sample is a process of its own. Counters do not
-// change.
+// The kernels are the same, but each sample is the first launch in a new process: each kernel is
+// loaded at its first use, which takes the host longer than a step. Counters do not change.
 
 Variant fused_first() {
   return variants().fused_first();
@@ -384,20 +390,23 @@ Variant fused_first() {
 
 Family declare() {
   Family f("training_step", Topic::patterns,
-           "Where does a step of training spend its time, and what does it keep?");
+           "Where does a training step spend its time, and which data does it keep in memory?");
   f.physics =
-      "A layer of a network in training has six products: two forward, and for each the gradients "
-      "of its weights and of its input. Around them are passes over activations, and an optimizer "
-      "that reads and writes all weights with their moments: bytes, not operations. The fewer "
-      "bits products have, the larger the share of what is not a product. Backward needs what "
-      "forward found: kept, it takes memory that grows with the layers; computed again, it takes "
-      "operations. Rounding to 16 bits loses small updates and small gradients, which fp32 master "
-      "weights and a scale of the loss keep.";
+      "A layer of a network in training has six products: two forward, and for each of them the "
+      "gradients of its weights and of its input. The other kernels are limited by bytes, not "
+      "operations: passes over activations, and an optimizer that reads and writes all weights "
+      "with their moments. The narrower the type of the products, the larger the share of these "
+      "passes. The backward pass needs activations of the forward pass. If they are stored, memory "
+      "grows with the number of layers; if they are recomputed, operations are repeated. Rounding "
+      "to 16 bits loses small updates and small gradients; fp32 master weights and a scaled loss "
+      "preserve them.";
   f.refers_to_results = true;
-  f.extent("batch", &Problem::batch, 4096, 1 << 18, "rows of activations, or tokens")
-      .extent("width", &Problem::width, 1024, 1 << 15, "what a layer takes and gives per row")
-      .extent("hidden", &Problem::hidden, 4096, 1 << 15, "what GELU is applied to per row")
-      .integer("layers", &Problem::layers, 4, 1, 8, "", "of the network");
+  f.extent("batch", &Problem::batch, 4096, 1 << 18, "rows of activations (tokens) per batch")
+      .extent("width", &Problem::width, 1024, 1 << 15,
+              "elements per row at a layer's input and output")
+      .extent("hidden", &Problem::hidden, 4096, 1 << 15,
+              "elements per row in the hidden layer, the input of GELU")
+      .integer("layers", &Problem::layers, 4, 1, 8, "", "number of layers of the network");
   f.step_parameters();
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto outer_elements = [](const Problem& p) { return p.batch * p.width; };
@@ -417,14 +426,15 @@ Family declare() {
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.step_metrics();
-  f.figure("training_step", "step_phases", "A step of training",
+  f.figure("training_step", "step_phases", "Training step",
            {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.overflow && !is_scaled(p)) return "an overflow is planted for fp16 to find";
+    if (p.overflow && !is_scaled(p))
+      return "overflow=planted needs dtype=fp16, whose loss is scaled";
     if (p.overflow && p.layers > 1)
-      return "behind a second layer, infinities of both signs add up to NaN, which no reference "
-             "equals";
+      return "overflow=planted needs layers=1: in further layers, infinities of both signs sum to "
+             "NaN, which the reference cannot match";
     return std::nullopt;
   };
   f.inputs = inputs;
