@@ -1,13 +1,13 @@
-// recomputation: three sigmoids, y = s(s(s(x))), and their gradient, with what lies between stored
-// for the gradient, or computed again.
+// recomputation: three sigmoids, y = s(s(s(x))), and their gradient. Intermediate results are
+// either stored for the gradient or recomputed.
 //
-// The question: what does it cost to keep what the backward pass needs? The gradient of a sigmoid
-// is dy·s·(1 - s), of which the forward pass knows s. Frameworks store it. Kept, three results are
-// three passes out and three in over n elements: with x in, dy in and dx out that is 9 passes. Who
-// throws them away computes them again from x: x in and y out, x and dy in and dx out, 5 passes,
-// and three exponentials per element more. A kernel that does a few instructions per byte waits for
-// DRAM, and has the exponentials' instructions for nothing. Less memory is less time, as long as
-// they fit into the time that the bytes take.
+// The question: what does it cost to store the intermediate results for the backward pass, and what
+// to recompute them? The gradient of a sigmoid is dy·s·(1 - s), and the forward pass has computed
+// s. Frameworks store it. Storing three results costs three passes out and three in over n
+// elements; with x in, dy in and dx out this makes 9 passes. Recomputing them from x costs 5 passes
+// (x in and y out, x and dy in and dx out) and three more exponentials per element. A kernel with
+// few instructions per byte waits for DRAM, so the instructions of the exponentials take no extra
+// time. Less traffic means less time as long as the instructions fit into the time of the bytes.
 #include <array>
 #include <cmath>
 
@@ -25,7 +25,8 @@ struct Problem {
   Math math;
 };
 
-// What the backward pass is given where it is timed apart: results of three sigmoids, any numbers.
+// given_1 to given_3 are inputs of the backward pass when it is timed separately: arbitrary numbers
+// in the place of three sigmoids' results.
 struct Data {
   void* x;
   void* dy;
@@ -39,7 +40,7 @@ struct Data {
   void* dx_given;
 };
 
-// A pass over arrays of n elements: which it reads, and which it writes.
+// A pass over arrays of n elements: the arrays it reads and the arrays it writes.
 template <class T, int kIns, int kOuts>
 struct Arrays {
   const T* in[kIns];
@@ -47,15 +48,15 @@ struct Arrays {
   std::int64_t n;
 };
 
-// ---- ops: a kernel per operation
+// ---- ops: one kernel per operation
 //
-// Each sigmoid is a kernel, and each step of the gradient: 6 passes forward and 9 backward, with
-// all three results kept. A lane moves 16 bytes per access, so that every kernel moves its bytes as
-// fast as a copy does. This is what a framework does that executes operations one by one.
+// Each sigmoid is one kernel, and so is each step of the gradient: 6 passes forward and 9 backward,
+// with all three results stored. A lane moves 16 bytes per access, so each kernel moves its bytes
+// as fast as a copy. Frameworks that execute operations one by one work this way.
 
 constexpr int kBlock = 256;
 template <class T>
-constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements that a lane moves at a time
+constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements per access of a lane
 
 template <class P, int kCount, class T>
 __device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first);
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(kBlock) pass_kernel(Arrays<T, P::kIns, P::kOut
   }
 }
 
-// P::compute makes kOuts numbers of an element of kIns.
+// P::compute computes kOuts numbers from one element of each of the kIns inputs.
 template <class P, int kCount, class T>
 __device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first) {
   float in[P::kIns][kCount], out[P::kOuts][kCount];
@@ -112,7 +113,7 @@ struct Sigmoid : Pass<1, 1> {  // x
 };
 
 template <Math math>
-struct SigmoidGradient : Pass<2, 1> {  // the gradient so far, and a result of the sigmoid
+struct SigmoidGradient : Pass<2, 1> {  // the incoming gradient, and the sigmoid's result
   static __device__ void compute(const float* in, float* out) {
     out[0] = in[0] * sigmoid_slope(in[1]);
   }
@@ -124,13 +125,13 @@ using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 constexpr int kSigmoids = 3;
-constexpr int kTemporaries = 4;  // at most
+constexpr int kTemporaries = 4;  // maximum per variant
 
 std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// Arrays in the workspace begin at lines.
+// Arrays in the workspace start at 128-byte lines.
 std::int64_t array_bytes(const Problem& p) {
   constexpr std::int64_t kLine = 128;
   return ceil_div(p.n * element_bytes(p), kLine) * kLine;
@@ -156,24 +157,24 @@ Steps run(const Problem& p, const std::vector<void*>& in, const std::vector<void
                                     : launch_pass<P, Math::functions>(p, in, out);
 }
 
-// The arrays of n elements that a pass reads and writes.
+// Number of arrays of n elements that a pass reads and writes.
 template <template <Math> class P>
 constexpr int kArrays = P<Math::intrinsics>::kIns + P<Math::intrinsics>::kOuts;
 
-/// Of a variant: arrays that have to be read and written whatever is kept, sigmoids that have to be
-/// computed, and how often its kernels read or write an array.
+/// Amounts of a variant: arrays that any implementation must read and write, sigmoids that it must
+/// compute, and array reads and writes of the variant's kernels.
 struct Amounts {
   int in, out, sigmoids, passes;
 };
 
 Work work(const Problem& p, const Amounts& a) {
-  constexpr double kOperations = 3;  // an exponential, +, /; of a slope -, *, *
+  constexpr double kOperations = 3;  // sigmoid: exponential, +, /; slope: -, *, *
   const std::int64_t bytes = p.n * element_bytes(p);
   return a.in * reads<char>(bytes) + a.out * writes<char>(bytes) +
          computes(Pipe::fp32, kOperations * a.sigmoids * static_cast<double>(p.n));
 }
 
-// `t` are temporary arrays.
+// `t` is the list of temporary arrays.
 using Launch = Steps (*)(const Problem&, const Data&, void* const* t);
 
 Variant variant(std::string id, std::string compare_to, const Amounts& amounts,
@@ -191,10 +192,10 @@ Variant variant(std::string id, std::string compare_to, const Amounts& amounts,
   return v;
 }
 
-// x and dy in, y and dx out. `kept` arrays live from the forward to the backward pass. While a step
-// of the latter goes on, so do the gradient that it is given and the one that it makes.
-Variant both(std::string id, std::string compare_to, int passes, int kept, int temporaries,
-             ExpectedChangesOf<Problem> expected, Launch launch) {
+// Variants with x and dy in, y and dx out. `kept` arrays live from the forward to the backward
+// pass. During each step of the backward pass, its incoming and its outgoing gradient live too.
+Variant both_passes(std::string id, std::string compare_to, int passes, int kept, int temporaries,
+                    ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v = variant(std::move(id), std::move(compare_to), {2, 2, 2 * kSigmoids, passes},
                       {"y", "dx"}, std::move(expected), launch);
   v.metrics = [passes, kept](const Problem& p, const DeviceSpec&) {
@@ -215,27 +216,27 @@ Variant both(std::string id, std::string compare_to, int passes, int kept, int t
 }
 
 Variant ops() {
-  return both("ops", "", kSigmoids * (kArrays<Sigmoid> + kArrays<SigmoidGradient>), kSigmoids,
-              kTemporaries, {}, [](const Problem& p, const Data& d, void* const* t) {
-                return run<Sigmoid>(p, {d.x}, {t[0]}) + run<Sigmoid>(p, {t[0]}, {t[1]}) +
-                       run<Sigmoid>(p, {t[1]}, {d.y}) +
-                       run<SigmoidGradient>(p, {d.dy, d.y}, {t[2]}) +
-                       run<SigmoidGradient>(p, {t[2], t[1]}, {t[3]}) +
-                       run<SigmoidGradient>(p, {t[3], t[0]}, {d.dx});
-              });
+  return both_passes(
+      "ops", "", kSigmoids * (kArrays<Sigmoid> + kArrays<SigmoidGradient>), kSigmoids, kTemporaries,
+      {}, [](const Problem& p, const Data& d, void* const* t) {
+        return run<Sigmoid>(p, {d.x}, {t[0]}) + run<Sigmoid>(p, {t[0]}, {t[1]}) +
+               run<Sigmoid>(p, {t[1]}, {d.y}) + run<SigmoidGradient>(p, {d.dy, d.y}, {t[2]}) +
+               run<SigmoidGradient>(p, {t[2], t[1]}, {t[3]}) +
+               run<SigmoidGradient>(p, {t[3], t[0]}, {d.dx});
+      });
 }
 
-// Where DRAM serves every kernel, whatever L2 kept of the one before.
+// DRAM serves every kernel; L2 keeps too little of the previous kernel's data.
 bool beyond_caches(const Problem& p) {
   constexpr std::int64_t kManyBytes = 1 << 28;
   return p.n * element_bytes(p) >= kManyBytes;
 }
 
-// ---- stored: one kernel forward, one backward, with all results kept
+// ---- stored: one kernel forward, one backward, with all results stored
 //
-// The forward kernel reads x and writes all three results, the backward kernel reads these and dy:
-// 4 and 5 passes. What was read again forward and what was written backward between two operations
-// stays in registers. What is kept is the same as before, and so is the memory that it takes.
+// The forward kernel reads x and writes all three results; the backward kernel reads these and dy:
+// 4 and 5 passes. Values between two operations stay in registers, so the forward pass reads and
+// the backward pass writes less. The stored results and their memory are the same as in ops.
 
 template <Math math>
 struct ForwardStored : Pass<1, 3> {  // x; to s1, s2 and y
@@ -254,20 +255,22 @@ struct BackwardStored : Pass<4, 1> {  // dy, s1, s2 and y
 };
 
 Variant stored() {
-  return both("stored", "ops", kArrays<ForwardStored> + kArrays<BackwardStored>, kSigmoids, 2,
-              {{"dram_read_bytes", Direction::decreases, 1.6, beyond_caches},
-               {"dram_write_bytes", Direction::decreases, 1.35, beyond_caches},
-               {"metric.peak_bytes", Direction::unchanged}},
-              [](const Problem& p, const Data& d, void* const* t) {
-                return run<ForwardStored>(p, {d.x}, {t[0], t[1], d.y}) +
-                       run<BackwardStored>(p, {d.dy, t[0], t[1], d.y}, {d.dx});
-              });
+  return both_passes("stored", "ops", kArrays<ForwardStored> + kArrays<BackwardStored>, kSigmoids,
+                     2,
+                     {{"dram_read_bytes", Direction::decreases, 1.6, beyond_caches},
+                      {"dram_write_bytes", Direction::decreases, 1.35, beyond_caches},
+                      {"metric.peak_bytes", Direction::unchanged}},
+                     [](const Problem& p, const Data& d, void* const* t) {
+                       return run<ForwardStored>(p, {d.x}, {t[0], t[1], d.y}) +
+                              run<BackwardStored>(p, {d.dy, t[0], t[1], d.y}, {d.dx});
+                     });
 }
 
-// ---- stored_two: the last result computed again from the one before
+// ---- stored_two: the last result recomputed from the previous one
 //
-// y is s(s2): who has s2 need not read y. 4 passes backward in place of 5, 8 together, and y need
-// not live until then. It is the first step of recomputing, with one exponential per element.
+// y is s(s2), so the backward kernel recomputes y from s2 instead of reading it. The backward pass
+// has 4 passes instead of 5, 8 together, and y need not live until then. It costs one exponential
+// per element.
 
 template <Math math>
 struct BackwardOfTwo : Pass<3, 1> {  // dy, s1 and s2
@@ -277,23 +280,24 @@ struct BackwardOfTwo : Pass<3, 1> {  // dy, s1 and s2
 };
 
 Variant stored_two() {
-  return both("stored_two", "stored", kArrays<ForwardStored> + kArrays<BackwardOfTwo>,
-              kSigmoids - 1, 2,
-              {{"dram_read_bytes", Direction::decreases, 1.2, beyond_caches},
-               {"dram_write_bytes", Direction::unchanged, 1.05, beyond_caches},
-               {"metric.peak_bytes", Direction::decreases, 1.2}},
-              [](const Problem& p, const Data& d, void* const* t) {
-                return run<ForwardStored>(p, {d.x}, {t[0], t[1], d.y}) +
-                       run<BackwardOfTwo>(p, {d.dy, t[0], t[1]}, {d.dx});
-              });
+  return both_passes("stored_two", "stored", kArrays<ForwardStored> + kArrays<BackwardOfTwo>,
+                     kSigmoids - 1, 2,
+                     {{"dram_read_bytes", Direction::decreases, 1.2, beyond_caches},
+                      {"dram_write_bytes", Direction::unchanged, 1.05, beyond_caches},
+                      {"metric.peak_bytes", Direction::decreases, 1.2}},
+                     [](const Problem& p, const Data& d, void* const* t) {
+                       return run<ForwardStored>(p, {d.x}, {t[0], t[1], d.y}) +
+                              run<BackwardOfTwo>(p, {d.dy, t[0], t[1]}, {d.dx});
+                     });
 }
 
-// ---- recomputed: nothing kept but x
+// ---- recomputed: all results recomputed from x
 //
-// The forward kernel writes y alone, the backward kernel computes all three results again from x: 2
-// and 3 passes, 5 where stored_two has 8 and stored has 9. Nothing but x is kept, and x was there
-// already. It costs two exponentials and two reciprocals per element more than stored_two:
-// xu_instructions rises. In fp32 they fit into the time that the bytes take.
+// The forward kernel writes only y, and the backward kernel recomputes all three results from x: 2
+// and 3 passes, 5 instead of 8 (stored_two) or 9 (stored). Only x is kept for the backward pass,
+// and x exists in any case. It costs two exponentials and two reciprocals per element more than
+// stored_two: xu_instructions increases. In fp32, these instructions fit into the time of the
+// bytes.
 
 template <Math math>
 struct BackwardRecomputed : Pass<2, 1> {  // dy and x
@@ -312,7 +316,7 @@ struct Forward : Pass<1, 1> {  // x; to y
 };
 
 Variant recomputed() {
-  return both(
+  return both_passes(
       "recomputed", "stored_two", kArrays<Forward> + kArrays<BackwardRecomputed>, 1, 0,
       {{"dram_write_bytes", Direction::decreases, 1.8, beyond_caches},
        {"dram_read_bytes", Direction::decreases, 1.25, beyond_caches},
@@ -323,10 +327,10 @@ Variant recomputed() {
       });
 }
 
-// ---- forward_stored: the forward pass of stored alone
+// ---- forward_stored: only the forward pass of stored
 //
-// x in, three results out: 3 of 4 bytes are written, and of each 3, 2 are for the backward pass
-// alone.
+// The kernel reads x and writes three results: 3 of 4 bytes are writes, and 2 of each 3 bytes
+// written serve only the backward pass.
 
 Variant forward_stored() {
   return variant("forward_stored", "", {1, kSigmoids, kSigmoids, kArrays<ForwardStored>},
@@ -335,13 +339,13 @@ Variant forward_stored() {
                  });
 }
 
-// ---- forward: the forward pass of recomputed alone
+// ---- forward: only the forward pass of recomputed
 //
-// x in, y out, as of a network that learns nothing: 2 / 4 = 1/2 of forward_stored's bytes, a third
-// of what it writes.
+// The kernel reads x and writes y, as inference does. It moves 2 / 4 = 1/2 of forward_stored's
+// bytes and writes a third of its bytes.
 // held: bytes_written = 1/3 × forward_stored
 
-Variant forward_alone(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+Variant forward_pass(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
   return variant(std::move(id), std::move(compare_to), {1, 1, kSigmoids, kArrays<Forward>}, {"y"},
                  std::move(expected), [](const Problem& p, const Data& d, void* const*) {
                    return run<Forward>(p, {d.x}, {d.y});
@@ -349,29 +353,29 @@ Variant forward_alone(std::string id, std::string compare_to, ExpectedChangesOf<
 }
 
 Variant forward() {
-  return forward_alone("forward", "forward_stored",
-                       {{"dram_write_bytes", Direction::decreases, 2.5, beyond_caches},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
+  return forward_pass("forward", "forward_stored",
+                      {{"dram_write_bytes", Direction::decreases, 2.5, beyond_caches},
+                       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 // ---- forward_from_first: the first launches of a process
 //
-// The same launch, timed from the first one of a process on, by the host's clock: its samples are
-// what a program sees that warms nothing up. The first has the kernel's module to load, which is
-// host time and no GPU's. From the second on a launch takes what it takes, beside what the host
-// needs to start it and to learn that it has ended. Counters do not change.
+// The launch is the same, timed with the host's clock, and the first sample is the process's first
+// launch. Its samples are the times of a program without warm-up. The first launch loads the
+// kernel's module, which is host time. Later launches take the kernel's time plus the host's time
+// to launch it and to detect its end. Counters do not change.
 
 Variant forward_from_first() {
-  Variant v = forward_alone("forward_from_first", "forward",
-                            {{"global_load_requests", Direction::unchanged},
-                             {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
+  Variant v = forward_pass("forward_from_first", "forward",
+                           {{"global_load_requests", Direction::unchanged},
+                            {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
   v.timing = Timing::from_first;
   return v;
 }
 
-// ---- backward_stored: the backward pass of stored alone
+// ---- backward_stored: only the backward pass of stored
 //
-// dy and three results in, dx out: 5 passes.
+// The kernel reads dy and three results, and writes dx: 5 passes.
 
 Variant backward_stored() {
   return variant(
@@ -381,10 +385,10 @@ Variant backward_stored() {
       });
 }
 
-// ---- backward_recomputed: the backward pass of recomputed alone
+// ---- backward_recomputed: only the backward pass of recomputed
 //
-// dy and x in, dx out: 3 passes, and all exponentials. xu_instructions rises from nothing.
-// Where DRAM is the limit all the same, they are free.
+// The kernel reads dy and x and writes dx: 3 passes, and all exponentials. xu_instructions
+// increases from zero. If DRAM still limits the time, these instructions take no extra time.
 
 Variant backward_recomputed() {
   return variant("backward_recomputed", "backward_stored",
@@ -399,7 +403,7 @@ Variant backward_recomputed() {
 
 // ---- inputs
 
-constexpr float kRange = 3.0f;  // of x, for which the error of __expf is 5 ulp
+constexpr float kRange = 3.0f;  // x is in [-3, 3), where the error of __expf is 5 ulp
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return of_float_type(p.dtype, [&](auto zero) {
@@ -415,8 +419,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// The gradient through three results of sigmoids, with the magnitude of its error where these are
-// off by a share of themselves.
+// The gradient through three sigmoid results. The magnitude of its error assumes that the results
+// have relative errors, or that they are exact (`are_given`).
 __host__ __device__ inline ReferenceElement exact_gradient(double dy, double s1, double s2,
                                                            double s3, bool are_given) {
   const double g1 = sigmoid_slope(s1);
@@ -427,7 +431,7 @@ __host__ __device__ inline ReferenceElement exact_gradient(double dy, double s1,
   return {value, fabs(dy) * (s1 * g2 * g3 + g1 * s2 * g3 + g1 * g2 * s3)};
 }
 
-// Positions of the outputs, in the order in which declare() names them.
+// Indices of the outputs, in the order of declare().
 enum Output { kS1, kS2, kY, kDx, kDxGiven };
 
 struct Reference {
@@ -452,7 +456,7 @@ struct Reference {
   }
 };
 
-// The derivation that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 double function_error(const Problem& p) {
   return p.math == Math::intrinsics ? kFastSigmoidError : kSigmoidError;
 }
@@ -481,21 +485,23 @@ Tolerance given_tolerance(const Problem& p) {
 
 Family declare() {
   Family f("recomputation", Topic::fusion,
-           "What does it cost to keep what the backward pass needs, and what to compute it again?");
+           "What does it cost to store the results that the backward pass needs, and what to "
+           "recompute them?");
   f.physics =
-      "A backward pass needs results of the forward pass. Kept, they are written once, read once, "
-      "and take up memory in between. Computed again from what is there in any case, they cost "
-      "instructions and no bytes. Element-wise kernels do a few instructions per byte and wait for "
-      "DRAM: up to as many instructions as fit into the time of the bytes, computing again is "
-      "free, and what is not kept is saved. Half the bytes (bf16), or functions of many "
-      "instructions in place of the special function unit's, leave less room.";
+      "A backward pass needs results of the forward pass. Stored results are written once, read "
+      "once, and occupy memory in between. Recomputed results cost instructions but no bytes. "
+      "Elementwise kernels execute few instructions per byte and wait for DRAM. Recomputation "
+      "therefore takes no extra time while its instructions fit into the time of the bytes, and it "
+      "saves the bytes of the stored results. With half the bytes (bf16), or with library "
+      "functions of many instructions instead of the special function unit, fewer instructions "
+      "fit.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "elements of x")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of all arrays; arithmetic is in fp32")
       .choice<Math>("math", &Problem::math,
                     {{"intrinsics", Math::intrinsics}, {"functions", Math::functions}},
-                    "of a sigmoid: __expf and __fdividef; or expf and a division rounded to "
-                    "nearest");
+                    "sigmoid by __expf and __fdividef; or by expf and a correctly rounded "
+                    "division");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .input("dy", &Data::dy, &Problem::dtype, &Problem::n)
       .input("given_1", &Data::given_1, &Problem::dtype, &Problem::n)
@@ -506,11 +512,12 @@ Family declare() {
       .output("y", &Data::y, &Problem::dtype, &Problem::n, value_tolerance)
       .output("dx", &Data::dx, &Problem::dtype, &Problem::n, gradient_tolerance)
       .output("dx_given", &Data::dx_given, &Problem::dtype, &Problem::n, given_tolerance);
-  f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
-      .metric("kept_bytes", "B", "arrays that live from the forward to the backward pass")
+  f.metric("passes", "", "reads and writes of an array of n elements by the kernels of a launch")
+      .metric("kept_bytes", "B",
+              "memory of the arrays that live from the forward to the backward pass")
       .metric("peak_bytes", "B",
-              "the most that lives at a time: what is kept, and the two gradients that a step of "
-              "the backward pass reads and writes");
+              "maximum of memory in use: kept arrays, and the two gradients that a step of the "
+              "backward pass reads and writes");
   f.figure("recomputation", "traffic", "Recomputation: useful bytes per second");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
@@ -518,23 +525,23 @@ Family declare() {
   });
   f.tolerance = value_tolerance;
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type, x in [-3, 3]; a sigmoid is off by e: 15u by "
-      "intrinsics, 6u by functions (kernels/common/sigmoid.cuh has both from the CUDA C++ "
-      "Programming Guide). A result of a sigmoid of z in (0, 1) has of z's relative error "
-      "z·(1 - s(z)) <= 0.28, and e + U of its own: in all below (e + U)/(1 - 0.28) = "
-      "1.4·(e + U) = r. The gradient dy·g1·g2·g3, g = s·(1 - s): s off by r moves g by |1 - 2s|·"
-      "r·s, at most r·s, so that the errors of all three are within r of the magnitude "
-      "|dy|·(s1·g2·g3 + g1·s2·g3 + g1·g2·s3), which is at least three times the result: up to "
-      "three roundings to U of it are U, nine of fp32 3u. Squares of r are within a tenth of "
-      "that: r/(1 - s2) stays below 0.02. Of given results there are the roundings alone: U, and "
-      "nine of fp32. "
-      "The RMS errors: a rounding is spread evenly up to its bound, U/√3 = 0.58·U of the value; "
-      "those of results before add 0.28 of theirs, √(1 + 0.28² + …) = 1.04 times as much. A "
-      "function may err to one side: 1.4/√3 = 0.81 of e. Over x in [-3, 3] the RMS of "
-      "s·(1 - 2s)·(the other two g) is 2.08, 0.73 and 0.86 times that of g1·g2·g3: roundings of "
-      "results move the gradient by √(2.08² + 0.73² + 0.86²)·0.61·U = 1.44·U, three roundings of "
-      "gradients by 1.0·U, both by 1.75·U, and functions by (2.08 + 0.73 + 0.86)·0.81·e = 3e. "
-      "Twice that is allowed.";
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type, x in [-3, 3]. The relative error of "
+      "a sigmoid is e: 15u by intrinsics, 6u by functions (kernels/common/sigmoid.cuh has both "
+      "from the CUDA C++ Programming Guide). A sigmoid of z in (0, 1) passes on the relative error "
+      "of z by the factor z·(1 - s(z)) <= 0.28 and adds its own e + U: in all below (e + U)/(1 - "
+      "0.28) = 1.4·(e + U) = r. The gradient is dy·g1·g2·g3 with g = s·(1 - s). An error r of s "
+      "changes g by |1 - 2s|·r·s, at most r·s. The errors of all three are therefore within r of "
+      "the magnitude |dy|·(s1·g2·g3 + g1·s2·g3 + g1·g2·s3), which is at least three times the "
+      "result. Relative to this magnitude, up to three roundings of the result to U cost U, and "
+      "nine roundings of fp32 cost 3u. Squares of r are within a tenth of that: r/(1 - s2) stays "
+      "below 0.02. With given results, the only errors are roundings: U, and nine of fp32. For the "
+      "RMS errors, a rounding is uniform up to its bound, U/√3 = 0.58·U of the value. Errors of "
+      "earlier results are passed on by the factor 0.28, √(1 + 0.28² + …) = 1.04 times as much. A "
+      "function's errors may all have one sign: 1.4/√3 = 0.81 of e. Over x in [-3, 3] the RMS of "
+      "s·(1 - 2s)·(the other two g) is 2.08, 0.73 and 0.86 times the RMS of g1·g2·g3. Roundings of "
+      "results thus change the gradient by √(2.08² + 0.73² + 0.86²)·0.61·U = 1.44·U, three "
+      "roundings of gradients by 1.0·U, both by 1.75·U, and functions by (2.08 + 0.73 + "
+      "0.86)·0.81·e = 3e. The bounds are twice the RMS errors.";
   f.variants(ops(), stored(), stored_two(), recomputed(), forward_stored(), forward(),
              forward_from_first(), backward_stored(), backward_recomputed());
   return f;
