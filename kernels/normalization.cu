@@ -1,12 +1,12 @@
-// normalization: LayerNorm and RMSNorm, which bring each row of a matrix to a variance, or a mean
-// square, of one, and weigh its columns.
+// normalization: LayerNorm and RMSNorm. Both scale each row of a matrix to a variance, or a mean
+// square, of one, and multiply each column by a weight.
 //
-// The question: how often must a norm read its input, and who keeps the weights? A row's first
-// result needs its mean and its variance, and the variance by its definition needs the mean: pass
-// by pass, a row is read three times. Sums of x and of x² take one pass for both, but cancel where
-// the mean is large; Welford's update does not. Where a row's threads hold it in registers it is
-// read once, and a copy's traffic is left. Beside it, each row needs the same weights: two more
-// arrays of a row's length, which L1 serves again for each row, unless blocks stay and keep them.
+// The question: how often must a norm read its input, and where are the weights kept? A row's first
+// result needs its mean and its variance, and by definition the variance needs the mean: a row is
+// read in three passes. Sums of x and of x² need one pass for both, but cancel if the mean is
+// large; Welford's update does not. If a row's threads hold it in registers, it is read once, and
+// only the traffic of a copy remains. In addition, each row needs the same weights: two arrays of a
+// row's length. L1 serves them again for each row, unless persistent blocks keep them in registers.
 #include <algorithm>
 #include <cmath>
 
@@ -22,13 +22,13 @@ struct Data {
   void* gamma;
   void* beta;
   void* y;
-  void* copied;  // of `copy` alone
+  void* copied;  // output of variant `copy`
 };
 
 constexpr int kBlock = 256;
 
 template <Norm kNorm, class T>
-__device__ T weighed(float x, const NormStatistics& s, const NormWeights<T>& w, int column) {
+__device__ T apply_weights(float x, const NormStatistics& s, const NormWeights<T>& w, int column) {
   const float normed = (x - s.mean) * s.rstd * static_cast<float>(w.gamma[column]);
   return from_float<T>(kNorm == Norm::layer ? normed + static_cast<float>(w.beta[column]) : normed);
 }
@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, NormWe
   }
   float squares = 0.0f;
   for (int i = group.thread; i < m.columns; i += kBlock) {
-    const float apart = static_cast<float>(x[i]) - s.mean;
-    squares += apart * apart;
+    const float deviation = static_cast<float>(x[i]) - s.mean;
+    squares += deviation * deviation;
   }
   s.rstd = rsqrtf(group.all<1>(squares, Sum()) / m.columns + kNormEpsilon);
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
-    y[i] = weighed<kNorm>(static_cast<float>(x[i]), s, w, i);
+    y[i] = apply_weights<kNorm>(static_cast<float>(x[i]), s, w, i);
 }
 
 // ---- how the variants are launched
@@ -72,7 +72,7 @@ Work work(const Problem& p) {
   return norm_work(p, 1, 1);
 }
 
-// `launch_of` gives the launch for which norm it is, a RowMatrix, the weights and the device.
+// `launch_of` returns the launch for a norm, a RowMatrix, the weights and the device.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
@@ -88,9 +88,9 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-// ---- copy: the limit
+// ---- copy: the lower bound
 //
-// The matrix in and as many bytes out, 16 of them per thread: what a norm can reach at best.
+// The kernel copies the matrix, 16 bytes per thread. Its time is a lower bound on a norm's time.
 
 Variant copy() {
   return copy_variant<Problem>(&Data::x, &Data::copied, work);
@@ -105,11 +105,12 @@ Variant two_pass() {
                  });
 }
 
-// The variant, for LayerNorm alone.
+// Restricts the variant to LayerNorm.
 Variant of_layernorm(Variant v) {
   v.unsupported = [other = v.unsupported](const Problem& p,
                                           const DeviceSpec& device) -> std::optional<std::string> {
-    if (p.norm == Norm::rms) return "an RMSNorm has no mean, and its one sum cancels nothing";
+    if (p.norm == Norm::rms)
+      return "needs norm=layernorm: an RMSNorm has no mean, and its single sum does not cancel";
     return other ? other(p, device) : std::nullopt;
   };
   return v;
@@ -117,10 +118,10 @@ Variant of_layernorm(Variant v) {
 
 // ---- sums: x and x² in one pass
 //
-// The variance is the mean of squares less the square of the mean, so that one pass finds both: two
-// passes read the input in place of three (global_load_sectors). It costs digits: where the mean is
-// many deviations from zero, two numbers that are nearly the same are subtracted, and what is left
-// is their rounding errors. Rows whose mean may be above 1 are skipped.
+// The variance is the mean of squares minus the square of the mean, so one pass computes both: two
+// passes read the input instead of three (global_load_sectors). It costs precision. If the mean is
+// many deviations from zero, the kernel subtracts two nearly equal numbers, and mostly their
+// rounding errors remain. Problems with a mean above 1 are skipped.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) sums_kernel(RowMatrix<T> m, NormWeights<T> w) {
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(kBlock) sums_kernel(RowMatrix<T> m, NormWeight
       statistics_of<Norm::layer>(group.all<0>(sums, BothSums()), 0.0f, m.columns);
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
-    y[i] = weighed<Norm::layer>(static_cast<float>(x[i]), s, w, i);
+    y[i] = apply_weights<Norm::layer>(static_cast<float>(x[i]), s, w, i);
 }
 
 Variant sums() {
@@ -147,18 +148,18 @@ Variant sums() {
       });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.offset <= kMostSumsOffset) return std::nullopt;
-    return "with a mean above 1, the difference of the mean of squares and the square of the mean "
-           "loses more digits than the tolerance has";
+    return "needs offset <= 1: with a larger mean, the difference between the mean of squares and "
+           "the square of the mean loses more digits than the tolerance allows";
   };
   return of_layernorm(v);
 }
 
 // ---- welford: mean and deviations in one pass
 //
-// Each thread keeps a mean so far and the squares of deviations from that (Welford 1962), and
-// threads join theirs (Chan, Golub and LeVeque 1983): one pass, as in sums, and no digits are lost,
-// whatever the mean. It costs a division per element, which is several instructions
-// (warp_instructions), and three numbers in place of two in each step of the reduction.
+// Each thread keeps a running mean and the sum of squared deviations from it (Welford 1962), and
+// the reduction merges these (Chan, Golub and LeVeque 1983). This takes one pass, as in sums, but
+// loses no digits for any mean. It costs a division per element, which is several instructions
+// (warp_instructions), and three numbers instead of two in each reduction step.
 
 struct Merged {
   __device__ static Moments none() { return {}; }
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(kBlock) welford_kernel(RowMatrix<T> m, NormWei
   const NormStatistics s{own.mean, rsqrtf(own.m2 / m.columns + kNormEpsilon)};
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
-    y[i] = weighed<Norm::layer>(static_cast<float>(x[i]), s, w, i);
+    y[i] = apply_weights<Norm::layer>(static_cast<float>(x[i]), s, w, i);
 }
 
 Variant welford() {
@@ -189,13 +190,14 @@ Variant welford() {
                               }));
 }
 
-// ---- vectors: sums about a number of the row, 16 bytes at a time
+// ---- vectors: sums about the row's first element, 16-byte accesses
 //
-// One pass as in sums, of deviations from the row's first element: where that is some deviations
-// from the mean, as most of a row's elements are, nothing cancels, and there is no division.
-// Accesses of 16 bytes divide global_load_requests by four (bf16: by eight), those of weights as
-// well. It costs that a first element far out makes sums of what it is apart, and loses digits as
-// sums does. Rows that are no multiple of 16 bytes go element by element, here and below.
+// One pass computes sums as in sums, but of deviations from the row's first element. If that
+// element is within some deviations of the mean, as most elements are, the sums do not cancel. The
+// kernel needs no division per element. Accesses of 16 bytes divide global_load_requests by four
+// (bf16: by eight), for the weights as well. If the first element is an outlier, the sums lose
+// digits, as in sums. Here and below, rows that are not multiples of 16 bytes are accessed element
+// by element.
 
 template <Norm kNorm, int kW, class T>
 __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, NormWeights<T> w) {
@@ -230,10 +232,11 @@ Variant vectors() {
 
 // ---- registers: the row is read once
 //
-// The threads of a block hold the row as fp32 in their registers, up to 32 elements each. The mean
-// comes first, then deviations from it: the definition, at no further read. What moves is what a
-// copy moves; of loads, the row's and its weights' are left, so that global_load_sectors falls by a
-// quarter (RMSNorm: by a third). It costs registers, and a second wait for the row's threads.
+// The threads of a block hold the row as fp32 in registers, up to 32 elements each. They compute
+// the mean, then the deviations from it: the definition, without a second read. The kernel moves
+// the same bytes as a copy. It loads the row and its weights once, so global_load_sectors falls by
+// a quarter (RMSNorm: by a third). It costs registers, and the row's threads wait for each other a
+// second time.
 
 template <Norm kNorm, class Group, class Waits, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMostRowThreads)
@@ -276,10 +279,10 @@ Variant registers() {
 
 // ---- one_wait: both sums in one reduction
 //
-// Sums about the row's first element, as in vectors, and the row in registers: its threads wait for
-// each other once in place of twice, and shared memory has one access of 8 bytes in place of two
-// (shared_store_wavefronts). It costs a load of that element by all, and digits where it is far
-// out. An RMSNorm has one wait in any case.
+// The threads hold the row in registers and sum deviations from its first element, as in vectors.
+// They wait for each other once instead of twice, and shared memory has one access of 8 bytes
+// instead of two (shared_store_wavefronts). All threads load the first element, and digits are lost
+// if it is an outlier. An RMSNorm has only one reduction in any case.
 
 Variant one_wait() {
   return of_layernorm(
@@ -291,11 +294,11 @@ Variant one_wait() {
               kMostRowThreads, Edges::whole));
 }
 
-// ---- warp_registers: a warp has the row in its registers
+// ---- warp_registers: one warp holds a row in registers
 //
-// A warp per row, and eight rows per block: sums take shuffles alone, and neither shared memory nor
-// a barrier. Short rows do not each take a block, of which an SM holds 32 and starts but few at a
-// time. It costs that a row has 32 elements for each of 32 lanes at most.
+// Each warp processes a row, and a block eight rows: lanes reduce with shuffles only, without
+// shared memory or barriers. A short row no longer needs its own block; an SM holds 32 blocks and
+// starts only a few at a time. The cost is a limit on rows: 32 elements for each of 32 lanes.
 
 Variant warp_registers() {
   return held_by(variant("warp_registers", "registers",
@@ -357,9 +360,9 @@ __global__ void __launch_bounds__(kMostRowThreads)
   }
 }
 
-constexpr int kMaxVectors = 2;  // of a thread
+constexpr int kMaxVectors = 2;  // per thread
 
-// Where each block has several rows, on any GPU.
+// Each block has several rows on any GPU.
 bool has_rows_for_all(const Problem& p) {
   constexpr std::int64_t kManyRows = 1 << 15;
   return is_large_and_whole(p) && p.rows >= kManyRows;
@@ -385,17 +388,17 @@ Variant persistent() {
     if (const auto reason = needs_whole_rows(p)) return reason;
     if (p.columns * element_bytes(p) <= kMostRowThreads * kMaxVectors * kWidestAccess)
       return std::nullopt;
-    return "1024 threads hold two vectors of 16 bytes each, less than a row";
+    return "a block's 1024 threads hold two 16-byte vectors each, less than a row";
   };
   return v;
 }
 
-// ---- cluster: blocks of several SMs share a row
+// ---- cluster: a cluster of blocks per row
 //
-// Two to eight blocks hold a row in their registers, as softmax/cluster does, and join their sums
+// Two to eight blocks hold a row in registers, as softmax/cluster does, and combine their sums
 // through distributed shared memory. A row of 512 KB is read once: dram_read_bytes is half of what
-// vectors reads, whose rows leave L2 before they are read again. It costs barriers of the cluster,
-// and that all of its blocks start at one time.
+// vectors reads, because rows leave L2 before the second pass. It costs cluster barriers, and all
+// blocks of a cluster must start at the same time.
 // held: dram_read_bytes = 1/2 × vectors at rows=1024, columns=262144, dtype=bf16
 
 Variant cluster() {
@@ -430,17 +433,18 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 Family declare() {
   Family f("normalization", Topic::patterns,
-           "How often must a norm read its input, and who keeps the weights?");
+           "How often must a norm read its input, and where are the weights kept?");
   f.physics =
-      "LayerNorm and RMSNorm do some ten instructions per element, so that time is bytes over "
-      "bandwidth, and a copy of the same bytes is the limit. Each result needs the mean and the "
-      "variance of its row: pass by pass, the row is read three times, from L2 or from DRAM. "
-      "Threads that hold the row in their registers read it once. Weights are the same for all "
-      "rows: they cost no bandwidth of DRAM, but loads from L1, one or two beside each of the row, "
-      "unless blocks go from row to row and keep them.";
+      "LayerNorm and RMSNorm execute about ten instructions per element. Their time is therefore "
+      "bytes divided by bandwidth, and a copy of the same bytes is the lower bound. Each result "
+      "needs the mean and the variance of its row. With one pass for each, the row is read three "
+      "times, from L2 or from DRAM. Threads that hold the row in registers read it once. All rows "
+      "use the same weights: these cost no DRAM bandwidth, but one or two loads from L1 for each "
+      "load of the row, unless persistent blocks keep them in registers.";
   declare_norm(f).output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figure("normalization", "share_of_copy", "Norms beside a copy", {{"param.dtype", "type"}});
+  f.figure("normalization", "share_of_copy", "Norms compared with a copy",
+           {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;
