@@ -1,12 +1,12 @@
 // attention: O = softmax(Q·Kᵀ)·V, head by head.
 //
-// The question: what does it cost to keep the scores? There is one for each pair of a query and a
-// key: at 8192 of both and 16 heads 2 GiB of 16-bit numbers, which go to DRAM and back between the
-// two products, for masks and dropout once more each. But softmax can be had online (see softmax):
-// a block that holds some queries goes through the keys tile by tile, keeps each row's maximum, sum
-// and unfinished output in registers, and no score ever leaves its SM (Dao, Fu, Ermon, Rudra, Ré,
-// "FlashAttention", 2022). Then time is that of two products on tensor cores, and of what stands
-// between them: exponentials, maxima, masks.
+// The question: what does it cost to store the scores? Each pair of a query and a key has a score:
+// 8192 queries, 8192 keys and 16 heads have 2 GiB of 16-bit scores. The first product writes them
+// to DRAM and the second reads them; a mask and dropout each read and write them once more. But
+// softmax can be computed online (see softmax). A block holds some queries and iterates over tiles
+// of keys. It keeps each row's maximum, sum and unfinished output in registers, and no score leaves
+// its SM (Dao, Fu, Ermon, Rudra, Ré, "FlashAttention", 2022). The time is then determined by two
+// products on tensor cores and the work between them: exponentials, maxima, masks.
 #include <algorithm>
 #include <cmath>
 
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(OutputTiling::kThreads, 1)
 
 // ---- how the variants are launched
 
-// Rows of S begin at multiples of 16 bytes.
+// Each row of S starts at a multiple of 16 bytes.
 std::int64_t score_pitch(const Problem& p) {
   return ceil_div(p.keys, kPassWidth) * kPassWidth;
 }
@@ -136,19 +136,19 @@ Variant materialized() {
 constexpr int kLanesPerQuery = 4;
 constexpr int kScalarQueries = kBlock / kLanesPerQuery;
 constexpr int kScalarKeys = 32;
-constexpr int kScalarStep = 8;  // keys whose scores a lane holds at a time
+constexpr int kScalarStep = 8;  // scores that a lane holds at a time, one per key
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock)
     scalar_tile_kernel(Heads heads, Operands<In> x, In* o, float* log_sum) {
-  constexpr int kParts = kDim / (4 * kLanesPerQuery);  // of 4 floats, in turn with other lanes
+  constexpr int kParts = kDim / (4 * kLanesPerQuery);  // vectors of 4 floats per lane, interleaved
   __shared__ float4 k_tile[kScalarKeys][kDim / 4];
   __shared__ float4 v_tile[kScalarKeys][kDim / 4];
   const std::int64_t head = blockIdx.y;
   const int lane = threadIdx.x % kLanesPerQuery;
   const int query = blockIdx.x * kScalarQueries + threadIdx.x / kLanesPerQuery;
-  const bool is_there = query < heads.allowed.queries;
-  const std::int64_t row = heads.first_query(head) + (is_there ? query : 0);
+  const bool in_bounds = query < heads.allowed.queries;
+  const std::int64_t row = heads.first_query(head) + (in_bounds ? query : 0);
   const float scale_log2 = heads.scale * kLog2E;
   float4 q[kParts], sums[kParts];
 #pragma unroll
@@ -158,8 +158,8 @@ __global__ void __launch_bounds__(kBlock)
     q[i] = make_float4(part[0], part[1], part[2], part[3]);
     sums[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
   }
-  const int first = is_there ? heads.allowed.first(query) : 0;
-  const int end = is_there ? heads.allowed.end(query) : 0;
+  const int first = in_bounds ? heads.allowed.first(query) : 0;
+  const int end = in_bounds ? heads.allowed.end(query) : 0;
   float max = -INFINITY, sum = 0.0f;
 #pragma unroll 1
   for (int key = 0; key < heads.allowed.keys; key += kScalarKeys) {
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  if (!is_there) return;
+  if (!in_bounds) return;
   const float factor = sum > 0.0f ? 1.0f / sum : 0.0f;
 #pragma unroll
   for (int i = 0; i < kParts; ++i) {
@@ -225,8 +225,7 @@ __global__ void __launch_bounds__(kBlock)
   if (lane == 0) log_sum[row] = sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
 }
 
-// A launch of a fused kernel: `blocks` blocks for each head, which take `queries` queries at a
-// time.
+// Launch of a fused kernel with `blocks` blocks per head, which share the head's queries.
 template <class Kernel, class... Arguments>
 Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t shared,
                    std::int64_t blocks, Arguments... arguments) {
@@ -239,16 +238,16 @@ Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t 
   });
 }
 
-// Where blocks have several tiles of queries and of keys.
+// Each block has several tiles of queries and of keys.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 25, kManyRows = 8192;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows && p.queries >= kQueries;
 }
-// Where most of a block's time is in its loop: windows are short.
+// The loop over tiles takes most of a block's time; with a window, it is short.
 bool has_many_tiles(const Problem& p) {
   return is_large(p) && p.mask != Mask::window;
 }
-// Where scores are more than any L2 holds.
+// The scores exceed the L2 of any GPU.
 bool exceeds_l2(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27;
   return is_large(p) && p.rows() * p.keys >= kManyScores;
@@ -267,24 +266,25 @@ Variant scalar_tile() {
   return v;
 }
 
-// ---- online_tiles: the same on tensor cores
+// ---- online_tiles: online softmax on tensor cores
 //
-// Four warps of a block hold 32 queries each, and multiply them by tiles of keys from shared memory
-// with mma.sync. Scores stay where the instruction leaves them, in registers, which are where the
-// second product takes its left operand: P goes from one to the other rounded to 16 bits.
-// fma_instructions fall. A block has one head, tile by tile of its queries, so that with few heads
-// SMs are idle; each tile of keys is multiplied, seen or not, and each score compared with its
+// Each of a block's four warps holds 32 queries and multiplies them by tiles of keys in shared
+// memory with mma.sync. The scores stay in the instruction's result registers, where the second
+// product reads its left operand: P is only rounded to 16 bits. fma_instructions decreases. A block
+// processes one head, one tile of queries after the other, so with few heads SMs are idle. The
+// block also multiplies tiles of keys that are masked entirely, and compares each score with the
 // mask.
 
-// Which tiles of keys are skipped, and which have their scores compared with the mask.
-struct Effort {
-  bool skips_hidden;
+// Whether a kernel skips tiles of keys that are masked entirely, and masks the scores of all
+// others.
+struct MaskedTiles {
+  bool skips_masked;
   bool masks_all;
 };
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 2)
-    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, Effort effort) {
+    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, MaskedTiles effort) {
   using Tile = RowTile<kDim>;
   using Warp = TileWarp<In, kDim>;
   constexpr int kKeys = kTileKeys<kDim>;
@@ -301,13 +301,13 @@ __global__ void __launch_bounds__(kBlock, 2)
   for (int query = blockIdx.x * kQueries; query < allowed.queries; query += gridDim.x * kQueries) {
     const int left = allowed.queries - query;
     const std::int64_t row = heads.first_query(head) + query;
-    const TileRange<kKeys> range(allowed, query, effort.skips_hidden);
+    const TileRange<kKeys> range(allowed, query, effort.skips_masked);
     load_rows<kDim, kQueries>(shared, x.q + row * kDim, left);
     Warp warp;
 #pragma unroll 1
     for (int tile = range.end - 1; tile >= range.first; --tile) {
       const int key = tile * kKeys;
-      __syncthreads();  // all warps are done with the tiles before
+      __syncthreads();  // all warps have finished with the previous tiles
       load_rows<kDim, kKeys>(k_tile, k + key * kDim, allowed.keys - key);
       load_rows<kDim, kKeys>(v_tile, v + key * kDim, allowed.keys - key);
       __syncthreads();
@@ -320,12 +320,12 @@ __global__ void __launch_bounds__(kBlock, 2)
     }
     __syncthreads();
     warp.store(own, o + (row + warp_row) * kDim, log_sum + row + warp_row, left - warp_row, 1.0f);
-    __syncthreads();  // O is stored, by way of the tile that the next queries go to
+    __syncthreads();  // O is stored; it was staged in the tile that the next queries overwrite
   }
 }
 
 Variant tiles(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-              bool splits_queries, Effort effort) {
+              bool splits_queries, MaskedTiles effort) {
   Variant v = variant(std::move(id), std::move(compare_to), std::move(expected));
   v.unsupported = has_no_dropout;
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
@@ -346,9 +346,9 @@ Variant online_tiles() {
 
 // ---- split_queries: a block per tile of queries
 //
-// Rows of O do not depend on each other: each tile of queries is a block's own, and one head keeps
-// as many SMs busy as it has tiles. sm_balance_pct rises where heads are fewer than the blocks
-// that fit on all SMs. Keys and values come from L2 once for each of the blocks.
+// The rows of O are independent, so each tile of queries gets its own block, and one head occupies
+// as many SMs as it has tiles. sm_balance_pct increases if there are fewer heads than blocks that
+// fit on all SMs. Each of these blocks loads the head's keys and values from L2.
 
 bool has_few_heads(const Problem& p) {
   constexpr std::int64_t kFewHeads = 32, kManyTiles = 256;
@@ -361,29 +361,30 @@ Variant split_queries() {
                {{"sm_balance_pct", Direction::increases, 2, has_few_heads}}, true, {false, true});
 }
 
-// ---- skip_hidden: no work on tiles that no query sees
+// ---- skip_hidden: no work on fully masked tiles
 //
-// Tiles behind the diagonal of causal attention, and before a sliding window, have weights that are
-// all zero. A block goes through those tiles alone of which one of its queries sees a key.
-// tensor_instructions falls by what is skipped: of causal attention to nearly half. Blocks then
-// differ in their work: those of the last queries have the most, and begin first.
+// In tiles beyond the diagonal of causal attention, and before a sliding window, all weights are
+// zero. A block processes only the tiles in which at least one of its queries attends to a key.
+// tensor_instructions falls by the skipped tiles: for causal attention to nearly half. The amount
+// of work then differs between blocks. The blocks of the last queries have the most and start
+// first.
 
-bool hides_half(const Problem& p) {
+bool masks_half(const Problem& p) {
   const std::int64_t all = p.queries * p.keys;
   return is_large(p) && p.keys >= 4096 && 5 * visible_pairs(p) <= 3 * all;
 }
 
 Variant skip_hidden() {
   return tiles("skip_hidden", "split_queries",
-               {{"tensor_instructions", Direction::decreases, 1.6, hides_half}}, true,
+               {{"tensor_instructions", Direction::decreases, 1.6, masks_half}}, true,
                {true, true});
 }
 
-// ---- mask_edges: masks where they hide something
+// ---- mask_edges: masks only in partially masked tiles
 //
-// Within most tiles each query sees each key. Scores are compared with the mask in tiles alone that
-// the diagonal crosses, a window's other edge, or the end of the keys: alu_instructions fall, which
-// share their issue slots with the products.
+// In most tiles, each query attends to each key. The kernel compares scores with the mask only in
+// tiles that contain the diagonal, a window's other edge, or the end of the keys. alu_instructions
+// decreases, and the products get the issue slots.
 
 Variant mask_edges() {
   return tiles("mask_edges", "skip_hidden",
@@ -392,17 +393,18 @@ Variant mask_edges() {
                true, {true, false});
 }
 
-// ---- async_tiles: copies while products run
+// ---- async_tiles: copies during the products
 //
-// cp.async brings a tile of values while scores are multiplied, and the next tile of keys while
-// they become weights; no register holds what is under way. The warps wait for memory no more:
-// stalled_long_scoreboard falls. Dropout is here, too: its bits are made of each element's place.
+// cp.async copies a tile of values while the warps multiply scores, and the next tile of keys while
+// the scores become weights. Data in flight occupies no registers. The warps no longer wait for
+// memory: stalled_long_scoreboard decreases. This variant also supports dropout, whose random bits
+// are computed from each element's position.
 
 template <class In, int kDim, bool kDrops>
 __global__ void __launch_bounds__(kBlock, 2)
     async_tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, float slack) {
   using Tile = RowTile<kDim>;
-  // Random bits take registers: half as many scores leave room for them.
+  // Random bits occupy registers, so with dropout a warp holds half as many scores.
   constexpr int kKeys = kTileKeys<kDim> / (kDrops ? 2 : 1);
   using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kKeys>;
   extern __shared__ __align__(16) char shared[];
@@ -415,7 +417,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const AllowedKeys& allowed = heads.allowed;
-  // The last queries see the most keys: their blocks start first.
+  // The last queries attend to the most keys: their blocks start first.
   const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
   const int left = allowed.queries - query;
   const std::int64_t row = heads.first_query(head) + query;
@@ -431,12 +433,12 @@ __global__ void __launch_bounds__(kBlock, 2)
 #pragma unroll 1
   for (int tile = range.end - 1; tile >= range.first; --tile) {
     cp_async_wait<0>();
-    __syncthreads();  // keys are there, and all warps are done with the values before
+    __syncthreads();  // keys have arrived, and all warps have finished with the previous values
     begin(v_tile, v, tile);
     typename Warp::Scores s;
     Warp::multiply(s, own, k_tile);
     cp_async_wait<0>();
-    __syncthreads();  // values are there, and all warps are done with the keys
+    __syncthreads();  // values have arrived, and all warps have finished with the keys
     if (tile > range.first) begin(k_tile, k, tile - 1);
     if (!range.is_whole(tile))
       Warp::hide(s, allowed, tile * kKeys, [&](int i) { return query + warp_row + i; });
@@ -487,7 +489,7 @@ Variant lazy_rescale() {
                {{"fma_instructions", Direction::decreases, 1.02, is_large}}, kSlack);
 }
 
-// As a step of training asks for it (kernels/common/attention_steps.cuh).
+// Forward pass for a training step (kernels/common/attention_steps.cuh).
 Steps forward_by_tiles(const Problem& p, const Data& d) {
   if (p.dtype != DataType::fp32)
     return launch_fused(
@@ -501,10 +503,10 @@ Steps forward_by_tiles(const Problem& p, const Data& d) {
                 static_cast<float*>(d.o), d.log_sum);
 }
 
-// ---- cudnn: what a library makes of it
+// ---- cudnn: the cuDNN baseline
 //
-// On Hopper tensor cores are asked by wgmma, whose operands stay in shared memory and whose
-// products go on while a warpgroup finds exponentials: it has a rate that mma.sync does not reach.
+// On Hopper, cuDNN issues wgmma. Its operands stay in shared memory, and the products continue
+// while a warpgroup computes exponentials. It reaches a rate that mma.sync does not reach.
 
 Variant cudnn_attention() {
   return cudnn_variant();
@@ -513,16 +515,16 @@ Variant cudnn_attention() {
 // ---- declaration
 
 Family declare() {
-  Family f("attention", Topic::patterns, "What does it cost to keep the scores of attention?");
+  Family f("attention", Topic::patterns, "What does it cost to store the attention scores?");
   f.physics =
-      "Attention takes two products with a softmax between them, whose operand, a score for each "
-      "query and key, is far larger than what goes in and comes out. Kept in memory it is written "
-      "and read once per operation, at DRAM's rate. A block that finds the softmax online keeps a "
-      "tile of it in registers, and DRAM has queries, keys, values and outputs left to move: then "
-      "tensor cores are the limit, and what their warps do beside them, which is mostly an "
-      "exponential for each score.";
+      "Attention consists of two products with a softmax between them. The softmax's operand, a "
+      "score per query and key, is far larger than the inputs and outputs. If the scores are "
+      "stored, each operation writes and reads them at DRAM's rate. A block that computes the "
+      "softmax online keeps a tile of scores in registers, so only queries, keys, values and "
+      "outputs move through DRAM. The limit is then the tensor cores and the other instructions of "
+      "their warps, mostly an exponential per score.";
   declare_attention(f, {2, 1, 16384, 16384});
-  f.figure("attention", "rates", "Attention: what each variant adds",
+  f.figure("attention", "rates", "Attention: effect of each variant",
            {{"param.keys", "keys"}, {"param.mask", "mask"}});
   f.variants(materialized(), scalar_tile(), online_tiles(), split_queries(), skip_hidden(),
              mask_edges(), async_tiles(), lazy_rescale(), cudnn_attention());

@@ -2,10 +2,10 @@
 //
 // The question: what keeps a GPU busy if each head has one query? Each element of K and V is loaded
 // once and used for one multiply-add per query that attends to it. In 16 bits that is one operation
-// per byte and query, so DRAM is the limit. But a block per head leaves most SMs idle, and each of
-// the others iterates over thousands of keys. The keys can be split over blocks: each block stores
-// its partial row with its maximum and sum, and a second kernel combines them ("Flash-Decoding",
-// Dao, Haziza, Massa, Sizov, 2023). Heads that share keys can load them once.
+// per byte and query, so DRAM is the limit. But a block per head leaves most SMs idle, and
+// each of the others iterates over thousands of keys. The keys can be split over blocks: each block
+// stores its partial row with its maximum and sum, and a second kernel combines them
+// ("Flash-Decoding", Dao, Haziza, Massa, Sizov, 2023). Heads that share keys can load them once.
 #include <algorithm>
 
 #include "kernels/common/attention_family.cuh"
@@ -17,41 +17,41 @@ using namespace attention;
 using attention::Family;
 using attention::Variant;
 
-constexpr int kMostRows = 16;  // of a block: those of one product
+constexpr int kMostRows = 16;  // maximum per block: the rows of one product
 
-// What a block has: some heads of queries that share keys, all of their queries, and a part of the
-// keys. `heads_of_block` is 1 or the problem's group.
+// A block's share: all queries of some heads that share keys, and a part of the keys.
+// `heads_of_block` is 1 or the problem's group.
 struct Split {
   int heads_of_block;
-  int splits;  // parts of the keys
-  int tiles;   // of a part
+  int splits;  // number of parts of the keys
+  int tiles;   // tiles per part
 };
 
-// Unfinished rows of all parts, one part behind the other: O as it is summed so far, and each row's
-// maximum and sum.
+// Unfinished rows of all parts, stored consecutively: O as summed so far, and each row's maximum
+// and sum.
 struct Partial {
   float* o;
   float2* max_sum;
 };
 
-// Keys of a tile, of which each warp has one of its own.
+// Keys per tile; each warp has its own tile.
 template <int kDim>
 constexpr int kDecodeKeys = kDim == 64 ? 64 : 32;
 
 template <int kDim>
 constexpr int kDecodeBytes = (kMostRows + 2 * kWarps * kDecodeKeys<kDim>)*RowTile<kDim>::kPitch;
 
-// O of a row and an element, put together of several parts, with the row's maximum and sum.
+// One element of a row of O, combined from several parts, with the row's maximum and sum.
 struct JoinedRow {
   float value = 0.0f;
   float max = -INFINITY;
   float sum = 0.0f;
-  __device__ void add(float of_part, float2 max_sum) {
-    if (max_sum.y == 0.0f) return;  // it saw no key
+  __device__ void add(float part_value, float2 max_sum) {
+    if (max_sum.y == 0.0f) return;  // the part has no visible key
     const float larger = fmaxf(max, max_sum.x);
     const float own = fast_exp2(max - larger);
     const float other = fast_exp2(max_sum.x - larger);
-    value = value * own + of_part * other;
+    value = value * own + part_value * other;
     sum = sum * own + max_sum.y * other;
     max = larger;
   }
@@ -61,11 +61,11 @@ struct JoinedRow {
 
 // ---- per_head: a block per head
 //
-// A head's query is one of 16 rows that a warp multiplies by a tile of keys: tensor cores have time
-// for the other 15, since bytes are the limit. The four warps of a block take tiles in turn, each
-// with shared memory of its own, where cp.async brings the next keys while values are added: they
-// wait for each other at the end alone, when their rows are put together. There are as many blocks
-// as heads: sm_balance_pct is low, and DRAM waits.
+// Each warp multiplies 16 rows by a tile of keys, and only one of them is a head's query: bytes are
+// the limit, so the tensor cores have time for the other 15. The four warps of a block process
+// tiles alternately, each in its own shared memory. There, cp.async copies the next keys while the
+// warp multiplies values. The warps wait for each other only at the end, to combine their rows.
+// There are as many blocks as heads, so sm_balance_pct is low and DRAM is underused.
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 3)
@@ -97,20 +97,20 @@ __global__ void __launch_bounds__(kBlock, 3)
   begin(k_tile, k, first);
   begin(v_tile, v, first);
   cp_async_wait<2>();
-  __syncthreads();  // the queries of all threads are there
+  __syncthreads();  // the queries that all threads copied have arrived
   Warp warp;
 #pragma unroll 1
   for (int tile = first; tile < end; tile += kWarps) {
     typename Warp::Scores s;
     cp_async_wait<1>();
-    __syncwarp();  // keys are there
+    __syncwarp();  // keys have arrived
     Warp::multiply(s, shared, k_tile);
     __syncwarp();
     begin(k_tile, k, tile + kWarps);
     Warp::hide(s, allowed, tile * kKeys, [&](int i) { return i % allowed.queries; });
     warp.soften(s, heads.scale * kLog2E, 8.0f);
     cp_async_wait<1>();
-    __syncwarp();  // values are there
+    __syncwarp();  // values have arrived
     warp.add(s, v_tile);
     __syncwarp();
     begin(v_tile, v, tile + kWarps);
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   cp_async_wait<0>();
   __syncthreads();
 
-  // The warps' rows, where their tiles were.
+  // The warps' partial rows overwrite their tiles.
   float* const sums = reinterpret_cast<float*>(shared);
   float2* const max_sums = reinterpret_cast<float2*>(sums + kWarps * kMostRows * kDim);
   warp.store_partial(sums, max_sums, rows, [&](int i) { return warp_index * kMostRows + i; });
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   }
 }
 
-// Puts the parts of a row together: a block has one row, a thread an element of it.
+// Combines the parts of a row: one block per row, one thread per element.
 template <class In>
 __global__ void __launch_bounds__(kMostDim)
     combine_kernel(Partial partial, int splits, std::int64_t rows, In* o, float* log_sum) {
@@ -164,30 +164,30 @@ std::int64_t keys_of_tile(const Problem& p) {
   return p.head_dim == 64 ? kDecodeKeys<64> : kDecodeKeys<128>;
 }
 
-// As few parts as keep most places of blocks taken, wave by wave: the fewest that come within 85 %
-// of the best (the rule of FlashAttention's flash_api).
+// The smallest number of parts whose share of occupied block slots, over whole waves, is at least
+// 85 % of the best share (the rule of FlashAttention's flash_api).
 Split split_of(const Problem& p, const DeviceSpec& device, Way way) {
   constexpr std::int64_t kBlocksPerSm = 3, kMostParts = 128;
   constexpr double kGoodShare = 0.85;
   const std::int64_t of_block = way == Way::shared_keys ? p.group : 1;
   const std::int64_t tiles = ceil_div(p.keys, keys_of_tile(p));
-  const std::int64_t turns = ceil_div(tiles, kWarps);  // of a block's warps
+  const std::int64_t iterations = ceil_div(tiles, kWarps);  // iterations of a block's warps
   const std::int64_t blocks = p.batch * p.heads / of_block;
-  const std::int64_t places = kBlocksPerSm * device.sm_count;
-  const auto taken = [&](std::int64_t parts) {
+  const std::int64_t slots = kBlocksPerSm * device.sm_count;
+  const auto occupied_share = [&](std::int64_t parts) {
     const std::int64_t all = blocks * parts;
-    return static_cast<double>(all) / static_cast<double>(ceil_div(all, places) * places);
+    return static_cast<double>(all) / static_cast<double>(ceil_div(all, slots) * slots);
   };
-  const std::int64_t most = way == Way::per_head ? 1 : std::min(turns, kMostParts);
+  const std::int64_t max_parts = way == Way::per_head ? 1 : std::min(iterations, kMostParts);
   double best = 0;
-  for (std::int64_t parts = 1; parts <= most; ++parts)
-    best = std::max(best, taken(parts));
+  for (std::int64_t parts = 1; parts <= max_parts; ++parts)
+    best = std::max(best, occupied_share(parts));
   std::int64_t parts = 1;
-  while (taken(parts) < kGoodShare * best)
+  while (occupied_share(parts) < kGoodShare * best)
     ++parts;
-  const std::int64_t of_part = kWarps * ceil_div(turns, parts);
-  return {static_cast<int>(of_block), static_cast<int>(ceil_div(tiles, of_part)),
-          static_cast<int>(of_part)};
+  const std::int64_t tiles_per_part = kWarps * ceil_div(iterations, parts);
+  return {static_cast<int>(of_block), static_cast<int>(ceil_div(tiles, tiles_per_part)),
+          static_cast<int>(tiles_per_part)};
 }
 
 std::int64_t partial_bytes(const Problem& p, std::int64_t parts) {
@@ -222,8 +222,8 @@ Variant decode(std::string id, std::string compare_to, ExpectedChangesOf<Problem
   v.unsupported = [way](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     const std::int64_t rows = p.queries * (way == Way::shared_keys ? p.group : 1);
     if (rows > kMostRows)
-      return "a block has at most " + std::to_string(kMostRows) +
-             " rows of queries: longer ones are for the family attention";
+      return "a block processes at most " + std::to_string(kMostRows) +
+             " rows of queries: use the family attention for more";
     return has_no_dropout(p, device);
   };
   const auto workspace = [way](const Problem& p, const DeviceSpec& device) {
@@ -240,7 +240,7 @@ Variant decode(std::string id, std::string compare_to, ExpectedChangesOf<Problem
   return v;
 }
 
-// Keys far beyond L2, and too few heads for all SMs.
+// The keys exceed L2, and there are too few heads for all SMs.
 bool is_long(const Problem& p) {
   constexpr std::int64_t kManyKeys = 8192, kFewBlocks = 64;
   return p.keys >= kManyKeys && p.batch * p.heads <= kFewBlocks;
@@ -269,18 +269,18 @@ Variant split_keys() {
 
 // ---- shared_keys: heads that share keys, in one block
 //
-// The heads of a group ask the same keys (grouped-query attention): their queries are rows of one
-// product, which takes 16 rows in any case, and each key goes to shared memory once for all of
-// them. l2_sectors fall by what the group has; tensor_instructions likewise.
+// The heads of a group attend to the same keys (grouped-query attention). Their queries become rows
+// of one product, which has 16 rows in any case, and each key is copied to shared memory once for
+// all of them. l2_sectors decreases by the group size, and tensor_instructions decreases too.
 
 Variant shared_keys() {
   return decode("shared_keys", "split_keys", {{"l2_sectors", Direction::decreases, 2, shares_keys}},
                 Way::shared_keys);
 }
 
-// ---- cudnn: what a library makes of it
+// ---- cudnn: the cuDNN baseline
 //
-// It is asked for what attention/cudnn is asked for, with one query.
+// The call is the same as in attention/cudnn, with one query per head.
 
 Variant cudnn_attention() {
   return cudnn_variant();
@@ -290,7 +290,7 @@ Variant cudnn_attention() {
 
 Family declare() {
   Family f("attention_decode", Topic::patterns,
-           "What keeps a GPU busy that has one query per head?");
+           "What keeps a GPU busy when each head has one query?");
   f.physics =
       "A sequence is generated token by token, and each new token attends to all keys before it: "
       "one query per head. In 16 bits each byte of K and V is loaded for one operation per query. "
@@ -298,7 +298,7 @@ Family declare() {
       "has too few of them in flight; one block per part of the keys has enough. A block with all "
       "heads of a group loads their shared keys once.";
   declare_attention(f, {4, 4, 1, 65536});
-  f.figure("attention_decode", "traffic", "One query per head");
+  f.figure("attention_decode", "traffic", "Attention with one query per head");
   f.variants(per_head(), split_keys(), shared_keys(), cudnn_attention());
   return f;
 }
