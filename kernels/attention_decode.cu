@@ -260,7 +260,7 @@ Variant per_head() {
 // SM. Each block stores its partial rows in fp32 with their maximum and sum, and a second kernel
 // combines them. More SMs load keys at a time: sm_balance_pct increases for long sequences. The
 // cost is the second kernel and the partial rows, a few rows where the first kernel loads thousands
-// of keys. If batch and heads alone fill the waves, there is one part, as in per_head.
+// of keys. If batch and heads fill the waves by themselves, there is one part, as in per_head.
 
 Variant split_keys() {
   return decode("split_keys", "per_head", {{"sm_balance_pct", Direction::increases, 1.5, is_long}},

@@ -1,13 +1,13 @@
-// checkpointing: 64 layers forward and backward, with the input of every k-th layer kept.
+// checkpointing: 64 layers forward and backward; only the input of every k-th layer is stored.
 //
-// The question: what is kept of a deep network for its backward pass? Each layer's gradient needs
-// the layer's input. Kept, all of them are 64 arrays. Who keeps the input of every k-th layer alone
-// (a checkpoint) computes the layers behind it again before going back through them: 64/k
-// checkpoints and the k inputs of one segment, fewest together where k is near √64 (Chen, Xu,
-// Zhang, Guestrin, "Training deep nets with sublinear memory cost", 2016), for one more forward
-// pass. That is so where each layer is a kernel of its own, which puts its result down. Where a
-// segment is one kernel, the inputs of its layers never leave registers: bytes and time fall with
-// memory, until a segment has more exponentials than fit into the time of its bytes.
+// The question: which layers' inputs should a deep network store for its backward pass? Each
+// layer's gradient needs the layer's input. Storing all of them takes 64 arrays. With checkpoints,
+// only the input of every k-th layer is stored, and the backward pass recomputes the layers after a
+// checkpoint before it processes them. This takes 64/k checkpoints and the k inputs of one segment,
+// fewest together if k is near √64 (Chen, Xu, Zhang, Guestrin, "Training deep nets with sublinear
+// memory cost", 2016). It costs one more forward pass if each layer is a kernel that stores its
+// result. If a segment is one kernel, the inputs of its layers never leave registers. Bytes and
+// time then decrease with memory, until the exponentials of a segment take longer than its bytes.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -18,30 +18,31 @@ namespace gpuexp::checkpointing {
 
 struct Problem {
   std::int64_t n;
-  int every;  // layers from one checkpoint to the next
+  int every;  // layers per segment, from one checkpoint to the next
 };
 
 struct Data {
-  float* x;   // of the first layer
-  float* dy;  // the gradient by the last layer's result
+  float* x;   // input of the first layer
+  float* dy;  // gradient with respect to the last layer's result
   float* y;
   float* dx;
 };
 
-// ---- layers: each layer a kernel
+// ---- layers: one kernel per layer
 //
-// Forward, a layer reads its input and writes its result: 2 passes over n elements. Backward, the
-// segments come last to first: the inputs of a segment's layers are computed again from its
-// checkpoint, into arrays that all segments share, and then each layer reads the gradient and its
-// input and writes the next gradient, 3 passes. With every = 1 all inputs are kept, and none is
-// computed again. every = 64 keeps none, computes all of them again, and has as many in the end.
+// Forward, a layer's kernel reads the layer's input and writes its result: 2 passes over n
+// elements. Backward, segments are processed from last to first. Forward kernels recompute the
+// inputs of a segment's layers from its checkpoint, into arrays that all segments share. Then each
+// layer's kernel reads the gradient and the layer's input and writes the next gradient: 3 passes.
+// With every = 1, all inputs are stored and none is recomputed. With every = 64, all are
+// recomputed, and the last segment needs as many arrays.
 
 constexpr int kBlock = 256;
-constexpr int kWidth = 4;  // elements that a lane moves at a time, 16 bytes
+constexpr int kWidth = 4;  // elements per access of a lane, 16 bytes
 
-// Forward, out = layer(x); backward, out = d · the layer's slope at x. Of kCount elements.
+// Processes kCount elements. Forward: out = layer(x). Backward: out = d · the layer's slope at x.
 template <bool kForward, int kCount>
-__device__ void do_layer(const float* x, const float* d, float* out);
+__device__ void apply_layer(const float* x, const float* d, float* out);
 
 template <bool kForward>
 __global__ void __launch_bounds__(kBlock)
@@ -49,17 +50,17 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kWidth;
   if (first + kWidth <= n) {
-    do_layer<kForward, kWidth>(x + first, d + first, out + first);
+    apply_layer<kForward, kWidth>(x + first, d + first, out + first);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
-      do_layer<kForward, 1>(x + i, d + i, out + i);
+      apply_layer<kForward, 1>(x + i, d + i, out + i);
   }
 }
 
-// A layer is x + (1/2 - s(x))/8, a step of a residual network. Its slope, 1 - s·(1 - s)/8, lies
-// between 31/32 and 1: 64 layers neither lose a gradient nor let one grow. Of 64 plain sigmoids, of
-// which each slope is 1/4 at most, nothing would be left that fp32 has.
+// A layer is x + (1/2 - s(x))/8, a step of a residual network. Its slope, 1 - s·(1 - s)/8, is
+// between 31/32 and 1, so gradients neither vanish nor grow over 64 layers. With 64 plain sigmoids,
+// whose slopes are at most 1/4, gradients would underflow in fp32.
 constexpr int kLayers = 64;
 constexpr float kStep = 0.125f;
 
@@ -71,7 +72,7 @@ __device__ inline float layer_slope(float x) {
 }
 
 template <bool kForward, int kCount>
-__device__ void do_layer(const float* x, const float* d, float* out) {
+__device__ void apply_layer(const float* x, const float* d, float* out) {
   float of_x[kCount], of_d[kCount], result[kCount];
   load_floats(x, of_x);
   if constexpr (!kForward) load_floats(d, of_d);
@@ -86,7 +87,7 @@ __device__ void do_layer(const float* x, const float* d, float* out) {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Arrays in the workspace begin at lines.
+// Arrays in the workspace start at 128-byte lines.
 std::int64_t array_elements(const Problem& p) {
   constexpr std::int64_t kPerLine = 128 / sizeof(float);
   return ceil_div(p.n, kPerLine) * kPerLine;
@@ -100,9 +101,9 @@ int layers_of(const Problem& p, int segment) {
   return std::min(p.every, kLayers - segment * p.every);
 }
 
-// Arrays of n elements in the workspace, in this order: the inputs of all segments but the first,
-// whose is x; two gradients, or results, by turns; of `layers`, the inputs of a segment's layers
-// but the first, whose is the segment's.
+// Arrays of n elements in the workspace, in this order: the inputs of all segments except the
+// first, whose input is x; two arrays that gradients, or results, use alternately; in variant
+// `layers`, the inputs of a segment's layers except the first layer, whose input is the segment's.
 struct Workspace {
   float* at;
   std::int64_t each;
@@ -116,7 +117,7 @@ struct Workspace {
         x(d.x) {}
   float* array(int i) const { return at + i * each; }
   float* input_of(int segment) const { return segment == 0 ? x : array(segment - 1); }
-  float* by_turns(int i) const { return array(segments(*p) - 1 + i % 2); }
+  float* alternating(int i) const { return array(segments(*p) - 1 + i % 2); }
   float* input_of_layer(int segment, int i) const {
     return i == 0 ? input_of(segment) : array(segments(*p) + i);
   }
@@ -144,18 +145,18 @@ Steps layer_by_layer(const Problem& p, const Data& d, const LaunchContext& conte
   for (int i = 1; i <= kLayers; ++i) {
     float* const to = i == kLayers       ? d.y
                       : i % p.every == 0 ? w.input_of(i / p.every)
-                                         : w.by_turns(i);
+                                         : w.alternating(i);
     steps += forward(p, from, to);
     from = to;
   }
-  int turn = 0;
+  int index = 0;
   from = d.dy;
   for (int segment = segments(p) - 1; segment >= 0; --segment) {
     const int layers = layers_of(p, segment);
     for (int i = 1; i < layers; ++i)
       steps += forward(p, w.input_of_layer(segment, i - 1), w.input_of_layer(segment, i));
     for (int i = layers - 1; i >= 0; --i) {
-      float* const to = segment + i == 0 ? d.dx : w.by_turns(turn++);
+      float* const to = segment + i == 0 ? d.dx : w.alternating(index++);
       steps += backward(p, w.input_of_layer(segment, i), from, to);
       from = to;
     }
@@ -163,21 +164,21 @@ Steps layer_by_layer(const Problem& p, const Data& d, const LaunchContext& conte
   return steps;
 }
 
-// Layers that are computed a second time.
+// Number of layers that are computed a second time.
 int recomputed_layers(const Problem& p) {
   return kLayers - segments(p);
 }
 
 Work work(const Problem& p) {
-  constexpr double kForward = 6;   // an exponential, +, /, -, *, +
-  constexpr double kBackward = 8;  // an exponential, +, /, -, *, *, -, *
+  constexpr double kForward = 6;   // exponential, +, /, -, *, +
+  constexpr double kBackward = 8;  // exponential, +, /, -, *, *, -, *
   return 2 * (reads<float>(p.n) + writes<float>(p.n)) +
          computes(Pipe::fp32, kLayers * (kForward + kBackward) * static_cast<double>(p.n));
 }
 
 using CountOf = int (*)(const Problem&);
 
-// `temporaries` are arrays in the workspace. x, dy, y and dx live, too.
+// `temporaries` is the number of arrays in the workspace; x, dy, y and dx are live as well.
 Variant variant(std::string id, std::string compare_to, CountOf passes, CountOf temporaries,
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
@@ -204,14 +205,14 @@ Variant layers() {
   return v;
 }
 
-// ---- segments: each segment a kernel
+// ---- segments: one kernel per segment
 //
-// Forward, a kernel goes through the k layers of a segment in registers and writes the next
-// checkpoint. Backward, it reads the checkpoint and the gradient, computes the segment again,
-// keeps one number of each layer in a register, and goes back: 2 and 3 passes per segment in place
-// of per layer, and no array for what lies inside. l2_sectors falls by k and more. The number kept
-// is the layer's slope, so that no exponential is computed more often than it is forward. Longer
-// segments have more registers per element, and a lane moves fewer elements at a time.
+// Forward, a kernel computes the k layers of a segment in registers and writes the next checkpoint.
+// Backward, it reads the checkpoint and the gradient and recomputes the segment. It keeps one
+// number per layer in a register and applies them in reverse. It has 2 and 3 passes per segment
+// instead of per layer, and stores no intermediate arrays. l2_sectors decreases by a factor of at
+// least k. The number kept is the layer's slope, so each exponential is computed once per pass.
+// Longer segments use more registers per element, so a lane processes fewer elements at a time.
 
 __device__ inline void next_layer(float& x, float& slope) {
   const float s = fast_sigmoid(x);
@@ -232,21 +233,21 @@ __device__ void forward_segment(const float* x, float* out, int layers) {
   store_floats(out, v);
 }
 
-// Loops have as many turns as the longest segment, so that each slope has a register of its own.
-template <int kMost, int kCount>
+// Loops are unrolled to the longest segment, so that each slope has its own register.
+template <int kMaxLayers, int kCount>
 __device__ void backward_segment(const float* x, const float* d, float* out, int layers) {
-  float v[kCount], g[kCount], slopes[kMost][kCount];
+  float v[kCount], g[kCount], slopes[kMaxLayers][kCount];
   load_floats(x, v);
   load_floats(d, g);
 #pragma unroll
-  for (int l = 0; l < kMost; ++l) {
+  for (int l = 0; l < kMaxLayers; ++l) {
     if (l >= layers) break;
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
       next_layer(v[i], slopes[l][i]);
   }
 #pragma unroll
-  for (int l = kMost - 1; l >= 0; --l) {
+  for (int l = kMaxLayers - 1; l >= 0; --l) {
     if (l >= layers) continue;
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
@@ -268,34 +269,34 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Elements of a lane, so that their slopes are 64 registers at most.
-template <int kMost>
-constexpr int kElements = kMost* kWidth <= kLayers ? kWidth : kLayers / kMost;
+// Elements per lane: their slopes occupy at most 64 registers.
+template <int kMaxLayers>
+constexpr int kElements = kMaxLayers* kWidth <= kLayers ? kWidth : kLayers / kMaxLayers;
 
-template <int kMost>
+template <int kMaxLayers>
 __global__ void __launch_bounds__(kBlock)
     backward_segment_kernel(const float* x, const float* d, float* out, int layers,
                             std::int64_t n) {
-  constexpr int kCount = kElements<kMost>;
+  constexpr int kCount = kElements<kMaxLayers>;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kCount;
   if (first + kCount <= n) {
-    backward_segment<kMost, kCount>(x + first, d + first, out + first, layers);
+    backward_segment<kMaxLayers, kCount>(x + first, d + first, out + first, layers);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
-      backward_segment<kMost, 1>(x + i, d + i, out + i, layers);
+      backward_segment<kMaxLayers, 1>(x + i, d + i, out + i, layers);
   }
 }
 
-// The kernel whose loops have the fewest turns that are enough.
-template <int kMost = 1>
+// Launches the kernel with the smallest sufficient number of unrolled iterations.
+template <int kMaxLayers = 1>
 Steps launch_backward_segment(const Problem& p, const float* x, const float* d, float* out,
                               int layers) {
-  if constexpr (kMost < kLayers) {
-    if (p.every > kMost) return launch_backward_segment<2 * kMost>(p, x, d, out, layers);
+  if constexpr (kMaxLayers < kLayers) {
+    if (p.every > kMaxLayers) return launch_backward_segment<2 * kMaxLayers>(p, x, d, out, layers);
   }
-  return run(backward_segment_kernel<kMost>, p, kElements<kMost>, x, d, out, layers);
+  return run(backward_segment_kernel<kMaxLayers>, p, kElements<kMaxLayers>, x, d, out, layers);
 }
 
 Steps segment_by_segment(const Problem& p, const Data& d, const LaunchContext& context) {
@@ -307,7 +308,7 @@ Steps segment_by_segment(const Problem& p, const Data& d, const LaunchContext& c
                  i == last ? d.y : w.input_of(i + 1), layers_of(p, i));
   const float* from = d.dy;
   for (int i = last; i >= 0; --i) {
-    float* const to = i == 0 ? d.dx : w.by_turns(i);
+    float* const to = i == 0 ? d.dx : w.alternating(i);
     steps += launch_backward_segment(p, w.input_of(i), from, to, layers_of(p, i));
     from = to;
   }
@@ -328,7 +329,7 @@ Variant in_segments() {
 
 // ---- inputs
 
-constexpr double kRange = 3.0;  // of x, for which the error of __expf is 5 ulp
+constexpr double kRange = 3.0;  // x is in [-3, 3), where the error of __expf is 5 ulp
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill_uniform(d.x, p.n, stream_seed(seed, 0), static_cast<float>(kRange)) +
@@ -337,7 +338,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Of y, or of dx.
+// Reference of y, or of dx.
 struct Reference {
   bool is_gradient;
   const float* x;
@@ -359,7 +360,7 @@ auto references(const Data& d) {
   return [d](int output) { return Reference{output == 1, d.x, d.dy}; };
 }
 
-// The derivations that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 Tolerance result_tolerance(const Problem&) {
   const double u = unit_roundoff(DataType::fp32);
   return {kLayers * u, 0.0, 0.0, kRmsSafety * (8.1 * u + 2.8 * kFastSigmoidError)};
@@ -373,46 +374,45 @@ Tolerance gradient_tolerance(const Problem&) {
 
 Family declare() {
   Family f("checkpointing", Topic::fusion,
-           "Which layers' inputs are kept for the backward pass, and which are computed again?");
+           "Which layers' inputs are stored for the backward pass, and which are recomputed?");
   f.physics =
-      "A deep network's backward pass needs the input of each layer, last layer first. Keeping all "
-      "takes memory in proportion to the depth. Checkpoints, the inputs of every k-th layer, "
-      "divide it by k, and cost the forward pass once more and room for one segment's inputs: "
-      "together 64/k + k arrays, fewest at k = 8. Layers that are kernels of their own pay for it "
-      "with passes over memory. A segment that is one kernel has its layers' inputs in registers: "
-      "it takes less memory and less time the longer it is, as far as its exponentials fit into "
-      "the time of its bytes.";
+      "A deep network's backward pass needs the input of each layer, last layer first. Storing all "
+      "inputs takes memory in proportion to the depth. Checkpoints, the inputs of every k-th "
+      "layer, divide this memory by k. They cost one more forward pass and the memory for one "
+      "segment's inputs: together 64/k + k arrays, fewest at k = 8. If layers are separate "
+      "kernels, recomputation costs passes over memory. If a segment is one kernel, its layers' "
+      "inputs stay in registers: longer segments take less memory and less time, as long as their "
+      "exponentials fit into the time of their bytes.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 31,
            "elements of each layer's input")
       .integer("every", &Problem::every, 8, 1, kLayers, "layers",
-               "from one checkpoint to the next, of 64; the last segment may have fewer");
+               "layers per segment, from one checkpoint to the next; the last segment may have "
+               "fewer");
   f.input("x", &Data::x, &Problem::n)
       .input("dy", &Data::dy, &Problem::n)
       .output("y", &Data::y, &Problem::n, result_tolerance)
       .output("dx", &Data::dx, &Problem::n, gradient_tolerance);
-  f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
-      .metric("recomputed_layers", "", "layers that the backward pass computes again")
-      .metric("peak_bytes", "B", "x, dy, y, dx, and all arrays in between");
-  f.figure("checkpointing", "time_against_memory", "Checkpointing: time against memory",
-           {{"metric.peak_bytes", "memory of all arrays"},
-            {"param.every", "layers from one checkpoint to the next"}});
+  f.metric("passes", "", "reads and writes of an array of n elements by the kernels of a launch")
+      .metric("recomputed_layers", "", "layers that the backward pass recomputes")
+      .metric("peak_bytes", "B", "memory of x, dy, y, dx and all intermediate arrays");
+  f.figure("checkpointing", "time_against_memory", "Checkpointing: time and memory",
+           {{"metric.peak_bytes", "memory of all arrays"}, {"param.every", "layers per segment"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return references(d)(o); });
   f.tolerance = result_tolerance;
   f.tolerance_derivation =
       "u = 2^-24, x in [-3, 3], e = 15u the error of a sigmoid (kernels/common/sigmoid.cuh). A "
-      "layer's slope is at most 1, so that it lets no error grow, and |x| falls from layer to "
-      "layer; each adds u·|x| for its sum, (e + u/2)/8 for s and its difference from 1/2: 64 of "
-      "them stay below 64u·(|x| + 2). The gradient: a slope, at least 31/32, is off by u, by "
-      "(e + u/2)/8 for s, and by 0.097/8 of the error of x (0.097 is the largest of "
-      "s·(1 - s)·|1 - 2s|); its product by u: 64·4u, and 0.0125·5u·(1 + … + 63) = 126u for x, "
-      "together below 400u. "
-      "The RMS errors: 64 roundings spread evenly up to u·|x|, with x of RMS 1.74, are "
-      "8·0.58·1.74·u = 8.1u. A sigmoid may err to one side, 64/8·0.6/√3 = 2.8 times e with an RMS "
-      "of s of 0.6. Of the gradient, 128 roundings are 6.6u, sigmoids 64/8·0.5/√3 = 2.4 times e "
-      "with s·|1 - 2s| up to 0.5, and x, off by 25u on the way, 64·0.0125·25u = 20u. Twice that is "
-      "allowed.";
+      "layer's slope is at most 1, so no error grows, and |x| decreases from layer to layer. Each "
+      "layer adds u·|x| for its sum and (e + u/2)/8 for s and its difference from 1/2: 64 of them "
+      "stay below 64u·(|x| + 2). For the gradient, the relative error of a slope, at least 31/32, "
+      "is u for its rounding, (e + u/2)/8 for s, and 0.097/8 of the error of x (0.097 is the "
+      "maximum of s·(1 - s)·|1 - 2s|); its product adds u: 64·4u, and 0.0125·5u·(1 + … + 63) = "
+      "126u for x, together below 400u. For the RMS errors, 64 roundings, uniform up to u·|x| with "
+      "x of RMS 1.74, are 8·0.58·1.74·u = 8.1u. A sigmoid's errors may all have one sign, "
+      "64/8·0.6/√3 = 2.8 times e with an RMS of s of 0.6. For the gradient, 128 roundings are "
+      "6.6u, sigmoids 64/8·0.5/√3 = 2.4 times e with s·|1 - 2s| up to 0.5, and x, with errors up "
+      "to 25u, 64·0.0125·25u = 20u. The bounds are twice the RMS errors.";
   f.variants(layers(), in_segments());
   return f;
 }

@@ -1,12 +1,12 @@
-// epilogue: y = residual + dropout(gelu(h + bias)), after the product h = A·B, and inside of it.
+// epilogue: y = residual + dropout(gelu(h + bias)), after the product h = A·B or in its epilogue.
 //
-// The question: what does it cost to put down what a matrix product has computed before the next
-// operation takes it up? A layer of a transformer goes on with its product's result element by
-// element: a bias per column, an activation, dropout, and the sum with what the layer was given. As
-// four kernels that is 9 passes over m×n elements, as one it is 3: h and residual in, y out. The
-// product itself has each sum in a register when it is done. Where it does the rest before it
-// stores (its epilogue), h never exists, and 2 passes are left. The smaller k, the more of a layer
-// these passes are; the product's own time is the same.
+// The question: what does it cost to store a matrix product's result before the next operation
+// loads it? A transformer layer continues elementwise with the product's result: a bias per column,
+// an activation, dropout, and the sum with the residual. Four kernels need 9 passes over m×n
+// elements. One kernel needs 3: h and residual in, y out. When the product is done, each sum is in
+// a register. If the product applies the other operations before it stores (its epilogue), h is
+// never stored, and 2 passes remain. The smaller k, the larger the share of these passes; the
+// product itself takes the same time.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ namespace gpuexp::epilogue {
 
 using namespace layer_tail;
 
-// Row-major and contiguous: A is m×k, B is k×n; h, residual, y and g are m×n, all of bf16.
+// All arrays are row-major, contiguous and bf16: A is m×k, B is k×n; h, residual, y and g are m×n.
 struct Problem {
   std::int64_t m;
   std::int64_t n;
@@ -32,22 +32,21 @@ struct Problem {
 struct Data {
   T* a;
   T* b;
-  T* h;  // of the variants without a product
+  T* h;  // input of the variants without a product
   T* bias;
   T* residual;
-  T* y;          // of A·B
-  T* y_given_h;  // of h
+  T* y;          // computed from A·B
+  T* y_given_h;  // computed from h
   T* g;          // gelu(A·B + bias)
 };
 
 constexpr int kBlock = 256, kLanes = 32;
 
-// ---- ops: a kernel per operation
+// ---- ops: one kernel per operation
 //
-// Bias, GELU, dropout and the sum with the residual are a kernel each, 16 bytes per access: 9
-// passes, of which 6 put down and take up again what the next kernel could have had. The mask of
-// dropout is not stored: Philox makes four words from the place of four elements, wherever and
-// whenever they are needed.
+// Bias, GELU, dropout and the residual addition are one kernel each, with 16 bytes per access: 9
+// passes, of which 6 store and load intermediate results. The dropout mask is not stored: each
+// kernel that needs it generates four Philox words from the index of four elements.
 
 template <Part... parts>
 __global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* out) {
@@ -96,17 +95,17 @@ Tail tail(const Problem& p, const Data& d) {
 template <Part... parts>
 Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
   constexpr int kTile = kBlock * kWidth;
-  // Tiles are of consecutive elements, whichever rows they are of.
+  // A tile is consecutive elements, which may span several rows.
   const Shape s = shape_of_blocks({ceil_div(elements(p), kTile)}, {kBlock}, {kTile, p.n});
   return launch(tail_kernel<parts...>, s, tail(p, d), in, out);
 }
 
-// What lies between goes to two arrays by turns; `in` may be the second.
-T* second_of(const Problem& p, T* workspace) {
+// Intermediate results alternate between two arrays; `in` may be the second.
+T* second_array(const Problem& p, T* workspace) {
   return workspace + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
 }
 Steps one_by_one(const Problem& p, const Data& d, const T* in, T* out, T* workspace) {
-  T* const second = second_of(p, workspace);
+  T* const second = second_array(p, workspace);
   return launch_parts<Part::bias>(p, d, in, workspace) +
          launch_parts<Part::gelu>(p, d, workspace, second) +
          launch_parts<Part::dropout>(p, d, second, workspace) +
@@ -117,10 +116,10 @@ Steps at_once(const Problem& p, const Data& d, const T* in, T* out) {
   return launch_parts<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, in, out);
 }
 
-// What a variant writes: the outputs, in their order.
+// The output that a variant writes, in the order of declare().
 enum class Result { y, y_given_h, g };
 
-// h or A·B, bias and, but for g, residual in, the result out.
+// Work with h or A·B, the bias and (except for g) the residual in, and the result out.
 Work work(const Problem& p, Result result) {
   const bool with_product = result != Result::y_given_h;
   const bool is_whole = result != Result::g;
@@ -129,7 +128,7 @@ Work work(const Problem& p, Result result) {
   if (!with_product) w.operations.clear();
   for (const std::int64_t count : {p.n, is_whole ? elements(p) : 0, with_product ? 0 : elements(p)})
     w = w + reads<T>(count);
-  // Bias, 7 of GELU; a comparison and *, residual.
+  // Bias: 1, GELU: 7; comparison, scale and residual: 3.
   const double operations = is_whole ? 11 : 8;
   w.operations.push_back({Pipe::fp32, operations * static_cast<double>(elements(p))});
   return w;
@@ -173,7 +172,7 @@ constexpr auto is_large = at_least(elements, 1 << 16);  // most blocks are whole
 bool is_deep(const Problem& p) {
   return is_large(p) && p.k >= 256;
 }
-// Where DRAM serves every kernel, whatever L2 kept of the one before.
+// DRAM serves every kernel; L2 keeps too little of the previous kernel's data.
 constexpr auto beyond_caches = at_least(result_bytes, 1 << 28);
 
 Variant fused() {
@@ -187,18 +186,18 @@ Variant fused() {
       [](const Problem& p, const Data& d, T*) { return at_once(p, d, d.h, d.y_given_h); });
 }
 
-// ---- product_ops: a product, then a kernel per operation
+// ---- product_ops: a product, then one kernel per operation
 //
-// A product by mma.sync, fed by cp.async, which stores its sums as bf16, and the four kernels
-// behind it: 10 passes over m×n elements beside A and B. Two blocks share an SM, so that one
-// multiplies while the other stores. How much of the time the passes are depends on k: the product
-// takes 2·k operations per element of h, the passes the same bytes at any k.
+// A product with mma.sync and cp.async stores its sums as bf16, and four kernels follow it: 10
+// passes over m×n elements in addition to A and B. Two blocks share an SM, so one multiplies while
+// the other stores. The passes' share of the time depends on k: the product executes 2·k operations
+// per element of h, and the passes move the same bytes at any k.
 
-// Narrow copies need registers for addresses: their warps sum half as much, and one block fits.
+// Narrow copies need registers for addresses: each warp has half as many sums, and one block fits.
 template <int kUnitBytes>
 using Product = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 
-// Stores 16 rows of a warp's sums, whose first belongs at `at`, with these parts or none.
+// Stores 16 rows of a warp's sums, starting at element `at`, and applies `parts` to them.
 template <int kCols, Part... parts>
 __device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, const Corner& at,
                            T* y) {
@@ -208,7 +207,7 @@ __device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, con
   const auto corner = static_cast<unsigned>(at.row * x.n + at.col);
   const int lane = static_cast<int>(threadIdx.x % kLanes);
   if (x.n % kWidth == 0) {
-    constexpr int kStep = kLanes * kWidth / kCols;  // rows at a time
+    constexpr int kStep = kLanes * kWidth / kCols;  // rows per iteration
     const int row = lane * kWidth / kCols;
     const int column = lane * kWidth % kCols;
     if (column >= columns) return;
@@ -242,7 +241,7 @@ template <int kUnitBytes, Part... parts>
 __global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     product_kernel(Problem p, const T* a, const T* b, Tail x, T* out) {
   using P = Product<kUnitBytes>;
-  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
+  constexpr unsigned kGroupRows = 16;  // rows of tiles per group, for a nearly square patch
   extern __shared__ __align__(128) char shared[];
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
@@ -281,15 +280,16 @@ Variant product_ops() {
   return product(variant("product_ops", "ops", 10, Result::y,
                          {{"tensor_instructions", Direction::increases, 4, is_deep}},
                          [](const Problem& p, const Data& d, T* workspace) {
-                           T* const h = second_of(p, workspace);
+                           T* const h = second_array(p, workspace);
                            return launch_product<>(p, d, h) + one_by_one(p, d, h, d.y, workspace);
                          }));
 }
 
 // ---- product_fused: a product, then one kernel
 //
-// What a compiler does that fuses element-wise operations and calls a library for the product: h is
-// stored and read again, and 4 passes are left. dram_write_bytes falls from five passes to two.
+// This is the code of a compiler that fuses elementwise operations and calls a library for the
+// product: h is stored and loaded again, and 4 passes are left. dram_write_bytes falls from five
+// passes to two.
 
 Variant product_fused() {
   return product(variant("product_fused", "product_ops", 4, Result::y,
@@ -325,9 +325,9 @@ Variant product_epilogue() {
 
 // ---- cublas_fused: cuBLAS, then one kernel
 //
-// product_fused with the library's product, which drives the tensor cores by wgmma. It says what an
-// epilogue has to be attached to: a product that takes longer than the passes it saves is none to
-// fuse into.
+// The variant is product_fused with the product by cuBLAS, which issues wgmma. An epilogue pays
+// only in a product that is fast enough: fusing into a product that loses more time than the passes
+// take is no gain.
 
 Steps cublas_product(const Problem& p, const Data& d, T* h) {
   return cublas::step_of(cublas::Gemm{cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.m,
@@ -358,7 +358,7 @@ Variant cublas_fused() {
 
 Steps cublaslt_product(const Problem& p, const Data& d, T* g, T* workspace) {
   return cublas_lt::step_of({DataType::bf16, p.m, p.n, p.k, d.a, d.b, d.bias, g,
-                             second_of(p, workspace), cublas_lt::kWorkspaceBytes});
+                             second_array(p, workspace), cublas_lt::kWorkspaceBytes});
 }
 
 Variant cublaslt(Variant v) {
@@ -379,8 +379,8 @@ Variant cublaslt_fused() {
 
 // ---- cublas_gelu: cuBLAS, then a kernel with bias and GELU
 //
-// g = gelu(A·B + bias) alone, as a transformer's feed-forward block has it: h is stored and read
-// again, 3 passes.
+// g = gelu(A·B + bias), without dropout and residual, as in a transformer's feed-forward block: h
+// is stored and loaded again, 3 passes.
 
 Variant cublas_gelu() {
   return library(variant("cublas_gelu", "", 3, Result::g, {},
@@ -410,7 +410,7 @@ Variant cublaslt_gelu() {
 // ---- inputs
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  // Sums of k products, of variance 1/9 each, get a variance of about 1.
+  // Products have a variance of 1/9; this scale gives the sum of k of them a variance of about 1.
   const int exponent = static_cast<int>(std::lround(std::log2(3.0 / std::sqrt(p.k))));
   return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
          fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1), std::ldexp(1.0f, exponent)) +
@@ -421,8 +421,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// y's element i, of one of h with the magnitude of its error. Of g nothing is dropped, and it has
-// no residual.
+// Element i of y, from an element of h with the magnitude of its error. g has no dropout and no
+// residual.
 struct ReferenceTail {
   const T* bias;
   const T* residual;
@@ -461,7 +461,7 @@ struct ReferenceProduct {
   }
   void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
     GemmPanels<T, NormBound>{operands, bound, operands.n}.on_host(out, first, end);
-    for (std::int64_t i = first; i < end; ++i) {  // elements of y of those of h
+    for (std::int64_t i = first; i < end; ++i) {  // from elements of h to elements of y
       const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
       out.value[i] = y.value;
       out.magnitude[i] = y.magnitude;
@@ -506,17 +506,17 @@ Tolerance tolerance(const Problem& p) {
 
 Family declare() {
   Family f("epilogue", Topic::fusion,
-           "What does it cost to put a product's result down before the next operation takes it?");
+           "What does it cost to store a product's result before the next operation loads it?");
   f.physics =
-      "What follows a matrix product element by element is bound by bytes: each kernel of its own "
-      "is a pass in and one out. The sums are in registers when the product is done, and what is "
-      "computed there before they are stored costs no pass. It is paid with the tensor cores' "
-      "time, so that the gain is the passes' share of the whole, which falls as k grows.";
+      "Elementwise operations after a matrix product are limited by bytes: each kernel costs a "
+      "pass in and a pass out. When the product is done, its sums are in registers, and operations "
+      "applied before the store cost no pass. They delay the tensor cores instead. The gain is the "
+      "passes' share of the total time, which decreases as k grows.";
   f.extent("m", &Problem::m, 16384, 1 << 16, "rows of A, h and y")
       .extent("n", &Problem::n, 16384, 1 << 16, "columns of B, h and y")
       .extent("k", &Problem::k, 1024, 1 << 16,
-              "columns of A, rows of B; of no matter to variants without a product")
-      .real("dropout", &Problem::dropout, 0.1, 0.0, 0.9, "", "share of elements that are dropped");
+              "columns of A, rows of B; ignored by variants without a product")
+      .real("dropout", &Problem::dropout, 0.1, 0.0, 0.9, "", "probability of dropping an element");
   f.input("a", &Data::a, elements_of_a<Problem>)
       .input("b", &Data::b, elements_of_b<Problem>)
       .input("h", &Data::h, elements)
@@ -525,28 +525,29 @@ Family declare() {
       .output("y", &Data::y, elements)
       .output("y_given_h", &Data::y_given_h, elements)
       .output("g", &Data::g, elements);
-  f.metric("passes", "", "times that the kernels of a launch read or write an array of m×n");
+  f.metric("passes", "", "reads and writes of an m×n array by the kernels of a launch");
   f.figure("epilogue", "traffic", "Epilogue: useful bytes per second");
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (elements(p) < std::int64_t{1} << 31) return std::nullopt;
-    return "m·n has to be below 2^31: places of elements are 32 bits wide";
+    return "m·n must be below 2^31: element indices are 32 bits wide";
   };
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "U = 2^-8 of bf16, u = 2^-24 of fp32, s = 1/(1 - dropout). Stored one by one, h is off by "
-      "U·|h| (and by the product's bound, below), t = h + bias by U·|t|, both of which GELU "
-      "multiplies by 1.13 at most; GELU(t), not above |t|, is rounded to U, and so is s times "
-      "it; the sum with the residual is rounded once more. |t| <= |h| + |bias|: the error is "
-      "below (1.13 + 1.13 + 3)·U·s·(|h| + |bias|) + U·|residual|, within 6·U of the magnitude "
-      "s·(|h| + |bias|) + |residual|, and so is tanh.approx's 2^-11 (PTX ISA), 0.07·U of |t|. An "
-      "element that is dropped is the residual, exactly. gelu(h + bias) alone has the roundings "
-      "of h, where it is stored, and of itself. The RMS error: roundings of 0.42·U each; those "
-      "of h and t reach y by the mean square of GELU's slope, half of them, so that four "
-      "roundings add 2 to 2.2 times 0.42·U of y's RMS, below U; of gelu(h + bias) two add 1.4 "
-      "times 0.42·U. Twice that is allowed, and the sum's own. The product: ";
+      "U = 2^-8 (bf16), u = 2^-24 (fp32), s = 1/(1 - dropout). If each operation stores its "
+      "result, h has an error of U·|h| (plus the product's bound, below) and t = h + bias an error "
+      "of U·|t|; GELU multiplies both by at most 1.13. GELU(t), at most |t|, is rounded to U, and "
+      "so is s times GELU(t); the sum with the residual is rounded once more. With |t| <= |h| + "
+      "|bias|, the error is below (1.13 + 1.13 + 3)·U·s·(|h| + |bias|) + U·|residual|. This is "
+      "within 6·U of the magnitude s·(|h| + |bias|) + |residual|, including tanh.approx's 2^-11 "
+      "(PTX ISA), 0.07·U of |t|. A dropped element is exactly the residual. gelu(h + bias) without "
+      "dropout has the roundings of h, if h is stored, and its own. For the RMS error, each "
+      "rounding has 0.42·U. The roundings of h and t reach y scaled by the mean square of GELU's "
+      "slope, one half. Four roundings thus add 2 to 2.2 times 0.42·U of y's RMS, below U, and the "
+      "two of gelu(h + bias) add 1.4 times 0.42·U. The bounds are twice the RMS errors, plus the "
+      "bound of the sum. The product: ";
   f.tolerance_derivation += kTensorCoreBoundDerivation;
   f.variants(ops(), fused(), product_ops(), product_fused(), product_epilogue(), cublas_fused(),
              cublaslt_fused(), cublas_gelu(), cublaslt_gelu());
