@@ -1,13 +1,13 @@
 // fusion: y = sin²(x) + cos²(x), or ELU(x), as one kernel per operation and as one kernel for all.
 //
-// The question: what does it cost that each operation of an expression is a kernel of its own? A
-// framework that executes operations one by one (PyTorch in eager mode) writes each intermediate
-// result to device memory, from where the next kernel reads it. The expression needs x once in and
-// y once out, two passes over n elements. sin, square, cos and square are a pass in and one out
-// each, and the sum two in and one out: 11. All of these kernels do next to nothing per byte, so
-// that time is bytes over bandwidth, and one kernel that keeps intermediate results in registers
-// can be 11/2 times as fast. It cannot where intermediate results never leave L2, and each further
-// launch costs time of its own.
+// The question: what does it cost to execute each operation of an expression as a separate kernel?
+// A framework that executes operations one by one (PyTorch in eager mode) writes each intermediate
+// result to device memory, and the next kernel reads it. The expression itself needs two passes
+// over n elements: x in, y out. sin, square, cos and square are a pass in and one out each, and the
+// sum two in and one out: 11 passes. These kernels execute very few instructions per byte, so their
+// time is bytes divided by bandwidth. One kernel that keeps intermediate results in registers can
+// therefore be 11/2 times as fast. If intermediate results stay in L2, the gain is smaller, and
+// each further launch costs its own time.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -19,23 +19,23 @@ namespace gpuexp::fusion {
 
 enum class Expression {
   sin2_cos2,  // sin²(x) + cos²(x)
-  elu,        // x where x > 0, else α·(exp(x) - 1)
+  elu,        // x if x > 0, else α·(exp(x) - 1)
 };
 
 struct Problem {
   std::int64_t n;
   Expression expression;
-  DataType dtype;  // fp32 or bf16, of x, y and what lies between
+  DataType dtype;  // fp32 or bf16, of x, y and intermediate results
   double chunk_l2_pct;
 };
 
 struct Data {
   void* x;
   void* y;
-  void* y_intrinsics;  // by the instructions of the special function unit, less accurate
+  void* y_intrinsics;  // computed with special function unit instructions, less accurate
 };
 
-// One operation on up to two arrays of n elements. `out` may be one of them.
+// Arrays of one operation: up to two operands of n elements. `out` may be one of them.
 template <class T>
 struct Arrays {
   const T* a;
@@ -44,26 +44,26 @@ struct Arrays {
   std::int64_t n;
 };
 
-// What a kernel computes of an element.
+// Operations on an element.
 enum class Op { sin, cos, square, add, exp, sub, mul, where, sin2_cos2, elu, sin2_cos2_xu, elu_xu };
 
-template <Op... ops>  // of several operations, each one's result is the next one's operand
+template <Op... ops>  // the result of each operation is the operand of the next
 __device__ float result(float a, float b);
 
 template <Op... ops>
 constexpr bool kHasTwoOperands = ((ops == Op::add || ops == Op::where) || ...);
 
-// ---- ops_scalar: a kernel per operation, an element per thread
+// ---- ops_scalar: one kernel per operation, one element per thread
 //
-// Each operation is a launch: sin, square, cos, square, add, or exp, sub, mul, where. The 11 passes
-// (ELU: 9) all go through device memory once arrays are larger than L2. A thread loads one element,
-// so that a full SM has 8 KB in flight (bf16: 4 KB), a fraction of what DRAM's latency asks for.
+// Each operation is a launch: sin, square, cos, square, add, or exp, sub, mul, where. If arrays are
+// larger than L2, all 11 passes (ELU: 9) go through device memory. A thread loads one element, so a
+// full SM has 8 KB in flight (bf16: 4 KB), a fraction of the bytes needed to cover DRAM's latency.
 
 constexpr int kBlock = 256;
 
-// Arithmetic is in fp32; what is stored between two operations is rounded to T.
+// Arithmetic is in fp32; the result of the last of `ops` is rounded to T.
 template <class T, Op... ops>
-__device__ void do_element(const Arrays<T>& s, std::int64_t i) {
+__device__ void compute_element(const Arrays<T>& s, std::int64_t i) {
   const auto a = static_cast<float>(s.a[i]);
   float b = 0.0f;
   if constexpr (kHasTwoOperands<ops...>) b = static_cast<float>(s.b[i]);
@@ -73,7 +73,7 @@ __device__ void do_element(const Arrays<T>& s, std::int64_t i) {
 template <class T, Op... ops>
 __global__ void __launch_bounds__(kBlock) scalar_kernel(Arrays<T> s) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i < s.n) do_element<T, ops...>(s, i);
+  if (i < s.n) compute_element<T, ops...>(s, i);
 }
 
 constexpr float kAlpha = 1.6732632f;  // SELU's (Klambauer et al., NIPS 2017); any but 1
@@ -111,7 +111,7 @@ __device__ float result(float a, float b) {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Where an operation reads and writes.
+// Arrays that an operation reads or writes: x, y and temporaries.
 enum Place { kX, kY, kT0, kT1, kT2, kT3, kPlaces };
 
 template <class T>
@@ -127,7 +127,7 @@ struct Operation {
 template <class T>
 using Operations = std::vector<Operation<T>>;
 
-// Element bytes times this many elements are what a thread of the vector kernel moves at a time.
+// A thread of the vector kernel moves this many bytes per access.
 constexpr int kVectorBytes = 16;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
@@ -145,7 +145,7 @@ Operation<T> operation(Place out, Place a, Place b = kX) {
           b};
 }
 
-// One by one; `t` are the places of intermediate results.
+// One operation per kernel; `t` names the arrays of intermediate results.
 template <class T>
 Operations<T> one_by_one(Expression e, const std::array<Place, 4>& t) {
   if (e == Expression::elu)
@@ -164,7 +164,7 @@ std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// Temporaries begin at lines, and so do chunks.
+// Temporaries and chunks start at 128-byte lines.
 constexpr std::int64_t kLine = 128;
 std::int64_t array_bytes(std::int64_t n, std::int64_t element) {
   return ceil_div(n * element, kLine) * kLine;
@@ -172,14 +172,14 @@ std::int64_t array_bytes(std::int64_t n, std::int64_t element) {
 
 Work work(const Problem& p) {
   const std::int64_t bytes = p.n * element_bytes(p);
-  const double operations = is_elu(p) ? 4 : 5;  // a function counts as one
+  const double operations = is_elu(p) ? 4 : 5;  // each function counts as one
   return reads<char>(bytes) + writes<char>(bytes) +
          computes(Pipe::fp32, operations * static_cast<double>(p.n));
 }
 
 enum class Access { scalar, vectors };
 
-// Of the `n` elements from `places` on.
+// Launches the operations on `n` elements, starting at the pointers in `places`.
 template <class T>
 Steps launch_all(const Operations<T>& operations, Access access,
                  const std::array<T*, kPlaces>& places, std::int64_t n) {
@@ -192,7 +192,7 @@ Steps launch_all(const Operations<T>& operations, Access access,
   return steps;
 }
 
-// x, y and temporaries of `each` elements.
+// Pointers to x, y and temporaries of `each` elements.
 template <class T>
 std::array<T*, kPlaces> places_of(const Data& d, void* y, void* workspace, std::int64_t each) {
   std::array<T*, kPlaces> places{static_cast<T*>(d.x), static_cast<T*>(y)};
@@ -201,7 +201,7 @@ std::array<T*, kPlaces> places_of(const Data& d, void* y, void* workspace, std::
   return places;
 }
 
-// `operations_of(T{}, expression)` gives the launch's operations.
+// `operations_of(T{}, expression)` returns the launch's operations.
 template <class OperationsOf>
 Variant variant(std::string id, std::string compare_to, Access access, OperationsOf operations_of,
                 ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::y) {
@@ -230,29 +230,29 @@ Variant variant(std::string id, std::string compare_to, Access access, Operation
   return v;
 }
 
-constexpr auto kApart = [](auto zero, Expression e) {
+constexpr auto kSeparateArrays = [](auto zero, Expression e) {
   return one_by_one<decltype(zero)>(e, {kT0, kT1, kT2, kT3});
 };
 
 Variant ops_scalar() {
-  return variant("ops_scalar", "", Access::scalar, kApart, {});
+  return variant("ops_scalar", "", Access::scalar, kSeparateArrays, {});
 }
 
-// Where most blocks are whole.
+// Most blocks are whole.
 constexpr auto is_large = at_least(&Problem::n, 1 << 16);
 
-// Where DRAM serves every kernel, whatever L2 kept of the one before.
+// DRAM serves every kernel; L2 keeps too little of the previous kernel's data.
 bool beyond_caches(const Problem& p) {
   constexpr std::int64_t kManyBytes = 1 << 28;
   return p.n * element_bytes(p) >= kManyBytes;
 }
 
-// ---- ops: the same with 16-byte vectors
+// ---- ops: one kernel per operation, 16-byte vectors
 //
-// A thread loads and stores 16 bytes at a time, so that a full SM has 32 KB in flight, and each
-// kernel moves its bytes as fast as a copy does. global_load_requests falls to a quarter (bf16: an
-// eighth). The passes stay, and so does what DRAM moves. This is the best that one kernel per
-// operation can do with arrays larger than L2, and what the fused kernels are measured by.
+// A thread loads and stores 16 bytes at a time, so a full SM has 32 KB in flight, and each kernel
+// moves its bytes as fast as a copy. global_load_requests falls to a quarter (bf16: an eighth). The
+// passes and the bytes from DRAM are unchanged. No kernel per operation is faster with arrays
+// larger than L2; the fused kernels are compared with this variant.
 // held: global_load_requests = 1/4 × ops_scalar at dtype=fp32, n=4194304
 // held: global_load_requests = 1/8 × ops_scalar at dtype=bf16, n=4194304
 
@@ -274,22 +274,22 @@ __global__ void __launch_bounds__(kBlock) vector_kernel(Arrays<T> s) {
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < s.n; ++i)
-      do_element<T, ops...>(s, i);
+      compute_element<T, ops...>(s, i);
   }
 }
 
 Variant ops() {
-  return variant("ops", "ops_scalar", Access::vectors, kApart,
+  return variant("ops", "ops_scalar", Access::vectors, kSeparateArrays,
                  {{"global_load_requests", Direction::decreases, 3.5, is_large},
                   {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 // ---- ops_in_place: fewer buffers
 //
-// Operations overwrite their operand: of four temporary arrays (ELU: three) one is left (none).
-// That saves memory. It saves no traffic: each kernel reads and writes as many elements as before,
-// and arrays larger than L2 go to DRAM and come back whatever their address. l2_sectors and
-// dram_read_bytes stay.
+// Operations overwrite their operand: of four temporary arrays (ELU: three), one is left (ELU:
+// none). This saves memory but no traffic. Each kernel reads and writes as many elements as before,
+// and arrays larger than L2 go through DRAM at any address. l2_sectors and dram_read_bytes are
+// unchanged.
 
 constexpr auto kInPlace = [](auto zero, Expression e) {
   using Places = std::array<Place, 4>;
@@ -304,14 +304,14 @@ Variant ops_in_place() {
                   {"dram_write_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
-// ---- ops_chunks: all operations of a part before the next part
+// ---- ops_chunks: all operations on a chunk before the next chunk
 //
-// x is taken in chunks (chunk_l2_pct of L2 each), and all operations of a chunk are launched before
-// the first of the next. Chunks share one temporary array, so that what one operation writes is in
-// L2 when the next reads it, and most of it is overwritten there before L2 writes it back:
-// dram_read_bytes and dram_write_bytes fall to nearly those of fused. l2_sectors stays, and the
-// launches are several hundred, each with its latency and with an SM's first loads to wait for.
-// This is what fusion buys beyond DRAM's traffic.
+// The host launches all operations on one chunk of x (chunk_l2_pct of L2) before the first
+// operation on the next chunk. Chunks share one temporary array, so each operation reads from L2
+// what the previous one wrote. Most of it is overwritten in L2 before L2 writes it back.
+// dram_read_bytes and dram_write_bytes decrease to nearly the values of fused. l2_sectors is
+// unchanged. There are several hundred launches, and each adds its latency and the wait for an SM's
+// first loads. The remaining difference to fused is the gain of fusion beyond DRAM traffic.
 
 std::int64_t chunk_elements(const Problem& p, const DeviceSpec& device) {
   constexpr double kPercent = 100;
@@ -335,7 +335,7 @@ Steps launch_chunks(const Operations<T>& operations, const Problem& p, const Dat
 }
 
 bool has_small_chunks(const Problem& p) {
-  constexpr double kMostPct = 11;  // x, y and the temporary array are three times this
+  constexpr double kMostPct = 11;  // x, y and the temporary array occupy three times this
   return beyond_caches(p) && p.chunk_l2_pct <= kMostPct;
 }
 
@@ -352,22 +352,24 @@ Variant ops_chunks() {
         p.dtype, [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
   };
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    // A stream takes some 1024 launches before the host has to wait, and waits itself for the last.
+    // A stream accepts about 1024 launches before the host must wait, and starts only after the
+    // last.
     constexpr std::int64_t kMostKernels = 1000;
     const std::int64_t chunks = ceil_div(p.n, chunk_elements(p, device));
     const std::int64_t kernels = chunks * (is_elu(p) ? 4 : 5);
     if (kernels <= kMostKernels) return std::nullopt;
-    return std::to_string(kernels) + " kernels are more than a stream takes before it starts";
+    return std::to_string(kernels) +
+           " launches are needed; the stream accepts about 1000 before it starts";
   };
   return v;
 }
 
-// ---- fused_chains: operations with one operand join the kernel before
+// ---- fused_chains: chains of operations with one operand
 //
-// A kernel ends where an operation has two operands: sin² and cos² are one kernel each, and the sum
-// another one (ELU: exp, sub and mul are one, where the next). That takes no more than a look at
-// each operation's neighbour, and the passes, as l2_sectors shows, fall from 11 to 7 (9 to 5). What
-// is left is x read by both chains, and their two results.
+// A kernel ends at an operation with two operands: sin² and cos² are one kernel each, and the sum
+// another (ELU: exp, sub and mul are one, `where` the next). A compiler needs only each operation's
+// neighbour for this decision. The passes, as l2_sectors shows, fall from 11 to 7 (9 to 5). The
+// remaining passes are x for both chains, and their two results.
 // held: l2_sectors = 7/11 × ops within 2 %; l2_sectors = 5/9 × ops within 2 % at expression=elu
 
 constexpr auto kChains = [](auto zero, Expression e) {
@@ -387,12 +389,12 @@ Variant fused_chains() {
                   {"l2_sectors", Direction::decreases, 1.5, is_large}});
 }
 
-// ---- fused_scalar: one kernel, an element per thread
+// ---- fused_scalar: one kernel, one element per thread
 //
-// All operations of an element in one thread: x in, y out, and nothing between leaves a register.
-// dram_read_bytes falls to a sixth (ELU: a fifth) and dram_write_bytes to a fifth (a quarter). In
-// bf16 nothing between is rounded either, so that the error falls. A thread still has one load
-// in flight, and now computes longer between load and store.
+// One thread applies all operations to an element: it loads x, stores y and keeps intermediate
+// results in registers. dram_read_bytes falls to a sixth (ELU: a fifth) and dram_write_bytes to a
+// fifth (a quarter). In bf16, intermediate results are not rounded, so the error decreases. A
+// thread still has one load in flight, and now computes longer between load and store.
 // held: dram_read_bytes = 1/6 × ops_scalar within 2 %
 // held: dram_write_bytes = 1/5 × ops_scalar within 2 %
 // held: dram_read_bytes = 1/5 × ops_scalar within 2 % at expression=elu
@@ -418,23 +420,23 @@ Variant fused_scalar() {
 
 // ---- fused: one kernel with 16-byte vectors
 //
-// What fusion buys where both sides move their bytes as fast as they can: two passes in place of 11
-// (ELU: 9), and one launch in place of five (four). A kernel that knows both functions can call
-// sincosf, which reduces the argument once; sinf and cosf reduce it each by themselves, with a
-// branch each for huge arguments, and take more issue slots than DRAM's time has. Instructions per
-// byte are those of all operations, and issue_active_pct rises: in bf16, whose elements have 2
-// bytes in place of 4, they may be the limit.
+// Both sides move their bytes as fast as they can, so the ratio is the gain of fusion: two passes
+// instead of 11 (ELU: 9), and one launch instead of five (four). A kernel with both functions can
+// call sincosf, which reduces the argument once. sinf and cosf each reduce it, with a branch for
+// huge arguments, and need more issue slots than the time of DRAM has. The kernel executes the
+// instructions of all operations for fewer bytes, so issue_active_pct increases. In bf16, with 2
+// bytes per element instead of 4, instructions may be the limit.
 
 Variant fused() {
   return variant("fused", "ops", Access::vectors, kFused<Op::sin2_cos2, Op::elu>, two_passes());
 }
 
-// ---- fused_intrinsics: the special function unit's sin, cos and exp
+// ---- fused_intrinsics: special function unit instructions
 //
-// __sinf, __cosf and __expf are an instruction of the special function unit each, and a
-// multiplication. sinf and cosf reduce their argument, sum a polynomial and choose by quadrant:
-// warp_instructions falls, DRAM's bytes stay. It helps where instructions are the limit, and costs
-// accuracy: the error is absolute, some 2^-20, where sinf has 2 ulp.
+// __sinf, __cosf and __expf are one special function unit instruction and a multiplication each.
+// sinf and cosf reduce their argument, evaluate a polynomial and select by quadrant.
+// warp_instructions decreases, and the bytes from DRAM are unchanged. It is faster if instructions
+// are the limit. It costs accuracy: the error is absolute, about 2^-20, and sinf's is 2 ulp.
 
 Variant fused_intrinsics() {
   return variant("fused_intrinsics", "fused", Access::vectors, kFused<Op::sin2_cos2_xu, Op::elu_xu>,
@@ -445,7 +447,7 @@ Variant fused_intrinsics() {
 
 // ---- inputs
 
-// Within [-π, π], for which the errors of __sinf and __cosf are published.
+// x is in [-π, π], the range for which the errors of __sinf and __cosf are published.
 constexpr double kRange = 3.0;
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
@@ -471,19 +473,19 @@ struct Reference {
   }
 };
 
-// The derivation that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 Tolerance tolerance(const Problem& p, bool intrinsics) {
   const double u = unit_roundoff(DataType::fp32);
   const double stored = unit_roundoff(p.dtype);
   const double alpha = kAlpha;
-  const double growth = std::pow(1 + stored, 4) * (1 + 10 * u) - 1;  // of what is multiplied
+  const double growth = std::pow(1 + stored, 4) * (1 + 10 * u) - 1;  // relative, of products
   if (is_elu(p)) {
     const double exponential = intrinsics ? 10 * u : 4 * u;
     const double rms = alpha * std::hypot(0.33 * stored, 0.29 * exponential / std::sqrt(3.0));
     return {growth, alpha * (exponential + stored) * (1 + growth), 0.0, kRmsSafety * rms};
   }
   if (intrinsics) {
-    constexpr double kError = 0x1p-20;  // of sin and cos
+    constexpr double kError = 0x1p-20;  // absolute error of sin and cos
     return {growth, 3 * kError, 0.0, kRmsSafety * (2 * kError / std::sqrt(3.0) + 0.58 * stored)};
   }
   const double functions = std::pow(1 + 4 * u, 2) - 1;
@@ -494,27 +496,28 @@ Tolerance tolerance(const Problem& p, bool intrinsics) {
 
 Family declare() {
   Family f("fusion", Topic::fusion,
-           "What does it cost that each operation of an expression is a kernel of its own?");
+           "What does it cost to execute each operation of an expression as a separate kernel?");
   f.physics =
-      "An element-wise operation does a few instructions per byte, so that time is bytes over "
-      "bandwidth. As a kernel of its own it reads its operands from device memory and writes its "
-      "result there, and the next one reads it again. One kernel for all operations reads x and "
-      "writes y. The quotient of the passes is the speed-up, as long as arrays are larger than L2 "
-      "and instructions are not the limit. For small arrays it is the launches that count.";
+      "An elementwise operation executes few instructions per byte, so its time is bytes divided "
+      "by bandwidth. A separate kernel reads its operands from device memory and writes its result "
+      "there, and the next kernel reads it again. One kernel for all operations only reads x and "
+      "writes y. The speedup is the ratio of the passes, if arrays are larger than L2 and "
+      "instructions are not the limit. For small arrays, the number of launches determines the "
+      "time.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 32, "elements of x")
       .choice<Expression>("expression", &Problem::expression,
                           {{"sin2_cos2", Expression::sin2_cos2}, {"elu", Expression::elu}},
-                          "sin²(x) + cos²(x), five operations; or ELU, x where x > 0 and else "
-                          "α·(exp(x) - 1), four")
+                          "sin²(x) + cos²(x), five operations; or ELU, x if x > 0, else α·(exp(x) "
+                          "- 1), four")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of all arrays; arithmetic is in fp32")
       .real("chunk_l2_pct", &Problem::chunk_l2_pct, 11, 0.0001, 100, "%",
-            "of ops_chunks: a chunk of x, of L2's size");
+            "size of a chunk of x in ops_chunks, as a share of L2's size");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("y", &Data::y, &Problem::dtype, &Problem::n)
       .output("y_intrinsics", &Data::y_intrinsics, &Problem::dtype, &Problem::n,
               [](const Problem& p) { return tolerance(p, true); });
-  f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements");
+  f.metric("passes", "", "reads and writes of an array of n elements by the kernels of a launch");
   f.figure("fusion", "traffic", "Fusion: useful bytes per second");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
@@ -522,24 +525,22 @@ Family declare() {
   });
   f.tolerance = [](const Problem& p) { return tolerance(p, false); };
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type, x in [-3, 3]. sinf, cosf and expf are within 2 ulp "
-      "(CUDA C++ Programming Guide, table of mathematical functions), 4u of their value. One by "
-      "one, sin² is off by (1 + 4u)²·(1 + U)³: sin is rounded to U and squared, its square is "
-      "rounded; cos² likewise, and the sum is rounded once more: (1 + 4u)²·(1 + U)⁴·(1 + 10u) - 1, "
-      "relative, where 10u covers fp32 arithmetic in front of each rounding. ELU: exp(x) <= 1 is "
-      "off by 4u + U, which the subtraction leaves and α multiplies; the rest is relative. "
-      "Intrinsics: sin.approx and cos.approx are off by 2^-20.5 at most within [-2π, 2π] (PTX "
-      "ISA), "
-      "here 2^-20; a square by twice that times its root, and |sin| + |cos| <= √2. __expf is off "
-      "by "
-      "2 + floor(1.173·|x|) ulp (CUDA C++ Programming Guide), 5 ulp or 10u here. "
-      "The RMS error: of sin² + cos², roundings of 0.42·U (Knuth) of sin count twice, those of its "
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type, x in [-3, 3]. sinf, cosf and expf "
+      "are within 2 ulp (CUDA C++ Programming Guide, table of mathematical functions), 4u of their "
+      "value. With one kernel per operation, sin² has an error factor of (1 + 4u)²·(1 + U)³: sin "
+      "is rounded to U and squared, and its square is rounded. cos² has the same error, and the "
+      "sum is rounded once more: (1 + 4u)²·(1 + U)⁴·(1 + 10u) - 1, relative, where 10u covers fp32 "
+      "arithmetic before each rounding. ELU: exp(x) <= 1 has an error of 4u + U, which the "
+      "subtraction leaves and α multiplies; the other errors are relative. Intrinsics: sin.approx "
+      "and cos.approx have errors of at most 2^-20.5 within [-2π, 2π] (PTX ISA), here 2^-20; the "
+      "error of a square is twice that times its root, and |sin| + |cos| <= √2. __expf has an "
+      "error of 2 + floor(1.173·|x|) ulp (CUDA C++ Programming Guide), here 5 ulp or 10u. The RMS "
+      "error of sin² + cos²: roundings of sin, 0.42·U each (Knuth), count twice, roundings of its "
       "square once, and the mean of sin⁴ + cos⁴ is 3/4; the sum near 1 is rounded by 0.58·U: "
-      "U·√(0.42²·5·3/4 + 0.58²) = U, to which the functions' errors are added as if spread evenly "
-      "up to their bounds. ELU: positive elements are exact; over the others the mean of exp² is "
-      "1/6 and of (1 - exp)² 0.53, which is rounded twice: 0.42·U·α·√((0.17 + 2·0.53)/2) = "
-      "0.33·U·α, "
-      "and 0.29 of the exponential's bound over √3. Twice that is allowed.";
+      "U·√(0.42²·5·3/4 + 0.58²) = U. The functions' errors are added as if uniform up to their "
+      "bounds. ELU: positive elements are exact; over the others the mean of exp² is 1/6 and the "
+      "mean of (1 - exp)², which is rounded twice, 0.53: 0.42·U·α·√((0.17 + 2·0.53)/2) = 0.33·U·α, "
+      "and 0.29 of the exponential's bound over √3. The bounds are twice the RMS errors.";
   f.variants(ops_scalar(), ops(), ops_in_place(), ops_chunks(), fused_chains(), fused_scalar(),
              fused(), fused_intrinsics());
   return f;
