@@ -1,14 +1,14 @@
 // cross_entropy: the loss of a classifier over a large vocabulary, log Σ e^x - x[label] per row of
 // logits, and its gradient, softmax(x) - 1 at the label.
 //
-// The question: how often must logits be read and written for a loss and its gradient? A language
-// model's logits are its largest array: a row of 50257 for each token. The loss needs one number
-// of a row besides the label's logit, log Σ e^x, which one pass finds. The gradient needs it, too,
-// and is as large as the logits. A framework that executes operations one by one writes the
-// log-probabilities of all classes on the way, reads them for the loss, and again for the gradient.
-// With log Σ e^x kept, nothing is written but the gradient. And where the mean of all losses is
-// what is differentiated, its gradient is known before the loss is: one kernel has the row already,
-// in L2 or in registers.
+// The question: how often must logits be read and written for a loss and its gradient? Logits are
+// the largest array of a language model: a row of 50257 for each token. The loss of a row needs the
+// label's logit and one more number, log Σ e^x, which one pass computes. The gradient needs log Σ
+// e^x too, and is as large as the logits. A framework that executes operations one by one writes
+// the log-probabilities of all classes, reads them for the loss, and reads them again for the
+// gradient. If log Σ e^x is stored, only the gradient is written. If the loss is the mean over all
+// rows, a row's gradient does not depend on other rows. One kernel can then compute both while the
+// row is in L2 or in registers.
 #include <algorithm>
 #include <cmath>
 
@@ -17,25 +17,25 @@
 
 namespace gpuexp::cross_entropy {
 
-using Problem = RowProblem;  // of tokens and classes
+using Problem = RowProblem;  // rows are tokens, columns are classes
 
 struct Data {
   void* logits;
   std::int32_t* labels;
-  float* given_lse;  // what a backward pass by itself is given for log Σ e^x: any numbers
+  float* given_lse;  // log Σ e^x as an input of separate backward passes: arbitrary numbers
   float* loss;
   float* lse;
-  void* dlogits;        // of the mean of all losses
-  void* dlogits_given;  // the same with given_lse
-  void* copied;         // of `copy` alone
+  void* dlogits;        // gradient of the mean of all losses
+  void* dlogits_given;  // the same gradient, computed with given_lse
+  void* copied;         // output of variant `copy`
 };
 
-// What a row has besides its logits.
+// Operands of a row other than its logits.
 struct Rows {
   const std::int32_t* labels;
   float* loss;
-  float* lse;  // read or written
-  float mean;  // 1 / rows: what each row's loss counts
+  float* lse;  // output, or input of a backward pass
+  float mean;  // 1 / rows: the weight of each row's loss
 };
 
 constexpr int kBlock = 256;
@@ -53,8 +53,8 @@ constexpr int kBlock = 256;
 // held: dram_write_bytes = 3 × copy within 6 % at dtype=bf16
 // held: dram_read_bytes = 4 × copy within 2 % at dtype=bf16
 
-constexpr int kInFlight = 4;  // vectors of a thread
-constexpr int kFloats = 4;    // elements where 16 bytes of fp32 are read or written
+constexpr int kInFlight = 4;  // vectors per thread
+constexpr int kFloats = 4;    // fp32 elements per access of 16 bytes
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) log_softmax_kernel(RowMatrix<T> m, float* log_p) {
@@ -74,9 +74,9 @@ __global__ void __launch_bounds__(kBlock)
   if (row < rows) r.loss[row] = -log_p[row * columns + r.labels[row]];
 }
 
-// The gradient, of probabilities that were multiplied by what each row counts.
+// Turns probabilities, scaled by each row's weight, into gradients.
 template <class Part>
-__device__ void take_label(Part& part, int label, float mean) {
+__device__ void subtract_at_label(Part& part, int label, float mean) {
   part.change(label, [&](float share) { return share - mean; });
 }
 
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kBlock)
   for_parts<kFloats, kInFlight>(group, log_p + group.row * m.columns, m.columns, -INFINITY,
                                 [&](auto& part) {
                                   part.each([&](float log) { return fast_exp(log) * r.mean; });
-                                  take_label(part, label, r.mean);
+                                  subtract_at_label(part, label, r.mean);
                                   part.store(m.out(group.row));
                                 });
 }
@@ -105,7 +105,7 @@ float mean_of(const Problem& p) {
 enum class Pass { forward, backward, both };
 
 Work work(const Problem& p, Pass pass) {
-  constexpr double kOperations = 4;  // of each pass: difference, e^x, and a sum or a product
+  constexpr double kOperations = 4;  // per pass: difference, e^x (2), and a sum or a product
   return row_work(p, 1, pass == Pass::forward ? 0 : 1, (pass == Pass::both ? 2 : 1) * kOperations) +
          reads<std::int32_t>(p.rows) +
          (pass == Pass::backward ? reads<float>(p.rows) : writes<float>(p.rows));
@@ -117,7 +117,7 @@ std::vector<std::string> outputs_of(Pass pass) {
   return {"loss", "dlogits"};
 }
 
-// `launch_of` gives the launch for a RowMatrix and what the rows have besides.
+// `launch_of` returns the launch for a RowMatrix and the rows' other operands.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, Pass pass,
                 ExpectedChangesOf<Problem> expected, LaunchOf launch_of) {
@@ -133,17 +133,17 @@ Variant variant(std::string id, std::string compare_to, Pass pass,
   return v;
 }
 
-// ---- copy: the limit of both passes
+// ---- copy: the lower bound of both passes
 //
-// The logits in and as many bytes out, one 16-byte load and store per thread: what a loss and its
-// gradient can reach at best.
+// The kernel copies the logits, with one 16-byte load and store per thread. Its time is a lower
+// bound for a loss and its gradient.
 
 Variant copy() {
   return copy_variant<Problem>(&Data::logits, &Data::copied,
                                [](const Problem& p) { return work(p, Pass::both); });
 }
 
-// Where a row has a vector for most threads.
+// A row has a vector for most threads.
 bool has_long_rows(const Problem& p) {
   constexpr std::int64_t kManyColumns = 4096;
   return is_large(p) && p.columns >= kManyColumns;
@@ -166,14 +166,14 @@ Variant ops() {
   return v;
 }
 
-// ---- forward_scalar: one pass, an element per load
+// ---- forward_scalar: one pass, one element per load
 //
-// The loss alone. A block per row keeps the largest logit and the sum of e^(x - max) as it goes
-// (online, as softmax/online does), and stores log Σ e^x and the loss: the logits are read once,
-// and nothing else of their size exists. A thread has one load in flight.
+// The kernel computes only the loss. A block per row updates the maximum logit and the sum of e^(x
+// - max) in one pass (online, as in softmax/online), and stores log Σ e^x and the loss. It reads
+// the logits once and needs no other array of their size. A thread has one load in flight.
 
-// What a row's first thread stores of it. The label's logit is asked for first: it is there when
-// the row has been read.
+// A row's first thread stores log Σ e^x and the loss. It loads the label's logit first, so that the
+// logit has arrived when the row has been read.
 template <class T, class Group>
 struct Loss {
   float picked = 0.0f;
@@ -211,12 +211,13 @@ Variant forward_scalar() {
   });
 }
 
-// ---- forward: vectors wherever rows begin
+// ---- forward: 16-byte vectors for rows with any alignment
 //
-// A thread has four vectors of 16 bytes in flight, and looks for a larger logit once for all of
-// them: global_load_requests falls to a quarter (bf16: an eighth), and instructions with it. Rows
-// of 50257 elements begin within a vector; the elements at their ends go one by one. Padded to
-// 50304, 393 times 128, they would not.
+// A thread has four vectors of 16 bytes in flight, and updates the maximum once for all of them:
+// global_load_requests falls to a quarter (bf16: an eighth), and the number of instructions
+// decreases too. Rows of 50257 elements begin inside a vector, so threads load the elements at
+// their ends one by one. If rows were padded to 50304, 393 times 128, they would begin with a
+// vector.
 // held: global_load_requests = 1/4 × forward_scalar within 5 % at dtype=fp32
 // held: global_load_requests = 1/8 × forward_scalar within 5 % at dtype=bf16
 
@@ -238,9 +239,9 @@ Variant forward() {
 
 // ---- backward: the gradient from log Σ e^x
 //
-// The gradient alone: e^(x - lse) is the probability, and each element is by itself, so that a
-// block per row streams through it, 16 bytes per access, as a copy does. What the forward pass kept
-// is one number per row.
+// The kernel computes only the gradient. The probability is e^(x - lse), so elements are
+// independent, and a block per row streams through the row with 16 bytes per access, as a copy
+// does. The forward pass stored only one number per row.
 
 template <class T, class Group>
 __device__ void store_gradient(const Group& group, const RowMatrix<T>& m, float lse,
@@ -249,7 +250,7 @@ __device__ void store_gradient(const Group& group, const RowMatrix<T>& m, float 
   for_parts<kRowWidth<T>, kInFlight / 2>(
       group, m.in(group.row), m.columns, -INFINITY, [&](auto& part) {
         part.each([&](float logit) { return fast_exp(logit - lse) * r.mean; });
-        take_label(part, label, r.mean);
+        subtract_at_label(part, label, r.mean);
         part.store(m.out(group.row));
       });
 }
@@ -268,9 +269,9 @@ Variant backward() {
 
 // ---- separate: forward, then backward
 //
-// Both kernels, one after the other. Of what ops writes, the gradient is left: dram_write_bytes
-// falls to a half (bf16: to a third), and the logits are read by both kernels, since L2 has long
-// lost their first rows when the second kernel starts.
+// Both kernels run one after the other. The gradient is the only large array that they write:
+// dram_write_bytes falls to a half (bf16: to a third). Both kernels read the logits from DRAM,
+// because L2 has evicted the first rows when the second kernel starts.
 // held: dram_write_bytes = 1/2 × ops within 3 % at dtype=fp32
 // held: dram_write_bytes = 1/3 × ops within 6 % at dtype=bf16
 
@@ -286,13 +287,13 @@ Variant separate() {
   return v;
 }
 
-// ---- fused_reread: the second read comes from a cache
+// ---- fused_reread: one kernel; the second read hits a cache
 //
-// The loss that is differentiated is the mean of all rows', so that each row's gradient is known as
-// soon as its sum is: one kernel makes both. A block of 1024 threads goes through its row, and once
-// more for the gradient. An SM has one or two such blocks. As long as rows are of some 100 KB, they
-// are still in L1 or L2 when they are read again, and dram_read_bytes falls to one read. Loads are
-// as many as before. It costs a wait per row between the two.
+// The loss is the mean over all rows, so each row's gradient is known as soon as its sum is. One
+// kernel computes both: a block of 1024 threads reads its row for the sum, and again for the
+// gradient. An SM has one or two such blocks. If rows have about 100 KB, they are still in L1 or L2
+// at the second read, and dram_read_bytes decreases to one read. The number of loads is unchanged.
+// It costs one wait per row, between the two reads.
 
 constexpr int kWideBlock = 1024;
 
@@ -305,7 +306,7 @@ __global__ void __launch_bounds__(kWideBlock) fused_reread_kernel(RowMatrix<T> m
   store_gradient(group, m, lse, r);
 }
 
-// Where two rows for each SM and what is written of them are a part of L2.
+// Two rows per SM and their gradients occupy only a part of L2.
 bool has_rows_in_l2(const Problem& p) {
   constexpr std::int64_t kMostBytes = 1 << 17;
   return beyond_caches(p) && p.columns * element_bytes(p) <= kMostBytes;
@@ -324,10 +325,10 @@ Variant fused_reread() {
 
 // ---- fused_registers: the row is read once
 //
-// Two to eight blocks of a cluster hold the row in their registers, as softmax/cluster does, and
-// join their sums through distributed shared memory. The logits are read once, by anyone:
-// global_load_sectors halves, and what moves is what a copy moves, whatever caches hold. It costs
-// registers, and barriers of the cluster.
+// Two to eight blocks of a cluster hold the row in registers, as in softmax/cluster, and combine
+// their sums through distributed shared memory. The kernel reads the logits once at every cache
+// level: global_load_sectors halves, and the kernel moves the bytes of a copy, independent of the
+// caches. It costs registers and cluster barriers.
 
 template <class T, int kElements, Edges kEdges>
 __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMatrix<T> m, Rows r) {
@@ -338,7 +339,7 @@ __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMat
   part.load(x, -INFINITY);
   const int label = r.labels[group.row];
   loss.store(group, make_softmax(group, part, r.mean), r);
-  take_label(part, label, r.mean);
+  subtract_at_label(part, label, r.mean);
   part.store(m.out(group.row));
   group.leave();
 }
@@ -373,7 +374,7 @@ struct Label {
   }
 };
 
-// About what log Σ e^x is.
+// Random numbers near the expected log Σ e^x.
 struct GivenLse {
   std::uint64_t seed;
   float centre;
@@ -391,14 +392,14 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Of a row: its loss, or log Σ e^x.
+// Reference of a row's loss or of its log Σ e^x.
 template <class T>
 struct ExactLoss {
   using Common = ExactMaxSum;
   const T* x;
   const std::int32_t* labels;
   std::int64_t row_columns;
-  std::int64_t columns;  // outputs of a row
+  std::int64_t columns;  // number of outputs per row
   bool is_loss;
   __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
     return exact_max_sum(x + row * row_columns, row_columns, first, step);
@@ -411,7 +412,7 @@ struct ExactLoss {
   }
 };
 
-// The gradient; by the given log Σ e^x where there is one.
+// Reference of the gradient, with the given log Σ e^x if there is one.
 template <class T>
 struct ExactGradient {
   using Common = ExactMaxSum;
@@ -448,7 +449,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   });
 }
 
-// The derivation that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 constexpr double kU = 0x1p-24;
 constexpr double kRange = 2 * kScale;
 
@@ -460,7 +461,7 @@ Tolerance loss_tolerance(const Problem& p) {
 
 Tolerance gradient_tolerance(const Problem& p) {
   const double stored = unit_roundoff(p.dtype);
-  // Differences from log Σ e^x are at most the range and the logarithm.
+  // Differences from log Σ e^x are at most the range plus the logarithm.
   const double range = kRange + std::log(static_cast<double>(p.columns)) + 1;
   const double lse = 6 * kU * (3 * kScale + range) + max_sum_error(p.columns, kRange);
   const double probability = lse + 2 * fast_exp_error(range) + 4 * kU;
@@ -475,16 +476,16 @@ Family declare() {
   Family f("cross_entropy", Topic::patterns,
            "How often must logits be read and written for a loss and its gradient?");
   f.physics =
-      "The loss of a row of logits is log Σ e^x - x[label], and its gradient e^x / Σ e^x, less 1 "
-      "at the label: some instructions per element, so that time is bytes over bandwidth. The loss "
-      "reads the logits once; the gradient is as large as they are. Log-probabilities in memory "
-      "write and read that much again; with log Σ e^x kept, two kernels read the logits twice, and "
-      "one kernel reads them once from DRAM, if the row's second read finds it in L2, or if its "
-      "threads hold it in their registers.";
+      "The loss of a row of logits is log Σ e^x - x[label]. Its gradient is e^x / Σ e^x, minus 1 "
+      "at the label. Both take few instructions per element, so time is bytes divided by "
+      "bandwidth. The loss reads the logits once, and the gradient is as large as the logits. "
+      "Log-probabilities in memory write and read as many elements again. If log Σ e^x is stored, "
+      "two kernels read the logits twice. One kernel reads them once from DRAM, if the second read "
+      "of a row hits L2, or if the row's threads hold it in registers.";
   const auto rows = [](const Problem& p) { return p.rows; };
   declare_rows(
-      f, {4096, "tokens, each with a label", 50257,
-          "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of 128",
+      f, {4096, "number of tokens; each has a label", 50257,
+          "number of classes: 50257 in GPT-2's vocabulary, 50304 padded to a multiple of 128",
           kBf16First, "type of logits and gradients; arithmetic, losses and sums are in fp32"})
       .input("logits", &Data::logits, matrix_type, elements)
       .input("labels", &Data::labels, rows)
@@ -494,7 +495,7 @@ Family declare() {
       .output("dlogits", &Data::dlogits, matrix_type, elements)
       .output("dlogits_given", &Data::dlogits_given, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.figure("cross_entropy", "share_of_copy", "Cross entropy beside a copy of the logits",
+  f.figure("cross_entropy", "share_of_copy", "Cross entropy compared with a copy of the logits",
            {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
@@ -503,18 +504,19 @@ Family declare() {
   };
   f.tolerance = gradient_tolerance;
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type. Of log Σ e^x the sum's relative error counts as it "
-      "is: its terms are exponentials, off by 3u·r + 2^-22 for logits that are r = 16 apart (a "
-      "difference, log2(e) and their product are rounded; ex2.approx is within 2^-22, PTX ISA), "
-      "and pass at most columns/32 + 13 additions of u (Higham, Accuracy and Stability of "
-      "Numerical Algorithms, 2nd ed., section 4.2), online columns/256 + 13 products by an "
-      "exponential. logf is within 1 ulp (CUDA C++ Programming Guide), 2u of the logarithm, and "
-      "the sum with the maximum and the difference to the label's logit are rounded: 6u of all "
-      "three's absolute values. A probability is e^x by what log Σ e^x is off, by two "
-      "exponentials' errors and by four roundings; the gradient is that, less 1, over the rows, "
-      "rounded to U. The RMS errors: a sum's as max_sum_rms of row_group.cuh has it, an "
-      "exponential's bound, and U, because the gradients at the labels are nearly the same number "
-      "and are rounded alike. Twice that is allowed.";
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type. The relative error of the sum is an "
+      "absolute error of log Σ e^x. The sum's terms are exponentials with errors of 3u·r + 2^-22 "
+      "for logits within a range of r = 16 (a difference, log2(e) and their product are rounded; "
+      "ex2.approx is within 2^-22, PTX ISA). Each term passes through at most columns/32 + 13 "
+      "additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section "
+      "4.2), and in online variants through columns/256 + 13 products with an exponential. logf is "
+      "within 1 ulp (CUDA C++ Programming Guide), 2u of the logarithm. The sum with the maximum "
+      "and the difference to the label's logit are rounded: 6u of the three absolute values. A "
+      "probability has the error of log Σ e^x, the errors of two exponentials, and four roundings. "
+      "The gradient is the probability, minus 1 at the label, divided by the number of rows, and "
+      "is rounded to U. The RMS errors: max_sum_rms of row_group.cuh for a sum, the bound of an "
+      "exponential, and U, because the gradients at the labels are nearly the same number and "
+      "their roundings are equal. The bounds are twice the RMS errors.";
   f.variants(copy(), ops(), separate(), fused_reread(), fused_registers(), forward_scalar(),
              forward(), backward());
   return f;
