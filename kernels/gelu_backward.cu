@@ -1,11 +1,11 @@
-// gelu_backward: dx = dy·gelu'(x), and the sum of each of its columns, in two kernels and in one.
+// gelu_backward: dx = dy·gelu'(x) and the sums of its columns, in two kernels and in one.
 //
-// The question: what does it cost to add up a gradient after it was stored? Behind a layer's
-// product come a bias and an activation. Backward, the gradient goes through the activation, and
-// its columns' sums are the bias's gradient. A kernel for each is 4 passes over the matrix: dy and
-// x in, dx out, dx in. Who adds up the elements while they are in registers needs 3. What was an
-// element-wise kernel then has the shape of a sum's: a tile of columns per block, partial sums, and
-// a second small kernel.
+// The question: what does it cost to store a gradient before its columns are summed? A layer's
+// product is followed by a bias and an activation. In the backward pass, the gradient is multiplied
+// by the activation's slope, and its column sums are the bias's gradient. One kernel for each of
+// these steps makes 4 passes over the matrix: dy and x in, dx out, dx in. A kernel that sums the
+// elements while they are in registers makes 3. The elementwise kernel then has the structure of a
+// column sum: a tile of columns per block, partial sums, and a second small kernel.
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/gelu_slope.cuh"
@@ -21,12 +21,12 @@ struct Problem {
 // Matrices are row-major without padding.
 struct Data {
   void* dy;
-  void* x;  // what GELU was given
+  void* x;  // input of GELU
   void* dx;
-  float* dbias;  // sums of dx
+  float* dbias;  // column sums of dx
 };
 
-// Of kCount elements from place i on.
+// Computes and stores the gradients of kCount elements, starting at index i.
 template <int kCount, class T>
 __device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i);
 
@@ -38,7 +38,7 @@ __device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i);
 
 constexpr int kBlock = 256;
 template <class T>
-constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements that a lane moves at a time
+constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements per access of a lane
 
 template <class T>
 __global__ void __launch_bounds__(kBlock)
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// What is added up: gradients, which are stored on the way.
+// Terms of the column sums: gradients, which `finish` also stores.
 template <class T>
 struct GeluTerms {
   using Element = T;
@@ -98,7 +98,7 @@ std::int64_t bytes(const Problem& p) {
   return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// What `make` makes of the matrices, by their type.
+// Calls `make` with the matrices in their type and returns its result.
 template <class Make>
 auto with_matrices(const Problem& p, const Data& d, Make make) {
   return of_float_type(p.dtype, [&](auto zero) {
@@ -119,7 +119,7 @@ Slices slices(const Problem& p, const DeviceSpec& device) {
 }
 
 Work work(const Problem& p) {
-  constexpr double kOperations = 16;  // the exponential counts as one, and so does the division
+  constexpr double kOperations = 16;  // the exponential and the division count as one each
   return 2 * reads<char>(bytes(p)) + writes<char>(bytes(p)) + writes<float>(p.columns) +
          computes(Pipe::fp32, kOperations * static_cast<double>(elements(p)));
 }
@@ -152,12 +152,12 @@ Variant two_kernels() {
 
 constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
-// ---- one_kernel: terms of the sums while they are in registers
+// ---- one_kernel: column sums from registers
 //
-// dy and x in, dx out: 3 passes. The terms that the sums' kernel loads are the gradients that it
-// makes and stores on the way. dram_read_bytes falls from three passes to two, and in bf16 sums are
-// of terms that nobody has rounded. It costs registers: a lane holds two rows of both matrices and
-// its sums.
+// One kernel reads dy and x and writes dx: 3 passes. The summing kernel computes and stores each
+// gradient, and adds it to its column's sum. dram_read_bytes falls from three passes to two, and in
+// bf16 the terms of the sums are not rounded. It costs registers: a lane holds two rows of both
+// matrices and its sums.
 
 Variant one_kernel() {
   Variant v = variant("one_kernel", "two_kernels", 3,
@@ -183,7 +183,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Of dx, or of a column's sum.
+// Reference of dx, or of a column's sum.
 template <class T>
 struct Reference {
   bool is_sum;
@@ -217,7 +217,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   });
 }
 
-// The derivations that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 Tolerance gradient_tolerance(const Problem& p) {
   const double u = unit_roundoff(DataType::fp32);
   const double stored = unit_roundoff(p.dtype);
@@ -234,16 +234,16 @@ Tolerance sum_tolerance(const Problem& p) {
 
 Family declare() {
   Family f("gelu_backward", Topic::fusion,
-           "What does it cost to store a gradient before its columns are added up?");
+           "What does it cost to store a gradient before its columns are summed?");
   f.physics =
-      "An element-wise backward kernel and the sum of its result's columns are both bound by "
-      "bytes: three passes over a matrix, and one. In one kernel the elements are added up while "
-      "they are in registers, and the fourth pass is none. The sums' kernel gives each block a "
-      "tile of columns and walks down its rows, an order of elements that element-wise work can "
-      "take as well as any.";
+      "An elementwise backward kernel and a column sum of its result are both limited by bytes: "
+      "three passes over a matrix, and one. If one kernel sums the elements while they are in "
+      "registers, the fourth pass is not needed. The summing kernel gives each block a tile of "
+      "columns and iterates over its rows; the elementwise work can use this order of elements as "
+      "well as any other.";
   constexpr std::int64_t kMost = 1 << 26;
   f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, x and dx")
-      .extent("columns", &Problem::columns, 8192, kMost, "columns, as many as there are sums")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns of dy, x and dx; one sum each")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy, x and dx; sums are fp32");
   const auto columns = [](const Problem& p) { return p.columns; };
@@ -251,23 +251,24 @@ Family declare() {
       .input("x", &Data::x, &Problem::dtype, elements)
       .output("dx", &Data::dx, &Problem::dtype, elements, gradient_tolerance)
       .output("dbias", &Data::dbias, columns, sum_tolerance);
-  f.metric("passes", "", "times that the kernels of a launch read or write a matrix");
+  f.metric("passes", "", "reads and writes of a matrix by the kernels of a launch");
   f.figure("gelu_backward", "traffic", "Gradient and its column sums: useful bytes per second");
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = sum_tolerance;
   f.tolerance_derivation =
-      "u = 2^-24, U of the stored type, x in [-3, 3]. GELU's slope is s(z) + x·s·(1 - s)·z' with "
-      "|z| <= 6.8. s is off by 18u·(1 - s) for __expf (9 ulp there), 5u for a sum and a division, "
-      "and 4u·|z|·(1 - s) for z's own roundings; s·(1 - s) by |1 - 2s| times as much; further "
-      "roundings are below ten: together within 60u of |dy|·s·(1 + |x|·z'), and U where it is "
-      "stored. A sum of m terms is within m·u of the sum of their absolute values in any order "
-      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), beside what "
-      "its terms are off by. The RMS errors: a rounding spread evenly is 0.58·U; over x in [-3, 3] "
-      "the errors of s move the slope by 30u of its RMS, 18u if spread evenly up to their bounds, "
-      "and z's and other roundings by 4u. A sum's own is that of a random walk (sum_rms of "
-      "family/tolerance.hpp). Twice that is allowed.";
+      "u = 2^-24, U = unit roundoff of the stored type, x in [-3, 3]. GELU's slope is s(z) + "
+      "x·s·(1 - s)·z' with |z| <= 6.8. The relative error of s is 18u·(1 - s) for __expf (9 ulp "
+      "there), 5u for a sum and a division, and 4u·|z|·(1 - s) for z's own roundings; the error of "
+      "s·(1 - s) is |1 - 2s| times as much; further roundings are below ten. Together this is "
+      "within 60u of |dy|·s·(1 + |x|·z'), plus U if the result is stored. A sum of m terms is "
+      "within m·u of the sum of their absolute values in any order (Higham, Accuracy and Stability "
+      "of Numerical Algorithms, 2nd ed., section 4.2), plus the errors of its terms. For the RMS "
+      "errors, a uniform rounding is 0.58·U; over x in [-3, 3] the errors of s change the slope by "
+      "30u of its RMS, 18u if they are uniform up to their bounds, and the roundings of z and "
+      "others by 4u. The RMS error of a sum is the RMS of a random walk (sum_rms of "
+      "family/tolerance.hpp). The bounds are twice the RMS errors.";
   f.variants(two_kernels(), one_kernel());
   return f;
 }

@@ -1,9 +1,10 @@
-// residual_norm: a sum of two matrices and its LayerNorm or RMSNorm, row by row.
+// residual_norm: the sum of two matrices, and the LayerNorm or RMSNorm of each of its rows.
 //
-// The question: what does it cost to add by a kernel of its own? In a transformer a layer's result
-// is added to its input, the sum is kept for the next layer, and its norm is what goes on. Two
-// kernels write the sum and read it again; one kernel has it in registers when it writes it. Both
-// are bound by bytes, so that the answer is a count of passes over memory: five, or four.
+// The question: what does a separate kernel for the residual addition cost? In a transformer, a
+// layer's result is added to its input. The sum is kept for the next layer, and its norm is the
+// input of this layer's next operation. Two kernels write the sum and read it again; one kernel has
+// the sum in registers when it writes it. Both are limited by bytes, so the answer is a number of
+// passes over memory: five, or four.
 #include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_norm.cuh"
 
@@ -16,19 +17,19 @@ struct Data {
   void* residual;
   void* gamma;
   void* beta;
-  void* sum;         // x + residual, rounded as it is stored
-  void* normed;      // the norm of that
-  void* copied;      // of `copies` alone
-  void* copied_too;  // the residual
+  void* sum;         // x + residual, rounded to the stored type
+  void* normed;      // the norm of the rounded sum
+  void* copied;      // copy of x by variant `copies`
+  void* copied_too;  // copy of the residual
 };
 
 // ---- add_then_norm: two kernels
 //
-// The sum is written by one kernel and read by the other one, from DRAM where it is larger than L2:
-// three reads and two writes of a matrix. The second kernel holds each row in the registers of a
-// block, as normalization/registers does.
+// One kernel writes the sum and the other reads it, from DRAM if it is larger than L2: three reads
+// and two writes of a matrix. The second kernel holds each row in the registers of a block, as
+// normalization/registers does.
 
-// With x, the sum in place of it where kAdds is false.
+// If kAdds is set, the kernel adds the residual to x and stores the sum; otherwise m.x is the sum.
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMostRowThreads)
     norm_kernel(RowMatrix<T> m, NormWeights<T> w, const T* residual, T* sum) {
@@ -55,7 +56,7 @@ Work work(const Problem& p) {
   return norm_work(p, 2, 2);
 }
 
-// Two rows are held for a while, of which a thread has room for half as many elements.
+// A thread holds elements of two rows for a while, so it has registers for half as many of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <bool kAdds, class NormOf, class T>
@@ -70,7 +71,7 @@ Steps launch_norm(NormOf norm, const RowMatrix<T>& m, const NormWeights<T>& w, c
   });
 }
 
-// `launch_of` gives the launch for which norm it is, a RowMatrix of x and of the norm, the weights,
+// `launch_of` returns the launch for a norm, a RowMatrix of x and the norm's result, the weights,
 // the residual and the sum.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
@@ -90,10 +91,10 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return held_by(v, kMostRowThreads, kHalf);
 }
 
-// ---- copies: the limit
+// ---- copies: the lower bound
 //
-// Both operands to two other matrices, 16 bytes per thread, by two kernels: as many bytes as one
-// kernel has to read and to write.
+// Two kernels copy both operands, 16 bytes per thread. They move as many bytes as one kernel must
+// read and write.
 
 Variant copies() {
   Variant v =
@@ -111,19 +112,19 @@ Variant add_then_norm() {
   return variant("add_then_norm", "copies",
                  {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches}},
                  [](auto norm, auto m, const auto& w, auto* residual, auto* sum) {
-                   auto of_sum = m;
-                   of_sum.x = sum;
+                   auto sum_matrix = m;
+                   sum_matrix.x = sum;
                    return pairwise<Plus>(m.x, residual, sum, m.rows * m.columns) +
-                          launch_norm<false>(norm, of_sum, w, residual, sum);
+                          launch_norm<false>(norm, sum_matrix, w, residual, sum);
                  });
 }
 
-// ---- fused: added on the way
+// ---- fused: addition and norm in one kernel
 //
-// One kernel reads both, rounds their sum as it is stored, and goes on with it in registers: of
-// three reads one is gone (dram_read_bytes falls by a third), and of two starts of a kernel one.
-// Each result has the bits that two kernels give. It costs registers while both rows are there,
-// which the two waits for sums have no need of.
+// One kernel reads both operands, rounds their sum to the stored type and continues with it in
+// registers. One of three reads disappears (dram_read_bytes falls by a third), and one of two
+// launches. Results are bitwise identical to those of two kernels. It costs registers while both
+// rows are live; the two reductions for the norm need only one of them.
 
 Variant fused() {
   return variant("fused", "add_then_norm",
@@ -137,7 +138,7 @@ Variant fused() {
 
 // ---- inputs
 
-constexpr int kStream = 3;  // behind those of x and the weights
+constexpr int kStream = 3;  // after the streams of x and the weights
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill_norm(p, d, seed) + fill_scores(p, d.residual, 1.0, stream_seed(seed, kStream));
@@ -157,12 +158,12 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 Family declare() {
   Family f("residual_norm", Topic::patterns,
-           "What does it cost to add a residual by a kernel of its own, before a norm?");
+           "What does a separate kernel for the residual addition before a norm cost?");
   f.physics =
-      "A sum and its norm are bound by bytes: two matrices are read, and two are written, the sum "
+      "A sum and its norm are limited by bytes: two matrices are read and two are written, the sum "
       "for the next layer and the norm for this one. Two kernels read the sum once more, from DRAM "
-      "where it is larger than L2: five passes in place of four. One kernel keeps each row's sum "
-      "in registers from its load to its norm.";
+      "if it is larger than L2: five passes instead of four. One kernel keeps each row's sum in "
+      "registers from the addition to the norm.";
   const auto exact = [](const Problem&) { return Tolerance{}; };
   declare_norm(f)
       .input("residual", &Data::residual, matrix_type, elements)
@@ -170,14 +171,15 @@ Family declare() {
       .output("normed", &Data::normed, matrix_type, elements)
       .output("copied", &Data::copied, matrix_type, elements, exact)
       .output("copied_too", &Data::copied_too, matrix_type, elements, exact);
-  f.figure("residual_norm", "share_of_copy", "A residual and its norm beside two copies",
+  f.figure("residual_norm", "share_of_copy", "Residual addition and norm compared with two copies",
            {{"param.norm", "norm"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;
   f.tolerance_derivation = std::string(kNormDerivation) +
-                           " The sum is rounded to fp32 and then as it is stored, which has one "
-                           "result: it is compared bit by bit, and the norm is of that.";
+                           " The sum is rounded to fp32 and then to the stored type, which has one "
+                           "correct result: it is compared bit by bit, and the norm refers to the "
+                           "rounded sum.";
   f.variants(copies(), add_then_norm(), fused());
   return f;
 }
