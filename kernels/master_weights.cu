@@ -1,15 +1,15 @@
-// master_weights: steps of gradient descent, w -= lr·g, on weights kept in 16 or in 32 bits.
+// master_weights: steps of gradient descent, w -= lr·g, on weights stored in 16 or in 32 bits.
 //
-// The question: what becomes of updates that are small beside the weight? A sum is rounded to the
-// spacing of numbers around it. Around 1 that is 2^-10 in fp16, 2^-7 in bf16 and 2^-23 in fp32
-// (half of it just below 1): an update under half the spacing leaves the weight as it was, at every
-// step, however many follow. A master copy in fp32 keeps what is too small to see in 16 bits until
-// it adds up, and the 16-bit weights that the network computes with are rounded from it
-// (Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.1). It costs bytes,
-// and the step is bound by DRAM: 12 bytes per weight and step against 6.
+// The question: what happens to updates that are small compared with the weight? A sum is rounded
+// to the spacing of numbers around it. Around 1, the spacing is 2^-10 in fp16, 2^-7 in bf16 and
+// 2^-23 in fp32 (half of it just below 1). An update below half the spacing leaves the weight
+// unchanged, in each step. A master copy in fp32 accumulates updates that are too small for 16
+// bits, and the network's 16-bit weights are rounded from it (Micikevicius and others, "Mixed
+// Precision Training", ICLR 2018, section 3.1). It costs bytes, and DRAM limits the step: 12 bytes
+// per weight and step instead of 6.
 //
-// Every step is a launch of its own and moves all weights through DRAM, as an optimizer does.
-// Within a step arithmetic is in fp32 everywhere; the variants differ in what they keep of it.
+// Each step is a separate launch and moves all weights through DRAM, as an optimizer does. Within a
+// step, all variants compute in fp32; they differ in the precision of the stored weights.
 #include <cmath>
 
 #include "kernels/common/family.cuh"
@@ -19,15 +19,15 @@
 
 namespace gpuexp::master_weights {
 
-// The gradient of a weight is the same in all steps: the plainest case of updates that add up.
+// The gradient of a weight is the same in all steps: the simplest case of accumulating updates.
 struct Problem {
   std::int64_t n;
   int steps;
   double learning_rate;
 };
 
-// First weights and gradients are multiples of 2^-8 in [-1, 1), which every type holds exactly, so
-// that all variants start from the same numbers.
+// Initial weights and gradients are multiples of 2^-8 in [-1, 1). All types represent them exactly,
+// so all variants start from the same numbers.
 struct Data {
   float* first_fp32;
   __half* first_fp16;
@@ -38,15 +38,15 @@ struct Data {
   __nv_bfloat16* bf16;
   __nv_bfloat16* stochastic;
   float* master;
-  __half* copy;  // of the master weights, for the network to compute with
+  __half* copy;  // rounded from the master weights, for the network
 };
-// Positions of the outputs, in the order in which declare() names them.
+// Indices of the outputs, in the order of declare().
 enum Output { kFp16Weights, kBf16Weights, kStochasticWeights, kMasterWeights, kMasterCopy };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// The kernels multiply by the fp32 value; so does everything that they are compared with.
+// The kernels multiply by the fp32 value; the reference and the metrics use the same value.
 __host__ __device__ inline float learning_rate(const Problem& p) {
   return static_cast<float>(p.learning_rate);
 }
@@ -55,11 +55,11 @@ __host__ __device__ inline float learning_rate(const Problem& p) {
 
 constexpr int kBlock = 256;
 
-// Steps on weights kept in 16 bits: 16 bytes of weights and 16 of gradients per lane.
+// Steps on 16-bit weights: a lane loads 16 bytes of weights and 16 bytes of gradients.
 constexpr int kElements = 8;
 constexpr int kTile = kBlock * kElements;
 
-// `from` and `to` are the same buffer in all steps but the first. Rounding is ToNearest or
+// `from` and `to` are the same buffer in all steps except the first. Rounding is ToNearest or
 // Stochastic, below.
 template <class Rounding, class T = typename Rounding::Type>
 __global__ void __launch_bounds__(kBlock)
@@ -100,8 +100,8 @@ struct ToNearest {
   }
 };
 
-// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
-// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
+// Returns 64 random bits for four adjacent weights: weight i of a step uses the (i mod 4)-th 16
+// bits of word i / 4. The bits do not depend on the seed of the inputs.
 __host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
                                                        std::int64_t quad) {
   constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
@@ -123,7 +123,7 @@ struct Stochastic {
   }
 };
 
-// Steps on fp32 weights: 16 bytes of weights go with 8 of gradients, two packs per lane.
+// Steps on fp32 weights: 16 bytes of weights need 8 bytes of gradients; a lane processes two packs.
 constexpr int kMasterElements = 4;
 constexpr int kMasterPacks = 2;
 constexpr int kMasterTile = kBlock * kMasterPacks * kMasterElements;
@@ -164,9 +164,9 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// ---- what became of the updates
+// ---- effect of the updates
 
-// What a variant keeps of a weight after each step.
+// The format in which a variant stores a weight after each step.
 enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
 
 struct Trajectory {
@@ -174,7 +174,7 @@ struct Trajectory {
   int lost_updates;
 };
 
-// The steps of weight i as the reference takes them.
+// The reference's steps of weight i.
 __host__ __device__ Trajectory follow(const Problem& p, Keep keep, std::int64_t i, double first,
                                       double gradient);
 
@@ -214,14 +214,14 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
 
 // ---- how the variants are launched
 
-// Of one step, which moves everything once.
+// Work of one step, which moves all arrays once.
 template <class Weight, class Gradient>
 Work step_work(const Problem& p) {
   return reads<Weight>(p.n) + reads<Gradient>(p.n) + writes<Weight>(p.n) +
          computes(Pipe::fp32, 2.0 * static_cast<double>(p.n));
 }
 
-// A variant that keeps its weights in 16 bits and nothing else.
+// A variant that stores weights only in 16 bits.
 template <class Rounding, class T = typename Rounding::Type>
 Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
                         T* Data::*gradient, T* Data::*weights) {
@@ -246,23 +246,23 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
 
 // ---- fp16_only
 //
-// The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step is
-// the least there is. An update under 2^-12 of the weight is rounded away at every step:
-// progress_pct falls behind as the learning rate does.
+// The weight is stored in fp16: read, updated in fp32, rounded back. 6 bytes per weight and step
+// are the minimum. An update under 2^-12 of the weight is rounded away in each step: progress_pct
+// decreases with the learning rate.
 
 Variant fp16_only() {
   return kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
                                             &Data::gradient_fp16, &Data::fp16);
 }
 
-// Where a step finds nothing in L2 of the step before.
+// L2 holds no data of the previous step.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // ---- bf16_only
 //
-// The same bytes and time with 8 significant bits in place of 11: updates must be 8 times larger to
-// be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of no use to
-// weights.
+// The bytes and the time are the same, with 8 significant bits instead of 11: updates must be 8
+// times larger to have an effect, and all updates under 2^-9 of the weight are lost. Weights do not
+// use the larger range of bf16.
 
 Variant bf16_only() {
   return kept_in_16_bits<ToNearest<__nv_bfloat16>>(
@@ -273,10 +273,11 @@ Variant bf16_only() {
 
 // ---- bf16_stochastic
 //
-// Rounds up or down at random, in proportion to nearness: most updates still change nothing, some
-// change a whole spacing, and on average each counts in full. progress_pct returns to 100;
-// rms_error_pct is what randomness costs, falling with the root of the number of steps. Same bytes;
-// the random bits take issue slots that DRAM leaves free.
+// The kernel rounds up or down at random, with probabilities in proportion to nearness. Most
+// updates still change nothing, some change a whole spacing, and on average each update counts in
+// full. progress_pct returns to 100. The cost is a random error, rms_error_pct, which decreases
+// with the root of the number of steps. The bytes are the same, and generating the random bits uses
+// issue slots that DRAM leaves free.
 
 Variant bf16_stochastic() {
   Variant v =
@@ -291,10 +292,10 @@ Variant bf16_stochastic() {
 
 // ---- fp32_master
 //
-// Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to 2^-25
-// of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight where fp16_only reads 2 + 2
-// and writes 2: 12 / 6 = 2 times the bytes, and DRAM is the limit; the step is a small part of
-// training.
+// Weights are stored in fp32, and each step rounds a copy to fp16 for the network: updates down to
+// 2^-25 of the weight count. It reads 4 + 2 and writes 4 + 2 bytes per weight, and fp16_only reads
+// 2 + 2 and writes 2: 12 / 6 = 2 times the bytes. DRAM is the limit, but the step is a small part
+// of training.
 // held: dram_read_bytes = 3/2 × fp16_only; dram_write_bytes = 3 × fp16_only within 5 %
 
 Variant fp32_master() {
@@ -347,8 +348,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
-// a carry rounds away from zero. The expected value is the number itself.
+// Rounds to bf16 up or down by the 16 bits of fp32 that bf16 drops: a draw of 16 bits is added to
+// them, and a carry rounds away from zero. The expected value is the number itself.
 __host__ __device__ inline double round_stochastically(double value, unsigned draw) {
   int exponent = 0;
   frexp(value, &exponent);
@@ -360,7 +361,7 @@ __host__ __device__ inline double round_stochastically(double value, unsigned dr
   return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
 }
 
-// The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
+// Steps of weight i, each rounded to fp32 and then to the stored format. Weights, gradients and the
 // learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.
 __host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::int64_t i,
                                              double first, double gradient) {
@@ -383,7 +384,7 @@ __host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::i
 struct ReferenceSteps {
   Problem p;
   Keep keep;
-  FloatFormat emitted;  // what the last weight is rounded to on its way out
+  FloatFormat emitted;  // format of the last weight in the output
   DataType of_first, of_gradient;
   const void* first;
   const void* gradient;
@@ -395,7 +396,7 @@ struct ReferenceSteps {
   }
 };
 
-// The updates added up without any rounding.
+// All updates summed without any rounding.
 struct ExactSteps {
   Problem p;
   const float* first;
@@ -434,16 +435,17 @@ Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<Refe
 
 Family declare() {
   Family f("master_weights", Topic::precision,
-           "What becomes of updates that are small beside the weight?");
+           "What happens to updates that are small compared with the weight?");
   f.physics =
-      "A floating-point sum is rounded to the spacing of numbers around it, 2^-10 of the leading "
-      "power of two in fp16, 2^-7 in bf16, 2^-23 in fp32. An update under half the spacing is "
-      "lost, and the next one meets the same weight again. fp32 weights, or rounding at random, "
-      "let small updates add up; the first costs twice the bytes of a step that DRAM bounds.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "weights")
+      "A floating-point sum is rounded to the spacing of numbers around it: 2^-10 of the leading "
+      "power of two in fp16, 2^-7 in bf16, 2^-23 in fp32. An update below half the spacing is "
+      "lost, and the next update meets the same weight. With fp32 weights, or with stochastic "
+      "rounding, small updates accumulate. fp32 weights cost twice the bytes of a step that DRAM "
+      "limits.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "number of weights")
       .integer("steps", &Problem::steps, 100, 1, 1000, "", "steps of gradient descent per launch")
       .real("learning_rate", &Problem::learning_rate, 1e-4, 1e-6, 1.0, "",
-            "the update is learning_rate times a gradient uniform in [-1, 1)");
+            "learning rate; an update is this times a gradient uniform in [-1, 1)");
   f.input("first_fp32", &Data::first_fp32, &Problem::n)
       .input("first_fp16", &Data::first_fp16, &Problem::n)
       .input("first_bf16", &Data::first_bf16, &Problem::n)
@@ -454,27 +456,27 @@ Family declare() {
       .output("stochastic", &Data::stochastic, &Problem::n)
       .output("master", &Data::master, &Problem::n)
       .output("copy", &Data::copy, &Problem::n);
-  // What counts comes first: the readings of a table name the first that differ.
+  // The most important metric is first, because explanations name the first metric that differs.
   f.metric(
        "progress_pct", "%",
-       "movement of all weights along the exact one; 100 when updates arrive in full on average")
+       "movement of all weights along the exact movement; 100 if updates count in full on average")
       .metric("lost_update_share_pct", "%",
-              "updates that were not zero and left the weight as it was")
+              "updates that are not zero and leave the weight unchanged")
       .metric("rms_error_pct", "%",
-              "root mean square of last weight minus exact, over that of the exact movement");
-  f.figure("master_weights", "metrics_by_type", "Updates that are small beside the weight",
-           {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
-            {"metric.progress_pct", "movement that arrived (%)"},
+              "root mean square of final minus exact weights, relative to the exact movement");
+  f.figure("master_weights", "metrics_by_type", "Updates that are small compared with the weight",
+           {{"metric.lost_update_share_pct", "updates without effect (%)"},
+            {"metric.progress_pct", "share of the exact movement (%)"},
             {"param.learning_rate", "learning rate"}});
   f.inputs = inputs;
   set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;
   f.tolerance_derivation =
-      "None is needed. The reference follows each variant's own roundings, step by step: w - lr·g "
-      "has at most 52 significant bits for learning rates of 1e-6 to 1, so double holds it "
-      "exactly; it is rounded to fp32, as a fused multiply-add rounds it, and then to what is "
-      "kept, by the definition of the format. Every output must be equal to its reference. How far "
-      "the roundings lead from exact steps is in the metrics and the error columns.";
+      "None is needed. The reference follows each variant's own roundings, step by step. For "
+      "learning rates of 1e-6 to 1, w - lr·g has at most 52 significant bits, so double represents "
+      "it exactly. It is rounded to fp32, as a fused multiply-add rounds it, and then to the "
+      "stored format by the format's definition. Each output must be equal to its reference. The "
+      "distance from exact steps is in the metrics and the error columns.";
   f.variants(fp16_only(), bf16_only(), bf16_stochastic(), fp32_master());
   return f;
 }

@@ -1,10 +1,11 @@
 // softmax_backward: the gradient of a softmax, dx = y·(dy - Σ y·dy), row by row.
 //
-// The question: what does the gradient of a softmax cost beside a pass over its operands? Each
-// element needs the sum of its row's products y·dy. Read pass by pass, both operands come twice;
-// held in registers, once, and what is left is two reads and a write, as an element-wise kernel
-// has. Nothing is exponentiated: the forward pass's result is an operand. But there are two rows to
-// hold, and a thread's registers have room for half as much of each.
+// The question: what does the gradient of a softmax cost, compared with an elementwise pass over
+// its operands? Each element needs the sum of its row's products y·dy. Two passes read both
+// operands twice. If the threads hold both rows in registers, they read them once: two reads and a
+// write, as an elementwise kernel has. The kernel computes no exponentials, because the forward
+// pass's result is an operand. But it holds two rows, so a thread has registers for half as many
+// elements of each.
 #include <algorithm>
 
 #include "kernels/common/cudnn_softmax_variant.cuh"
@@ -16,19 +17,19 @@ namespace gpuexp::softmax_backward {
 using Problem = RowProblem;
 
 struct Data {
-  void* y;   // the forward pass's result
-  void* dy;  // its gradient
+  void* y;   // result of the forward pass
+  void* dy;  // gradient with respect to y
   void* dx;
-  void* products;  // of `product` alone
+  void* products;  // output of variant `product`
 };
 
 constexpr int kBlock = 256;
 
 // ---- two_pass: the sum, then the gradient
 //
-// A block per row adds up y·dy, and reads both once more for the results. An element per load and
-// thread: global_load_sectors is that of four reads, and L2 serves the second two of them as long
-// as it still has the row.
+// A block per row sums y·dy, and reads both operands again for the results. Each load has one
+// element: global_load_sectors counts four reads, and L2 serves the last two of them if it still
+// holds the row.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, const T* dy) {
@@ -53,8 +54,8 @@ Work work(const Problem& p) {
   return row_work(p, 2, 1, 4);
 }
 
-// `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy; where it takes
-// one, on that device.
+// `launch_of` returns the launch for a RowMatrix of y and dx, for dy, and, if it accepts one, for
+// the device.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
@@ -70,10 +71,10 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-// ---- product: the limit
+// ---- product: elementwise product, the lower bound
 //
-// y·dy, element by element: the same bytes in and out, 16 at a time, and no row to wait for. Its
-// time is what the gradient can reach at best.
+// The kernel computes y·dy element by element, with 16-byte accesses. It moves the same bytes as
+// the gradient, and no thread waits for a row. Its time is a lower bound for the gradient.
 
 Variant product() {
   return product_variant<Problem>(&Data::y, &Data::dy, &Data::products, work);
@@ -87,9 +88,8 @@ Variant two_pass() {
 
 // ---- vectors: two passes with 16-byte accesses
 //
-// The same by aligned vectors of 16 bytes, and the elements at a row's ends one by one:
-// global_load_requests falls to a quarter (bf16: an eighth) where rows have a vector for each
-// thread.
+// Threads load aligned vectors of 16 bytes, and the elements at a row's ends one by one.
+// global_load_requests falls to a quarter (bf16: an eighth) if rows have a vector for each thread.
 // held: global_load_requests = 1/4 × two_pass within 5 % at dtype=fp32
 // held: global_load_requests = 1/8 × two_pass within 5 % at dtype=bf16
 
@@ -122,9 +122,9 @@ Variant vectors() {
 
 // ---- registers: both rows are read once
 //
-// The threads of a block hold y and dy, up to 16 elements of each per thread, all of whose loads
-// are in flight at once: global_load_sectors halves, to what product reads. It costs registers, and
-// a row has 16384 elements at most.
+// The threads of a block hold y and dy in registers, up to 16 elements of each per thread, with all
+// loads in flight at once: global_load_sectors halves, to the sectors that product reads. It costs
+// registers, and limits a row to 16384 elements.
 
 template <class Group, class T, int kElements, Edges kEdges>
 __global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T> m, const T* dy) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T>
   part.store(m.out(group.row));
 }
 
-// Peeled rows leave room for no more, and two rows do not either.
+// A thread holds elements of two rows, so it has registers for half as many of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <class Group, class T>
@@ -163,10 +163,10 @@ Variant registers() {
                  kMostRowThreads, kHalf);
 }
 
-// ---- warp_registers: a warp has both rows
+// ---- warp_registers: one warp holds both rows
 //
-// A warp per row and eight rows per block: the sum takes five shuffles, and no barrier and no
-// shared memory. Rows of up to 512 elements.
+// Each warp processes a row, and a block eight rows: the sum takes five shuffles, without barriers
+// or shared memory. Rows are limited to 512 elements.
 
 Variant warp_registers() {
   return held_by(variant("warp_registers", "registers",
@@ -180,15 +180,16 @@ Variant warp_registers() {
                  kWarp, kHalf);
 }
 
-// ---- cluster: blocks of several SMs share both rows
+// ---- cluster: a cluster of blocks per row
 //
-// Two to eight blocks of 512 threads hold y and dy in their registers, as they are stored: four
-// vectors of each per thread, or eight where eight blocks are not enough. They push their sums to
-// each other's shared memory, so that none waits until stores are done. A row's MiB are read once,
-// whatever caches hold: global_load_sectors is half of what vectors asks for, and DRAM reads as
-// little. It costs registers, and that all of a cluster's blocks start at one time.
+// Two to eight blocks of 512 threads hold y and dy in registers in their stored type: four vectors
+// of each per thread, or eight if eight blocks are too few. They push their sums to each other's
+// shared memory, so no block waits until its stores are complete. Rows of up to a MiB are read
+// once, independent of the caches: global_load_sectors is half of the sectors that vectors loads,
+// and dram_read_bytes decreases too. It costs registers, and all blocks of a cluster must start at
+// the same time.
 
-// What the group's threads hold becomes the gradient, in a row that begins at `to`.
+// Computes the gradient from the y and dy that the group's threads hold, and stores it at `to`.
 template <int kSlot, class Group, class T, int kVectors>
 __device__ __forceinline__ void store_gradient(const Group& group, StoredRow<T, kVectors>& y,
                                                StoredRow<T, kVectors>& dy, T* to) {
@@ -235,12 +236,12 @@ Variant cluster() {
               launch_of));
 }
 
-// ---- bulk_ring: rows arrive while others are computed
+// ---- bulk_ring: persistent blocks and asynchronous copies of rows
 //
-// Blocks, or clusters of them, stay and go from row to row, as those of softmax/bulk_ring do: the
-// copy engine brings y and dy of up to three rows to shared memory while the threads work on
-// another one in their registers. No lane loads from global memory: global_load_requests falls to
-// none. Of 262144 elements there is room for one row beside the one in registers.
+// Persistent blocks, or persistent clusters, loop over the rows, as in softmax/bulk_ring. Bulk
+// copies load y and dy of up to three rows into shared memory while the threads process another row
+// in registers. No lane loads from global memory: global_load_requests decreases to zero. With rows
+// of 262144 elements, shared memory has room for one row in addition to the one in registers.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1)
@@ -271,9 +272,9 @@ Variant bulk_ring() {
                                  launch_of));
 }
 
-// ---- cudnn: what a library makes of it
+// ---- cudnn: the cuDNN baseline
 //
-// cudnnSoftmaxBackward over rows of any length.
+// cudnnSoftmaxBackward supports rows of any length.
 
 Variant library() {
   return cudnn_softmax_variant<Variant>("dx", work, [](const Problem& p, const Data& d) {
@@ -283,21 +284,21 @@ Variant library() {
 
 // ---- inputs
 
-// Of y: between 0 and two over the row's length, so that a row sums up to about 1.
+// Values of y: uniform between 0 and 2 / columns, so that a row sums to about 1.
 template <class T>
 struct Probability {
   std::uint64_t seed;
-  float most;
+  float maximum;
   __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(most * random_unit(seed, static_cast<std::uint64_t>(i)));
+    return from_float<T>(maximum * random_unit(seed, static_cast<std::uint64_t>(i)));
   }
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  const float most = 2.0f / static_cast<float>(p.columns);
+  const float maximum = 2.0f / static_cast<float>(p.columns);
   return with_row_matrix(p, nullptr, d.y, [&](auto m) {
     using T = typename decltype(m)::Element;
-    return fill(m.y, elements(p), Probability<T>{stream_seed(seed, 0), most}) +
+    return fill(m.y, elements(p), Probability<T>{stream_seed(seed, 0), maximum}) +
            fill_uniform(static_cast<T*>(d.dy), elements(p), stream_seed(seed, 1));
   });
 }
@@ -344,7 +345,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   });
 }
 
-// The derivation that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 constexpr double kU = 0x1p-24;
 
 Tolerance tolerance(const Problem& p) {
@@ -358,31 +359,32 @@ Tolerance tolerance(const Problem& p) {
 
 Family declare() {
   Family f("softmax_backward", Topic::patterns,
-           "What does the gradient of a softmax cost beside a pass over its operands?");
+           "What does the gradient of a softmax cost, compared with a pass over its operands?");
   f.physics =
-      "dx = y·(dy - Σ y·dy) needs one sum per row before its first result. Time is bytes over "
-      "bandwidth: two reads and a write where threads hold both rows in their registers, and four "
-      "reads and a write where they come again, from L2 or, if rows are long, from DRAM. Short "
-      "rows wait for barriers unless a warp has a row by itself.";
-  declare_rows(f, {262144, "rows, each a softmax's result", 512, "elements of a row", kFp32First,
-                   "type of y, dy and dx; arithmetic is in fp32"})
+      "dx = y·(dy - Σ y·dy) needs one sum per row before its first result. Time is bytes divided "
+      "by bandwidth. Threads that hold both rows in registers make two reads and a write. "
+      "Otherwise, there are four reads and a write; the second reads hit L2 or, if rows are long, "
+      "go to DRAM. Threads of short rows wait at barriers, unless a single warp processes a row.";
+  declare_rows(f, {262144, "number of rows; each is the result of a softmax", 512,
+                   "elements per row", kFp32First, "type of y, dy and dx; arithmetic is in fp32"})
       .input("y", &Data::y, matrix_type, elements)
       .input("dy", &Data::dy, matrix_type, elements)
       .output("dx", &Data::dx, matrix_type, elements);
   declare_products(f, &Data::products);
   f.figure("softmax_backward", "share_of_copy",
-           "The gradient of a softmax beside a product of its operands", {{"param.dtype", "type"}});
+           "Gradient of a softmax compared with an elementwise product", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "u = 2^-24 of fp32, U of the stored type. A row's sum passes each product through at most "
-      "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
-      "ed., section 4.2), and the product's own rounding; the difference to it and the product "
-      "with y are rounded, and the result to U: all relative to |y|·(|dy| + Σ|y·dy|). A product by "
-      "itself is rounded twice. Below 2^-125 results may be subnormal. The RMS error is 0.42·U of "
-      "the result (Knuth) and a few roundings of u; a sum of terms of either sign is small beside "
-      "dy, and its error smaller. Twice that is allowed.";
+      "u = 2^-24 (fp32), U = unit roundoff of the stored type. In a row's sum, each product passes "
+      "through at most columns/32 + 13 additions with relative error u (Higham, Accuracy and "
+      "Stability of Numerical Algorithms, 2nd ed., section 4.2), after its own rounding. The "
+      "difference to the sum and the product with y are rounded, and the result is rounded to U. "
+      "All errors are relative to |y|·(|dy| + Σ|y·dy|). A product without a sum is rounded twice. "
+      "Below 2^-125, results may be subnormal. The RMS error is 0.42·U of the result (Knuth) and a "
+      "few roundings of u; a sum of terms of either sign is small compared with dy, and its error "
+      "is smaller. The bounds are twice the RMS error.";
   f.variants(product(), two_pass(), vectors(), registers(), warp_registers(), cluster(),
              bulk_ring(), library());
   return f;
