@@ -1,10 +1,10 @@
-// matmul: C = A·B in fp32, the ladder from one thread per element to register tiles.
+// matmul: C = A·B in fp32, in steps from one thread per element to register tiles.
 //
-// The question: how far is a straightforward matrix product from what the GPU can do, and what does
-// each step of reuse buy? 2·M·N·K operations meet (M·K + K·N + M·N)·4 bytes: at 4096 that is 683
-// FLOP per byte, far above the ridge of any GPU, so DRAM is never the limit by need, only by waste.
-// Each variant moves reuse one level closer to the arithmetic: cache lines, shared memory,
-// registers.
+// The question: how far is a straightforward matrix product from the GPU's limit, and what does
+// each level of data reuse gain? 2·M·N·K operations use (M·K + K·N + M·N)·4 bytes: at 4096 that is
+// 683 FLOP per byte, far above the ridge of any GPU. DRAM is therefore the limit only if a kernel
+// loads data repeatedly. Each variant moves reuse one level closer to the arithmetic: cache lines,
+// shared memory, registers.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/register_tile.cuh"
@@ -40,9 +40,9 @@ using Variant = Family::Variant;
 constexpr int kPlainTile = 32;
 constexpr Extent kPlainBlock{kPlainTile, kPlainTile, 1};
 
-// One element of C. The pointers walk and the trip count has 32 bits: with 64-bit products in the
-// loop the compiler issues half of an iteration's loads only after the other half has arrived, and
-// the kernel waits twice for each.
+// One element of C. The pointers are incremented and the trip count has 32 bits. With 64-bit
+// products in the loop, the compiler issues half of an iteration's loads only after the other half
+// has arrived, and each iteration waits for latency twice.
 __device__ inline float dot(const float* a_row, const float* b_col, int depth, int pitch_b) {
   float sum = 0.0f;
   for (int k = 0; k < depth; ++k, b_col += pitch_b)
@@ -59,15 +59,15 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
 
 // ---- how the variants are launched
 
-// 65536 / 32 tiles at most along either side of C.
+// At most 65536 / 32 tiles along either side of C.
 using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
 
-// What every variant must do at least; they differ in how often they fetch the same bytes.
+// The minimum work; variants differ in how often they load the same bytes.
 Work work(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
 }
 
-// `kernel` is the Kernel for all problems, or gives the one for a problem.
+// `kernel` is a Kernel for all problems, or a function that returns the Kernel for a problem.
 template <class KernelOrChoice>
 Variant ladder_variant(std::string id, std::string compare_to, KernelOrChoice kernel,
                        ExpectedChangesOf<Problem> expected) {
@@ -75,14 +75,14 @@ Variant ladder_variant(std::string id, std::string compare_to, KernelOrChoice ke
                                 std::move(expected));
 }
 
-// Where tiles are whole and each SM has enough to do for the mechanism to be seen.
+// Tiles are whole, and each SM has enough work to show the mechanism.
 bool is_large(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= 1024;
 }
 
-// Where blocks share an SM. Of one by itself, stalls at barriers are mostly the wait for the first
-// slice: at 1024, cold, five counts on H200s gave 1.16 to 1.37 times less of them with one barrier
-// of two left out, from 2048 on 1.5 to 2.5.
+// Several blocks share an SM. A single block's stalls at barriers are mostly the wait for the first
+// slice. At 1024, cold, five counts on H200s gave 1.16 to 1.37 times fewer such stalls with one of
+// two barriers removed, and at 2048 and above 1.5 to 2.5 times fewer.
 bool shares_sms(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= 2048;
 }
@@ -94,9 +94,9 @@ Variant naive() {
 // ---- coalesced: neighbouring lanes in neighbouring columns
 //
 // threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B (4
-// sectors) and one element of A (1 sector), so global_load_sectors_per_request falls to 2.5 and
-// every byte fetched is used. It costs nothing. Each thread still loads two operands for every
-// fused multiply-add, which makes the L1 cache the limit.
+// sectors) and one element of A (1 sector), so global_load_sectors_per_request falls to 2.5, and
+// the warp uses every byte it loads. It costs nothing. Each thread still loads two operands for
+// every fused multiply-add, so the L1 cache is the limit.
 // held: global_load_sectors_per_request = 2.5 at k=64
 
 __global__ void coalesced_kernel(Problem p, const float* a, const float* b, float* c) {
@@ -117,14 +117,14 @@ Variant coalesced() {
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
 //
 // A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times from
-// there: global_load_requests falls 32-fold, and L1 traffic becomes shared memory traffic. It costs
-// a barrier before and behind each tile (2k/32), at which all 32 warps of the block wait. Shared
-// memory returns no more bytes per clock than L1 does (128 per SM), so with more than one load per
-// multiply-add it is the next limit.
+// there: global_load_requests falls 32-fold, and shared memory traffic replaces L1 traffic. It
+// costs a barrier before and after each tile (2k/32), at which all 32 warps of the block wait.
+// Shared memory returns no more bytes per cycle than L1 does (128 per SM), so with more than one
+// load per multiply-add it is the next limit.
 // held: global_load_requests = 1/32 × coalesced at k=64; barriers_per_block = 4 at k=64
 
-// Each thread copies one element of each tile and computes one of C. Elements outside of the
-// matrices enter as zeros, so that the inner loop needs no guard.
+// Each thread copies one element of each tile and computes one of C. Elements outside the matrices
+// are zeros in the tiles, so the inner loop needs no guard.
 __global__ void __launch_bounds__(kPlainTile* kPlainTile)
     smem_tile_kernel(Problem p, const float* a, const float* b, float* c) {
   __shared__ float tile_a[kPlainTile][kPlainTile];
@@ -222,8 +222,8 @@ constexpr int kSquareResults = 8;
 constexpr int kSquareSide = kSquareTile / kSquareResults;
 constexpr int kSquareThreads = kSquareSide * kSquareSide;
 
-// A thread's rows and columns are kSquareSide apart, so that the lanes of a warp read neighbouring
-// words of B (no bank conflict) and write neighbouring words of C.
+// A thread's rows and columns have a stride of kSquareSide, so the lanes of a warp read
+// neighbouring words of B (no bank conflict) and write neighbouring words of C.
 __global__ void __launch_bounds__(kSquareThreads, 2)
     coarsen_2d_kernel(Problem p, const float* a, const float* b, float* c) {
   __shared__ float tile_a[kSquareTile][kSquareK];
@@ -238,8 +238,8 @@ __global__ void __launch_bounds__(kSquareThreads, 2)
     load_guarded<kSquareThreads>(tile_a, a + row0 * p.k + k0, p.k, p.m - row0, p.k - k0, thread);
     load_guarded<kSquareThreads>(tile_b, b + k0 * p.n + col0, p.n, p.k - k0, p.n - col0, thread);
     __syncthreads();
-// Unrolled, the loads of A for neighbouring k would merge, and hold four k of eight rows in more
-// registers than two blocks per SM leave.
+// If this loop were unrolled, the loads of A for neighbouring k would merge and hold four k of
+// eight rows, in more registers than two blocks per SM leave.
 #pragma unroll 1
     for (int k = 0; k < kSquareK; ++k) {
       float fragment_a[kSquareResults];
@@ -278,11 +278,11 @@ Variant coarsen_2d() {
 
 // ---- vectorized: 128-bit accesses to global and shared memory
 //
-// The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so that a
-// thread's rows lie together and four 128-bit shared loads replace sixteen of 32 bits; global loads
-// shrink alike. warp_instructions decreases. It costs alignment: where 4 does not divide k and n,
-// narrower global loads remain (load_width_bits). Each slice's global loads still wait between
-// barriers with nothing to do.
+// Each lane moves 16 bytes of the same tile. A is transposed on its way to shared memory, so a
+// thread's rows are contiguous, and four 128-bit shared loads replace sixteen of 32 bits; global
+// loads decrease in the same way. warp_instructions decreases. It costs alignment: if 4 does not
+// divide k and n, narrower global loads remain (load_width_bits). The warps still wait for each
+// slice's global loads between barriers.
 
 // The tile of coarsen_2d, with the lanes of a warp as two rows of 16.
 struct VectorizedChoice {
@@ -323,8 +323,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   sums.template store<kWidth>(place, c, p.n);
 }
 
-// The variants from here on have a kernel for each access width, which kernel_of(width) gives, and
-// are made of the parts in common/register_tile.cuh.
+// The following variants have one kernel per access width, which kernel_of(width) returns, and
+// consist of the parts in common/register_tile.cuh.
 template <class Tile, class KernelOf>
 Variant variant_by_width(std::string id, std::string compare_to, KernelOf kernel_of,
                          int (*width)(const Problem&), ExpectedChangesOf<Problem> expected) {
@@ -354,14 +354,14 @@ Variant vectorized() {
                                }}});
 }
 
-// ---- double_buffered: the next slice travels while this one is multiplied
+// ---- double_buffered: load the next slice during multiplication
 //
-// Two slots in shared memory and two sets of fragments: a slice is fetched into registers while the
-// slice before is multiplied, and the next k's fragments are read while this one's are used. The
-// latency of global and of shared memory hides behind arithmetic, and barriers fall to half. It
-// costs shared memory for the second slot, and registers for the slice in flight and the second
-// fragments, all of the 128 that two blocks per SM leave: on an H200 it is faster than vectorized
-// at 1024, where there are too few blocks to hide latency otherwise, and no faster from 2048 on.
+// Each thread loads the next slice into registers while the block multiplies the current one, and
+// reads the fragments of k + 1 while it uses those of k. This hides the latency of global and
+// shared memory, and barriers fall to half. It costs a second slot in shared memory, and registers
+// for the slice in flight and the second fragments, all of the 128 that two blocks per SM leave. On
+// an H200 it is faster than vectorized at 1024, where too few blocks are resident to hide latency,
+// and no faster at 2048 and above.
 // held: barriers_per_block = 1/2 × vectorized within 4 % at k=1024; blocks_per_sm = 2
 
 struct DoubleBufferedChoice : VectorizedChoice {
@@ -413,8 +413,8 @@ Variant double_buffered() {
 
 // ---- warp_tile: a compact patch of C per warp, 16×8 results per thread
 //
-// A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 lanes of 8×8:
-// six 128-bit shared loads serve 128 multiply-adds instead of eight, and lanes that read one
+// A warp computes 64×64 elements with 4×8 lanes of 16×8, instead of 16×128 with 2×16 lanes of 8×8.
+// Six 128-bit shared loads serve 128 multiply-adds instead of eight, and lanes that read one
 // address are paired: shared_load_wavefronts falls to half. It costs occupancy: 128 sums leave
 // registers for 8 warps per SM, too few to hide latency without the double buffers.
 // held: shared_load_wavefronts = 1/2 × double_buffered at k=64
@@ -424,7 +424,7 @@ struct WarpTileChoice : DoubleBufferedChoice {
   static constexpr int kWarpN = 64;
   static constexpr int kLanesM = 4;
   static constexpr bool kPairedLanes = true;
-  // The block's tile stays, so half the threads remain: two blocks per SM with 255 registers each.
+  // The block's tile is the same, so half the threads: two blocks per SM, 255 registers per thread.
 };
 
 Variant warp_tile() {
@@ -438,26 +438,26 @@ Variant warp_tile() {
 
 // ---- async_stages: cp.async keeps several slices in flight
 //
-// cp.async copies from global to shared memory without passing registers, so two more slices are on
-// their way while one is multiplied, and no instruction waits for them in between. The block's tile
+// cp.async copies from global to shared memory without using registers: two more slices are in
+// flight while one is multiplied, and no instruction waits for them in between. The block's tile
 // grows to 128×256, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 per result. It costs shared
 // memory for the slots, one block per SM, and single-element copies of A, which cp.async can
-// transpose only 4 bytes at a time (load_width_bits is that of B).
+// transpose only 4 bytes at a time (load_width_bits is the width for B).
 
 struct AsyncStagesChoice : WarpTileChoice {
   static constexpr int kBlockN = 256;
   static constexpr int kBlockK = 16;
   static constexpr int kSlots = 3;
   static constexpr int kBlocksPerSm = 1;
-  // Pairing halves the clocks of a shared load of B, yet with 16×8 results per thread and three
-  // slots it is the slower order: 49.7 against 52.0 TFLOP/s at 4096 on an H200.
+  // Pairing halves the cycles of a shared load of B, but is slower with 16×8 results per thread and
+  // three slots: 49.7 against 52.0 TFLOP/s at 4096 on an H200.
   static constexpr bool kPairedLanes = false;
 };
 
 template <class Tile, int kWidth>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
     async_stages_kernel(Problem p, const float* a, const float* b, float* c) {
-  static_assert(Tile::kSlots >= 2, "one slot is read while the others fill");
+  static_assert(Tile::kSlots >= 2, "one slot is read while the others are filled");
   extern __shared__ Floats<4> shared[];
   const Place place = place_of<Tile>(p.m, p.n);
   AsyncSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
@@ -482,8 +482,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
       if (k + 1 < Tile::kBlockK) {
         fragments[(k + 1) % 2].load(slot, place, k + 1);
       } else {
-        // After this barrier the next slice is there, and nobody reads this one's slot again: its
-        // last fragments are in registers. Behind the last slice, what is read is never used.
+        // After this barrier the next slice has arrived, and no warp reads this slice's slot again:
+        // its last fragments are in registers. The fragments read after the last slice are unused.
         cp_async_wait<Tile::kSlots - 2>();
         __syncthreads();
         fragments[0].load(slot_in<Tile>(shared, index), place, 0);
@@ -508,10 +508,10 @@ Variant async_stages() {
   return v;
 }
 
-// ---- cublas: what the vendor's library reaches
+// ---- cublas: the cuBLAS baseline
 //
-// The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same arithmetic, so the same
-// limit. What it gains over the ladder lies in the order of instructions and the choice of tiles.
+// cuBLAS selects a kernel by shape, in fp32 with TF32 off: the same arithmetic, so the same limit.
+// Its gain over the other variants is in the order of instructions and the choice of tiles.
 
 Variant cublas_sgemm() {
   return cublas_variant<Variant>("async_stages", work, [](const Problem& p, const Data& d) {
@@ -524,18 +524,18 @@ Variant cublas_sgemm() {
 
 Family declare() {
   Family f("matmul", Topic::matrix_products,
-           "What does each level of data reuse buy in an fp32 matrix product?");
+           "What does each level of data reuse gain in an fp32 matrix product?");
   f.physics =
       "A product of square matrices of size n does 2n³ operations on 12n² bytes, so every byte "
-      "could be used n/6 times. A kernel is as fast as the level that it reuses data from: DRAM "
+      "could be used n/6 times. A kernel is as fast as the level from which it reuses data: DRAM "
       "sectors, L1 lines, shared memory or registers.";
   declare_extents(f, 1024);
   f.input("a", &Data::a, elements_of_a<Problem>)
       .input("b", &Data::b, elements_of_b<Problem>)
       .output("c", &Data::c, elements_of_c<Problem>);
   f.ceilings = {CeilingRows::rate("fp32", {"cublas"}, Mode::warm, "operations")};
-  f.figure("matmul", "ladder", "fp32 matrix product: what each variant adds")
-      .figure("row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1")
+  f.figure("matmul", "ladder", "fp32 matrix product: effect of each variant")
+      .figure("row_pitch", "row_pitch", "Row pitch: lanes that access the same L1 bank")
       .figure("error_against_speed", "error_against_speed",
               "Error against speed of a matrix product");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
@@ -549,7 +549,7 @@ Family declare() {
   f.tolerance_derivation = kFp32SumDerivation;
   f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",
-           "widest global load of a lane, chosen by the divisibility of the leading dimensions");
+           "widest global load of a lane that the divisibility of the leading dimensions allows");
   f.variants(naive(), coalesced(), smem_tile(), coarsen_1d(), coarsen_2d(), vectorized(),
              double_buffered(), warp_tile(), async_stages(), cublas_sgemm());
   return f;

@@ -1,13 +1,13 @@
-// How coarsen_1d and coarsen_2d of matmul bring a tile to shared memory.
+// Tile copy of matmul's variants coarsen_1d and coarsen_2d.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp::matmul {
 
-/// Copies the kRows×kCols tile that starts at *source, zeros where it leaves the matrix, so that
-/// the inner loops need no guard. Lanes run along columns, contiguous in both memories. Offsets
-/// within a tile fit 32 bits, since extents stop at 65536.
+/// Copies the kRows×kCols tile that starts at *source to shared memory, with zeros outside the
+/// matrix, so the inner loops need no guard. Lanes run along columns, which are contiguous in both
+/// memories. Offsets within a tile fit in 32 bits, because extents are at most 65536.
 template <int kThreads, int kRows, int kCols>
 __device__ void load_guarded(float (&tile)[kRows][kCols], const float* source, int pitch,
                              int rows_left, int cols_left, int thread) {
