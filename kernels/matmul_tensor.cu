@@ -2,15 +2,16 @@
 // tiles.
 //
 // The question: what does it take to keep tensor cores fed? They multiply an order of magnitude
-// faster than the fp32 pipes, while shared memory still delivers 128 bytes per clock and SM. On
-// Hopper mma.sync reaches some 62 % of the tensor cores' peak, about 1270 multiply-adds per clock
-// and SM in bf16; a warp that owns a 64×64 tile reads 4 KiB of shared memory for 65536 of them, 32
-// clocks against 52. Smaller tiles per warp starve on shared memory, smaller tiles per block on L2.
+// faster than the fp32 pipes, but shared memory still delivers 128 bytes per cycle and SM. On
+// Hopper, mma.sync reaches about 62 % of the tensor cores' peak, about 1270 multiply-adds per cycle
+// and SM in bf16. A warp that owns a 64×64 tile reads 4 KiB of shared memory for 65536 of them: 32
+// cycles compared with 52. With smaller tiles per warp, shared memory is the limit; with smaller
+// tiles per block, L2.
 //
-// fp32 accumulation can store C in fp32 or in the type of the inputs, fp16 accumulation stores
-// fp16. The inputs are rounded to the type that is multiplied when they are made, tf32 included, so
-// that every variant multiplies the same numbers; the accuracy columns refer to the product of the
-// inputs before that rounding.
+// With fp32 accumulation, C is stored in fp32 or in the type of the inputs; with fp16 accumulation,
+// in fp16. The inputs are generated already rounded to the type of the products, tf32 included, so
+// all variants multiply the same numbers. The accuracy columns refer to the product of the inputs
+// before rounding.
 #include <algorithm>
 
 #include "kernels/common/cublas_variant.cuh"
@@ -27,7 +28,7 @@ struct Problem {
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
-  DataType dtype;       // of A and B: bf16, fp16 or tf32
+  DataType dtype;       // type of A and B: bf16, fp16 or tf32
   DataType accumulate;  // fp32 or fp16
   bool fp32_output;     // store C in fp32, not in the type of the inputs
 };
@@ -43,17 +44,17 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- wmma: one warp per 16×16 tile of C, fragments straight from global memory
+// ---- wmma: one warp per 16×16 tile of C, fragments from global memory
 //
-// The tensor core by its C++ interface, nvcuda::wmma: one warp sums one 16×16 tile of C from
-// fragments that it loads straight from global memory. Every 4096 multiply-adds take 1 KiB through
-// L1 (16-bit types), and wait for it: the tensor cores idle. load_matrix_sync takes whole
-// fragments, so m and n must be multiples of 16, k of 16 (tf32: 8). l1tex__throughput is high,
+// nvcuda::wmma is the C++ interface of the tensor cores. One warp sums one 16×16 tile of C from
+// fragments that it loads directly from global memory. Every 4096 multiply-adds load 1 KiB through
+// L1 (16-bit types) and wait for it, so the tensor cores idle. load_matrix_sync loads whole
+// fragments, so m and n must be multiples of 16, and k of 16 (tf32: 8). l1tex__throughput is high,
 // sm__pipe_tensor_cycles_active low.
 
 using WmmaTiling = Tiling<32, 32, 32, 16, 16>;
 
-// Stores a slab in the problem's output type: In or, asked for fp32 sums, fp32.
+// Stores a slab in the problem's output type: In, or fp32 if the problem requests fp32 output.
 template <int kCols, class In, class Acc>
 __device__ void store_sums(const Acc* slab, const Problem& p, const Corner& at, void* c) {
   if constexpr (std::is_same<Acc, float>::value && !std::is_same<In, float>::value) {
@@ -109,7 +110,7 @@ DataType output_type(const Problem& p) {
   return p.fp32_output || p.dtype == DataType::tf32 ? DataType::fp32 : p.dtype;
 }
 
-// What every variant must do at least; they differ in how often they fetch the same bytes.
+// The minimum work; variants differ in how often they load the same bytes.
 Work work(const Problem& p) {
   const Pipe pipe = p.dtype == DataType::tf32        ? Pipe::tensor_tf32
                     : p.dtype == DataType::bf16      ? Pipe::tensor_bf16_fp32
@@ -118,7 +119,7 @@ Work work(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, p.dtype, output_type(p), pipe);
 }
 
-// Bytes that one copy can move of A and of B: all of their rows must begin at a multiple of them.
+// Widest copy of A and of B, in bytes: all of their rows must start at a multiple of it.
 int load_width_bytes(const Problem& p) {
   const std::int64_t row_bytes = (p.k | p.n) * static_cast<std::int64_t>(size_of(p.dtype));
   return row_bytes % 16 == 0 ? 16 : row_bytes % 4 == 0 ? 4 : 2;
@@ -126,14 +127,14 @@ int load_width_bytes(const Problem& p) {
 
 using Kernel = TiledKernel<Problem, const void*, const void*, void*>;
 
-// With what its launch needs to know of the Tiling it was compiled for.
+// A kernel with the launch parameters of the Tiling that it was compiled for.
 template <class T>
 Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
   return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};
 }
 
-// The kernel for this problem: `instance` makes the one for a value of the stored input type, one
-// of the type that sums, and the bytes that a lane copies at a time.
+// The kernel for this problem. `instance` makes it from a value of the stored input type, a value
+// of the accumulator type, and the number of bytes that a lane copies at a time.
 template <class Instance>
 Kernel kernel_for(const Problem& p, Instance instance) {
   const auto with_width = [&](auto in, auto acc) {
@@ -157,7 +158,7 @@ Variant ladder_variant(std::string id, std::string compare_to, Instance instance
   return v;
 }
 
-// Where tiles are many, and 16-byte copies reach every row: narrower ones cost what they save.
+// There are many tiles, and 16-byte copies fit all rows: narrower copies cost what they save.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
   constexpr std::int64_t kAlignedRows = 8;
@@ -182,11 +183,10 @@ Variant wmma() {
 
 // ---- wmma_smem: a block's tiles of A and B in shared memory
 //
-// 256 threads bring 64 bytes of depth of 128 rows of A and 128 columns of B to shared memory at a
-// time, eight warps sum 32×64 each from there: what comes from L2 serves 128 sums instead of 32,
-// and zeros in the tiles make any m, n, k work. Costs a barrier before and behind each tile,
-// between which nothing is multiplied. lts__t_sectors_op_read falls, sm__pipe_tensor_cycles_active
-// rises.
+// 256 threads copy 128 rows of A and 128 columns of B to shared memory, 64 bytes deep, and eight
+// warps sum 32×64 each from there. Each load from L2 serves 128 sums instead of 32, and zeros in
+// the tiles allow any m, n, k. It costs a barrier before and after each tile, between which the
+// warps do not multiply. lts__t_sectors_op_read decreases, sm__pipe_tensor_cycles_active increases.
 
 using WmmaSmemTiling = Tiling<128, 128, 64, 32, 64>;
 
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
   constexpr int kRowTiles = T::kWarpM / 16;
   constexpr int kColTiles = T::kWarpN / 16;
   constexpr int kDepth = WmmaType<In>::kDepth;
-  // The slabs take the place of the tiles once these are used up.
+  // The slabs overwrite the tiles after the last use of these.
   __shared__ alignas(128) char shared[std::max(A::kBytes + B::kBytes, T::kWarps * S::kBytes)];
   char* const a_tile = shared;
   char* const b_tile = shared + A::kBytes;
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
     RegisterCopy<B, T::kThreads, kUnitBytes> b_copy;
     a_copy.load(a_from);
     b_copy.load(b_from);
-    __syncthreads();  // all warps are done with the tiles before
+    __syncthreads();  // all warps have finished with the previous tiles
     a_copy.store(a_tile);
     b_copy.store(b_tile);
     __syncthreads();
@@ -288,17 +288,17 @@ Variant wmma_smem() {
 
 // ---- mma_sync: fragments by ldmatrix from swizzled tiles
 //
-// The instruction itself, mma.sync, whose fragments have a documented layout: ldmatrix fetches four
-// 8×16-byte matrices at once from tiles whose 16-byte columns are permuted so that no two rows meet
-// in a bank. (wmma leaves the loads to the compiler: nvcc 13.0 makes ldmatrix of them for fp16, but
-// for bf16 and tf32 one generic 4-byte load per register, and transposes B in registers.) Four
-// warps sum 64×64 each, which reads (1/64 + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory per
-// product that 32×64 read, and the next tiles travel through registers while the present ones are
-// multiplied, with a barrier per tile. Costs about 240 registers per thread, so 8 warps per SM.
-// l1tex__data_bank_conflicts_pipe_lsu falls, sm__pipe_tensor_cycles_active rises.
+// The kernel issues mma.sync itself, whose fragments have a documented layout. ldmatrix loads four
+// 8×16-byte matrices at once from tiles whose 16-byte columns are permuted, so no two rows conflict
+// on a bank. (wmma leaves the loads to the compiler: nvcc 13.0 generates ldmatrix for fp16, but for
+// bf16 and tf32 one generic 4-byte load per register, and transposes B in registers.) Four warps
+// sum 64×64 each, which reads (1/64 + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory per product
+// that 32×64 read. The next tiles are in flight to registers while the current ones are multiplied,
+// with a barrier per tile. It costs about 240 registers per thread, so 8 warps per SM.
+// l1tex__data_bank_conflicts_pipe_lsu decreases, sm__pipe_tensor_cycles_active increases.
 // held: registers_per_thread = 240 within 3 %; blocks_per_sm = 2
 
-// Narrow copies need registers for addresses: their warps sum half as much.
+// Narrow copies need registers for addresses, so each of their warps has half as many sums.
 template <int kUnitBytes>
 using MmaSyncTiling = Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>;
 
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(MmaSyncTiling<kUnitBytes>::kThreads)
   const int tiles = (static_cast<int>(p.k) - 1) / T::template kDepth<In> + 1;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    // Two buffers in turn: whoever read this one was done before the last barrier.
+    // Two alternating buffers: all reads of this buffer ended before the last barrier.
     char* const a_tile = shared + tile % 2 * kBufferBytes;
     char* const b_tile = a_tile + A::kBytes;
     a_copy.store(a_tile);
@@ -332,7 +332,7 @@ __global__ void __launch_bounds__(MmaSyncTiling<kUnitBytes>::kThreads)
     __syncthreads();
     a_from.move_right(T::kDepthBytes);
     b_from.move_down(T::template kDepth<In>);
-    a_copy.load(a_from);  // after the last tile nothing is left, and nothing is read
+    a_copy.load(a_from);  // after the last tile, the window is empty and nothing is loaded
     b_copy.load(b_from);
 #pragma unroll
     for (int step = 0; step < T::kSteps; ++step) {
@@ -358,20 +358,20 @@ Variant mma_sync() {
 
 // ---- mma_cp_async: a pipeline of tiles
 //
-// cp.async copies go to shared memory without passing registers and have three tiles' time to land,
-// so L2's latency is hidden however few warps there are. The registers this frees serve a block's
-// tile of 128×256, which takes (1/128 + 1/256) / (1/128 + 1/128) = 3/4 of what came from L2, and
-// hold the next step's fragments while the present ones are multiplied. Blocks walk over C in
-// groups of 16 rows of tiles, so that those in flight share what they read. Costs the SM's
-// registers: one block of 8 warps per SM, whose store of C hides behind nothing.
-// sm__pipe_tensor_cycles_active nears what mma.sync can reach, dram__bytes_read falls.
+// cp.async copies to shared memory without using registers, and each copy has the time of three
+// tiles to complete. This hides L2's latency with any number of warps. The freed registers hold the
+// sums of a 128×256 tile per block, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 of the
+// bytes from L2, and the next step's fragments. Blocks are assigned to C in groups of 16 rows of
+// tiles, so that concurrent blocks share loads. It costs the SM's registers: one block of 8 warps
+// per SM, whose store of C does not overlap with products. sm__pipe_tensor_cycles_active approaches
+// the rate that mma.sync can reach, and dram__bytes_read decreases.
 
-// Narrow copies need registers for addresses: their warps and blocks sum half as much.
+// Narrow copies need registers for addresses, so their warps and blocks have half as many sums.
 template <int kUnitBytes>
 using MmaPipeline = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
                                        Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
 
-constexpr unsigned kGroupRows = 16;  // of tiles, a patch of C about as wide as high
+constexpr unsigned kGroupRows = 16;  // rows of tiles per group, for a nearly square patch of C
 
 template <class In, class Acc, int kUnitBytes>
 __global__ void __launch_bounds__(MmaPipeline<kUnitBytes>::kThreads, 1)
@@ -388,7 +388,7 @@ __global__ void __launch_bounds__(MmaPipeline<kUnitBytes>::kThreads, 1)
 }
 
 Variant mma_cp_async() {
-  static_assert(kCpAsyncComputeCapability <= kMmaBf16ComputeCapability, "cp.async asks no more");
+  static_assert(kCpAsyncComputeCapability <= kMmaBf16ComputeCapability, "cp.async needs no more");
   const auto kernel = [](auto in, auto acc, auto unit) {
     using P = MmaPipeline<unit()>;
     return tiled<P>(mma_cp_async_kernel<decltype(in), decltype(acc), unit()>, P::kSharedBytes);
@@ -401,9 +401,10 @@ Variant mma_cp_async() {
 
 // ---- cublas
 //
-// cublasGemmEx with the same types of inputs, sums and output, and whatever kernel its heuristics
-// choose: on Hopper wgmma fed by the tensor memory accelerator, which reads A and B from shared
-// memory once per four warps and reaches the rate that mma.sync cannot.
+// cublasGemmEx computes with the same types of inputs, sums and output, and with the kernel that
+// its heuristics choose. On Hopper this kernel uses wgmma fed by the tensor memory accelerator. It
+// reads A and B from shared memory once per four warps and reaches a rate that mma.sync cannot
+// reach.
 
 Variant cublas_gemm() {
   return cublas_variant<Variant>("mma_cp_async", work, [](const Problem& p, const Data& d) {
@@ -430,7 +431,7 @@ std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
   if (p.dtype != DataType::fp16)
     return "accumulate fp16 needs dtype fp16: tensor cores sum " + std::string(name_of(p.dtype)) +
            " products in fp32 only";
-  if (p.fp32_output) return "accumulate fp16 stores fp16: an fp32 output would add no digit";
+  if (p.fp32_output) return "accumulate fp16 stores fp16: an fp32 output would add no precision";
   return std::nullopt;
 }
 
@@ -458,9 +459,9 @@ void declare_parameters(Family& f) {
            "type of A and B; tf32 is stored as fp32, rounded to tf32")
       .choice("accumulate", &Problem::accumulate,
               {{"fp32", DataType::fp32}, {"fp16", DataType::fp16}},
-              "type that products are summed in; fp16 for fp16 inputs only")
+              "accumulator type of the products; fp16 only for fp16 inputs")
       .choice("output", &Problem::fp32_output, {{"same", false}, {"fp32", true}},
-              "type of C: that of the inputs (fp32 for tf32), or fp32");
+              "type of C: same as the inputs (fp32 for tf32), or fp32");
 }
 
 void declare_buffers(Family& f) {
@@ -475,21 +476,21 @@ void declare_buffers(Family& f) {
 Family declare() {
   Family f("matmul_tensor", Topic::matrix_products, "What does it take to keep tensor cores fed?");
   f.physics =
-      "Tensor cores multiply an order of magnitude faster than the fp32 pipes, on the same shared "
-      "memory and L2. Each level must therefore pass on fewer bytes per product: the tile that a "
-      "warp keeps in registers decides what shared memory has to deliver, the tile of a block what "
-      "L2 has to, and copies must be under way long before they are needed.";
+      "Tensor cores multiply an order of magnitude faster than the fp32 pipes, with the same "
+      "shared memory and L2. Each level must therefore deliver fewer bytes per product. The tile "
+      "that a warp keeps in registers determines the traffic of shared memory, and the tile of a "
+      "block the traffic of L2. Copies must be in flight long before they are needed.";
   declare_parameters(f);
   declare_buffers(f);
   f.metric("load_width_bits", "bit",
-           "width of one copy to shared memory: the widest that rows of A and of B are both "
-           "aligned to, of 128, 32 and 16");
+           "width of one copy to shared memory: 128, 32 or 16, the widest for which rows of both A "
+           "and B are aligned");
   using Rate = std::pair<const char*, const char*>;
   for (const auto& [pipe, dtype] : {Rate{"tensor_tf32", "tf32"}, Rate{"tensor_fp16_fp32", "fp16"},
                                     Rate{"tensor_bf16_fp32", "bf16"}})
     f.ceilings.push_back(
         CeilingRows::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
-  f.figure("matmul_tensor", "ladder", "Tensor cores: what each variant adds")
+  f.figure("matmul_tensor", "ladder", "Tensor cores: effect of each variant")
       .figure("error_against_speed", "error_against_speed",
               "Error against speed of a matrix product");
   f.unsupported = unsupported;
