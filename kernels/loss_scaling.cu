@@ -1,15 +1,15 @@
-// loss_scaling: gradients stored in 16 bits, with and without a scale that keeps them from
-// underflowing.
+// loss_scaling: gradients stored in 16 bits, with and without a scale that prevents underflow.
 //
-// The question: how many gradients does fp16 lose, and what does a scale save? fp16 has 5 exponent
-// bits: nothing below 2^-25 survives and nothing above 65504 fits, 40 powers of two in all.
-// Gradients spread over about as many and sit low: in the network whose histogram Micikevicius and
-// others show ("Mixed Precision Training", ICLR 2018, section 3.2), many became zero while much of
-// the range above stayed unused. Multiplying the loss by S multiplies every gradient by S (the
-// chain rule is linear) before it is rounded; dividing after it has been widened to fp32 undoes
-// it. A power of two as S changes the exponent alone, so it costs no accuracy.
+// The question: how many gradients does fp16 lose, and how many does a scale preserve? fp16 has 5
+// exponent bits: numbers below 2^-25 become zero and numbers above 65504 overflow, 40 powers of two
+// in all. Gradients spread over about as many, at the lower end: in the network whose histogram
+// Micikevicius and others show ("Mixed Precision Training", ICLR 2018, section 3.2), many became
+// zero while much of the range above stayed unused. Multiplying the loss by S multiplies each
+// gradient by S before it is rounded, because the chain rule is linear. The optimizer widens the
+// gradients to fp32 and divides by S. If S is a power of two, it changes only the exponent, so it
+// costs no accuracy.
 //
-// Time is not the point here: what is lost is in the metrics.
+// This family is about accuracy, not time: metrics report the losses.
 #include <cmath>
 
 #include "kernels/common/family.cuh"
@@ -19,7 +19,7 @@
 
 namespace gpuexp::loss_scaling {
 
-// Gradients have random signs and magnitudes whose log2 is normal.
+// Gradients have random signs, and the log2 of their magnitudes has a normal distribution.
 struct Problem {
   std::int64_t n;
   double centre_log2;
@@ -35,7 +35,7 @@ struct Data {
   std::int32_t* search;
   __nv_bfloat16* bf16;
 };
-// Positions of the outputs, in the order in which declare() names them.
+// Indices of the outputs, in the order of declare().
 enum Output { kUnscaled, kStaticScaled, kDynamicScaled, kSearch, kBfloat };
 
 using Family = FamilyOf<Problem, Data>;
@@ -48,7 +48,8 @@ constexpr int kElements = 4;  // 16 bytes of fp32 in, 8 bytes out
 constexpr int kPacksPerThread = 2;
 constexpr int kTile = kBlock * kPacksPerThread * kElements;
 
-// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
+// Stores this block's tile times `scale`, rounded to T. Returns true if this thread stored an
+// infinity.
 template <class T>
 __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out);
 
@@ -95,19 +96,19 @@ __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients
   return overflow;
 }
 
-// One pass over the gradients, however many the search takes: what must be done at least.
+// The minimum work: one pass over the gradients, independent of the number of tries of the search.
 Work work(const Problem& p) {
   return reads<float>(p.n) + writes<__half>(p.n) + computes(Pipe::fp32, static_cast<double>(p.n));
 }
 
-// ---- what was lost
+// ---- measured losses
 
-// What the search for a scale has come to; the output buffer `search` holds one, field by field.
+// State of the search for a scale; the output buffer `search` holds one, field by field.
 struct Search {
   std::int32_t scale_log2;
   std::int32_t tries;
   std::int32_t phase;
-  std::int32_t overflow;  // the try under way has stored an infinity
+  std::int32_t overflow;  // the current try has stored an infinity
 };
 constexpr int kSearchFields = 4;
 static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
@@ -119,7 +120,7 @@ struct Census {
   const float* gradients;
   const T* stored;
   int scale_log2;
-  const Search* found;  ///< has the scale instead, where it is not null
+  const Search* found;  ///< has the scale if it is not null; then scale_log2 is not used
   double smallest_normal;
   __device__ void operator()(std::int64_t i, double (&counts)[kCounts]) const {
     const int scale = found ? found->scale_log2 : scale_log2;
@@ -152,7 +153,7 @@ MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
 
 // ---- one scale, known beforehand
 
-// A variant that stores all gradients once; `out` picks its buffer, `scale_log2` its scale.
+// A variant that stores all gradients once, to buffer `out`, with the scale from `scale_log2`.
 template <class T>
 Variant store_once(std::string id, std::string output, T* Data::*out, FloatFormat format,
                    int (*scale_log2)(const Problem&)) {
@@ -179,9 +180,9 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
 
 // ---- fp16_unscaled
 //
-// Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, below
-// 2^-25 it becomes zero and its weight stops learning, while the exponents above that of the
-// largest gradient go unused.
+// Each gradient is rounded to fp16 without a scale. Below 2^-14 it loses one bit per power of two.
+// Below 2^-25 it becomes zero, so its weight is no longer updated. The exponents above the largest
+// gradient's exponent are unused.
 
 Variant fp16_unscaled() {
   return store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
@@ -190,10 +191,9 @@ Variant fp16_unscaled() {
 
 // ---- fp16_static_scale
 //
-// One multiplication by a fixed power of two shifts all gradients up before they are rounded:
-// lost_share_pct falls along the tail of the distribution at no cost in time. The scale must be
-// chosen by hand: too small saves little, too large turns the largest into infinities, which
-// overflow_count shows.
+// The kernel multiplies all gradients by a fixed power of two before it rounds them: lost_share_pct
+// decreases at no cost in time. The user must choose the scale. A small scale preserves few
+// gradients; a large one turns the largest gradients into infinities, which overflow_count shows.
 
 Variant fp16_static_scale() {
   return store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
@@ -202,16 +202,16 @@ Variant fp16_static_scale() {
                {{"l2_sectors", Direction::unchanged}, {"warp_instructions", Direction::unchanged}});
 }
 
-// ---- a scale found by trying
+// ---- a scale determined by a search
 
 enum Phase { kGrowing, kShrinking, kSettled };
 
-// A search starts where training frameworks start (PyTorch's GradScaler: 65536) and moves by
-// factors of two between these ends.
+// The search starts where training frameworks start (PyTorch's GradScaler: 65536) and changes the
+// scale by factors of two between these ends.
 constexpr int kStartScaleLog2 = 16;
 constexpr int kMinScaleLog2 = 0;
 constexpr int kMaxScaleLog2 = 32;
-// Longest search: up from 16 to 32, which overflows, and 31 once more.
+// Longest search: from 16 up to 32, which overflows, and 31 again.
 constexpr int kMaxTries = kMaxScaleLog2 - kStartScaleLog2 + 2;
 
 __global__ void begin_search_kernel(Search* search) {
@@ -226,8 +226,8 @@ __global__ void __launch_bounds__(kBlock)
   if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&search->overflow, 1);
 }
 
-// Halves after an overflow, doubles after a success, and settles at the first success that follows
-// an overflow: the update of a training framework with a growth interval of one step.
+// Halves the scale after an overflow, doubles it after a success, and ends the search at the first
+// success after an overflow: the update of a training framework with a growth interval of one step.
 __global__ void update_scale_kernel(Search* search) {
   Search s = *search;
   if (s.phase == kSettled) return;
@@ -246,25 +246,26 @@ __global__ void update_scale_kernel(Search* search) {
 
 // ---- fp16_dynamic_scale
 //
-// Finds the scale: from 2^16 it grows by powers of two until an infinity is stored and shrinks
-// until none is, so the largest gradient ends just inside fp16 and the fewest are lost. The check
-// and the update stay on the device, as in training, so the host never waits. Each try costs a pass
-// over the gradients where training spends a step. Since the host does not know when the search has
-// ended, a launch has kernels for the longest one: those after the end return at once, yet each
-// takes the time of a launch, which together is most of what is measured.
+// The launch searches the scale. It grows from 2^16 by powers of two until an infinity is stored,
+// and shrinks until none is stored, so the largest gradient ends just below fp16's maximum and the
+// fewest gradients are lost. The check and the update run on the device, as in training, so the
+// host never waits. Each try costs a pass over the gradients; in training, it costs a step. The
+// host does not know when the search has ended, so a launch contains the kernels of the longest
+// search. Kernels after the end return at once, but each costs the time of a launch, and these
+// launches are most of the measured time.
 
 Variant fp16_dynamic_scale() {
   Variant v(
       "fp16_dynamic_scale", "fp16_static_scale",
       {{"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}});
   v.writes = {"dynamic_scaled", "search"};
-  v.without_time = "what its kernels do depends on what those before have found";
+  v.without_time = "the work of its kernels depends on the results of earlier kernels";
   v.work = work;
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
     return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    const Shape single = shape_of_shares({1}, {p.n}, 1);  // one thread decides for all gradients
+    const Shape single = shape_of_shares({1}, {p.n}, 1);  // one thread updates the search
     Search* search = reinterpret_cast<Search*>(d.search);
     Steps steps = launch(begin_search_kernel, single, search);
     for (int t = 0; t < kMaxTries; ++t) {
@@ -278,7 +279,7 @@ Variant fp16_dynamic_scale() {
     const Search* search = reinterpret_cast<const Search*>(d.search);
     const Census<__half> census{d.gradients, d.dynamic_scaled, 0, search,
                                 std::ldexp(1.0, kFp16.min_exponent)};
-    // What the search found is copied behind the partial sums, to be read with them.
+    // The search state is copied after the partial sums, and the host reads both together.
     constexpr std::int64_t kSearchAt = tally_bytes(kCounts);
     Measurement m = tally<kCounts>(p.n, census, x.workspace,
                                    [](const Totals<kCounts>&) { return MetricValues(); });
@@ -298,9 +299,10 @@ Variant fp16_dynamic_scale() {
 
 // ---- bf16_unscaled
 //
-// The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is lost
-// and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct is about 8
-// times that of well-scaled fp16, and far below that of fp16 left unscaled.
+// The same 16 bits are divided differently: with 8 exponent bits, bf16 has the range of fp32, so no
+// gradient is lost without a scale. It has 8 significant bits instead of 11.
+// mean_relative_error_pct is about 8 times that of well-scaled fp16, and far below the error of
+// unscaled fp16.
 
 Variant bf16_unscaled() {
   return store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
@@ -311,15 +313,16 @@ Variant bf16_unscaled() {
 
 // ---- inputs
 
-// Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
+// Box-Muller: two uniform numbers from one random word give a normal one; the word's lowest bit is
+// the sign.
 struct LogNormalGradients {
   Problem p;
   std::uint64_t seed;
   __device__ float operator()(std::int64_t i) const {
     const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
     const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
-    const float turn = static_cast<float>((bits >> 8) & 0xffffffu) * 0x1p-23f;
-    const float normal = sqrtf(-2.0f * logf(u)) * cospif(turn);
+    const float half_turns = static_cast<float>((bits >> 8) & 0xffffffu) * 0x1p-23f;
+    const float normal = sqrtf(-2.0f * logf(u)) * cospif(half_turns);
     const float log2 = static_cast<float>(p.centre_log2 + p.spread_log2 * normal);
     return copysignf(exp2f(log2), (bits & 1) != 0 ? -1.0f : 1.0f);
   }
@@ -327,12 +330,12 @@ struct LogNormalGradients {
 
 // ---- the plain reference
 
-// A gradient times its scale, as the format stores it.
+// A gradient times its scale, rounded to the format.
 struct StoredGradient {
   const float* gradients;
   FloatFormat format;
   int scale_log2;
-  const double* d_found_scale_log2;  // when not null, the scale that the search found
+  const double* d_found_scale_log2;  // if not null, the scale of the search, in device memory
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const double found = d_found_scale_log2 != nullptr ? *d_found_scale_log2 : scale_log2;
     const double stored =
@@ -341,8 +344,8 @@ struct StoredGradient {
   }
 };
 
-// Where the search ends, from the largest gradient alone: growth stops below the first scale that
-// overflows, and a start that overflows falls to the first that does not.
+// The end of the search, computed from the largest gradient only. Growth stops below the first
+// scale that overflows; a start that overflows shrinks to the first scale that does not.
 __host__ __device__ inline Search expected_search(double largest_gradient) {
   int fits = kMinScaleLog2 - 1;  // the largest scale that does not overflow
   while (fits < kMaxScaleLog2 && round_to(kFp16, ldexp(largest_gradient, fits + 1)) < HUGE_VAL)
@@ -354,7 +357,7 @@ __host__ __device__ inline Search expected_search(double largest_gradient) {
     end.tries = kStartScaleLog2 - fits + 1;
   } else {
     const int grown = fits - kStartScaleLog2 + 1;
-    end.tries = fits == kMaxScaleLog2 ? grown : grown + 2;  // one try too far, and back
+    end.tries = fits == kMaxScaleLog2 ? grown : grown + 2;  // one try too large, and one step back
   }
   return end;
 }
@@ -382,7 +385,7 @@ __global__ void search_reference_kernel(std::int64_t n, const float* gradients, 
   put(expected_search(mine), out);
 }
 
-// fp16 and bf16 are parameters because the accuracy reference stores without rounding.
+// fp16 and bf16 are parameters because the accuracy reference does not round.
 Steps references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                  FloatFormat fp16, FloatFormat bf16) {
   Steps steps;
@@ -412,15 +415,16 @@ Steps references(const Problem& p, const Data& d, const std::vector<ReferenceVie
 
 Family declare() {
   Family f("loss_scaling", Topic::precision,
-           "How many gradients does fp16 lose, and what does a scale save?");
+           "How many gradients does fp16 lose, and how many does a scale preserve?");
   f.physics =
-      "fp16 spans 2^-24 to 65504, 40 powers of two; gradients spread over about as many and sit at "
-      "its lower end. What falls below half the smallest number becomes zero. A power of two that "
-      "multiplies the loss shifts all gradients up before rounding and is divided out in fp32: it "
-      "moves the window without changing the digits, until the largest gradient overflows.";
-  f.extent("n", &Problem::n, 1 << 24, 1 << 30, "gradients")
+      "fp16 spans 2^-24 to 65504, 40 powers of two; gradients spread over about as many, at its "
+      "lower end. Gradients below half the smallest number become zero. If the loss is multiplied "
+      "by a power of two, all gradients shift up before rounding, and fp32 arithmetic divides the "
+      "factor out again. The scale moves fp16's window without changing the digits, until the "
+      "largest gradient overflows.";
+  f.extent("n", &Problem::n, 1 << 24, 1 << 30, "number of gradients")
       .real("centre_log2", &Problem::centre_log2, -20.0, -40.0, 0.0, "",
-            "mean of log2 |gradient|; -20 puts a tenth of the gradients out of fp16's reach")
+            "mean of log2 |gradient|; with -20, a tenth of the gradients is below fp16's range")
       .real("spread_log2", &Problem::spread_log2, 4.0, 0.0, 8.0, "",
             "standard deviation of log2 |gradient|")
       .integer("static_scale_log2", &Problem::static_scale_log2, 10, 0, 32, "",
@@ -431,13 +435,14 @@ Family declare() {
       .output("dynamic_scaled", &Data::dynamic_scaled, &Problem::n)
       .output("search", &Data::search, [](const Problem&) { return kSearchFields; })
       .output("bf16", &Data::bf16, &Problem::n);
-  f.metric("scale_log2", "", "log2 of the scale that the gradients were stored with")
-      .metric("lost_share_pct", "%", "gradients that were not zero and are stored as zero")
-      .metric("subnormal_share_pct", "%", "gradients stored with fewer bits than the type has")
-      .metric("overflow_count", "", "gradients stored as infinity")
+  f.metric("scale_log2", "", "log2 of the scale of the stored gradients")
+      .metric("lost_share_pct", "%", "share of nonzero gradients that are stored as zero")
+      .metric("subnormal_share_pct", "%", "share of gradients stored as subnormal numbers")
+      .metric("overflow_count", "", "number of gradients stored as infinity")
       .metric("mean_relative_error_pct", "%",
-              "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
-      .metric("tries", "", "passes over the gradients until the scale was found");
+              "mean of |stored / scale - gradient| / |gradient| over finite values; lost ones "
+              "count 100")
+      .metric("tries", "", "number of passes over the gradients until the search ended");
   f.figure("loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_on_device(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
@@ -451,8 +456,8 @@ Family declare() {
   };
   f.tolerance_derivation =
       "None is needed. Multiplying by a power of two is exact in fp32 over the range of the "
-      "parameters, so each stored value has one rounding, to nearest even, which the reference "
-      "carries out by the definition of the format; the search compares integers. Every output "
+      "parameters, so each stored value has one rounding, to nearest even. The reference performs "
+      "this rounding by the definition of the format; the search compares integers. Each output "
       "must be equal to its reference, infinities included.";
   f.variants(fp16_unscaled(), fp16_static_scale(), fp16_dynamic_scale(), bf16_unscaled());
   return f;

@@ -1,11 +1,11 @@
 // mixed_precision: y = activation(x), element by element, stored in fp32, fp16 or bf16.
 //
 // The question: when does halving the bytes of a number halve the time? An activation reads and
-// writes each element once and does a few operations on it, so DRAM decides: 8 bytes per element in
-// fp32, 4 in the 16-bit types. Arithmetic is in fp32 in every variant, so that only storage
-// differs. Two things can spoil the halving. Narrow accesses: a kernel whose lanes move one element
-// each is bound by how many requests it keeps in flight, not by their bytes. And arithmetic: the
-// instructions per element stay while the time that DRAM leaves for them halves.
+// writes each element once and executes few operations on it, so DRAM limits the time: 8 bytes per
+// element in fp32, 4 in the 16-bit types. All variants compute in fp32, so only the storage type
+// differs. Two effects can prevent the halving. With narrow accesses (one element per lane), the
+// limit is the number of requests in flight, not their bytes. With much arithmetic, the
+// instructions per element are the same, but the time of DRAM is halved.
 #include <array>
 #include <cmath>
 
@@ -16,8 +16,8 @@ namespace gpuexp::mixed_precision {
 
 enum class Op {
   relu,
-  gelu,       // x·Φ(x) with the Gaussian's Φ by the error function
-  gelu_tanh,  // its usual approximation by tanh
+  gelu,       // x·Φ(x), with the Gaussian's Φ from the error function
+  gelu_tanh,  // the usual approximation of gelu by tanh
 };
 
 struct Problem {
@@ -25,7 +25,7 @@ struct Problem {
   Op op;
 };
 
-// The same activations in three types; each variant reads one x and writes the y of its type.
+// The same activations in three types; each variant reads x and writes y of its type.
 struct Data {
   float* x_fp32;
   __half* x_fp16;
@@ -34,13 +34,13 @@ struct Data {
   __half* y_fp16;
   __nv_bfloat16* y_bf16;
 };
-// Positions of the outputs, in the order in which declare() names them.
+// Indices of the outputs, in the order of declare().
 enum Output { kYFp32, kYFp16, kYBf16 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the arithmetic, in fp32 for every storage type
+// ---- the arithmetic, in fp32 for all storage types
 
 template <Op op>
 __device__ inline float activate(float x) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T*
   if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
 }
 
-// Where activations of a type are.
+// Buffers of a storage type.
 template <class T>
 using Member = T* Data::*;
 template <class T>
@@ -87,7 +87,7 @@ constexpr Storage<__half> kStorage<__half>{"y_fp16", &Data::x_fp16, &Data::y_fp1
 template <>
 constexpr Storage<__nv_bfloat16> kStorage<__nv_bfloat16>{"y_bf16", &Data::x_bf16, &Data::y_bf16};
 
-// The operations of the formula, an evaluated function counting as one.
+// Operations of the formula; each evaluated function counts as one.
 double operations_per_element(Op op) {
   switch (op) {
     case Op::relu: return 1.0;       // max
@@ -127,22 +127,23 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
 
 // ---- fp32_scalar
 //
-// One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 bytes
-// keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks for, so
-// latency is the limit.
+// Each lane loads one fp32 element: a warp requests 128 bytes at a time. 2048 resident threads with
+// 4 bytes each keep 8 KiB per SM in flight. HBM needs bandwidth times latency, several times as
+// many bytes, so latency is the limit.
 
 Variant fp32_scalar() {
   return elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
 }
 
-// Where DRAM serves every launch, whatever the caches kept of the one before.
+// DRAM serves every launch; the caches keep too little of the previous launch's data.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 27);
 
 // ---- fp16_scalar
 //
-// Half the bytes, the same number of lanes, requests and instructions: each request of a warp now
-// brings 64 bytes. Where requests in flight are the limit, halving the type halves the bandwidth
-// reached and not the time; DRAM throughput falls, instructions stay.
+// The kernel moves half the bytes with the same number of lanes, requests and instructions: each
+// request of a warp loads 64 bytes. If requests in flight are the limit, halving the type halves
+// the bandwidth reached, not the time. DRAM throughput decreases, and the number of instructions is
+// unchanged.
 
 Variant fp16_scalar() {
   return elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock)
@@ -150,7 +151,7 @@ Variant fp16_scalar() {
                                {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}});
 }
 
-// ---- packed: 16 bytes per access, whatever the type
+// ---- packed: 16 bytes per access for each type
 
 // Two loads per lane are in flight before the first use: up to 64 KiB per SM at full occupancy.
 constexpr int kPacksPerThread = 2;
@@ -199,9 +200,9 @@ Variant packed(std::string id) {
 
 // ---- fp32
 //
-// Four elements per access, two accesses per lane before the first use: 4 × 2 = 8 times the bytes
-// in flight for a quarter of the load and store instructions (global_load_requests). DRAM
-// throughput nears that of a copy; the price is registers.
+// A lane has four elements per access and two accesses before the first use: 4 × 2 = 8 times the
+// bytes in flight for a quarter of the load and store instructions (global_load_requests). DRAM
+// throughput approaches that of a copy. It costs registers.
 // held: global_load_requests = 1/4 × fp32_scalar
 
 Variant fp32() {
@@ -213,10 +214,10 @@ Variant fp32() {
 
 // ---- fp16
 //
-// Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time as
-// long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue slots per
-// byte about double: relu does not notice, gelu by erf does. 11 significant bits remain, and
-// numbers below 2^-14 lose more.
+// Accesses are still 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time
+// while DRAM is the limit. Arithmetic is in fp32, with additional conversions, so the issue slots
+// per byte about double: relu is not affected, gelu by erf is. 11 significant bits remain, and
+// fewer for numbers below 2^-14.
 // held: dram_read_bytes = 1/2 × fp32
 
 Variant fp16() {
@@ -228,8 +229,8 @@ Variant fp16() {
 
 // ---- bf16
 //
-// The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8
-// significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening is a
+// The bytes and the time are those of fp16, but bf16 has the exponent range of fp32 and 8
+// significant bits. The relative error is 8 times that of fp16; no number underflows. Widening is a
 // shift.
 
 Variant bf16() {
@@ -240,10 +241,10 @@ Variant bf16() {
 
 // ---- inputs
 
-// Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
+// Activations are in [-4, 4), wide enough for both tails of the Gaussian; [-1, 1) is not.
 constexpr double kRange = 4.0;
 
-// Exact in fp32; the 16-bit types round the same numbers.
+// The inputs are exact in fp32; the 16-bit types round the same numbers.
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const auto filled = [&](auto* x) {
     return fill_uniform(x, p.n, stream_seed(seed, 0), static_cast<float>(kRange));
@@ -282,15 +283,15 @@ Reference reference(const Problem& p, const Data& d, int output) {
   return {p.op, d.x_fp32, DataType::fp32};
 }
 
-// What every type would give had x not been rounded to it.
+// Reference results with the x that was not rounded to the storage type.
 Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return evaluate_references(out, p.n, [&](int) { return reference(p, d, kYFp32); });
 }
 
-// The derivation that tolerance_derivation states in words.
+// Bounds derived in tolerance_derivation.
 Tolerance tolerance(const Problem& p, DataType stored) {
   const double u = unit_roundoff(DataType::fp32);
-  // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
+  // Below 2^-14, fp16 numbers have a spacing of 2^-24; the other types' subnormals do not occur.
   const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
   const double stored_rms = kRmsSafety * rounding_rms(stored);
   switch (p.op) {
@@ -311,16 +312,16 @@ Family declare() {
   Family f("mixed_precision", Topic::precision,
            "When does halving the bytes of a number halve the time?");
   f.physics =
-      "An element-wise operation moves each element once in and once out and does little else: "
-      "time is bytes over DRAM bandwidth, and a 16-bit type halves the bytes. It takes wide "
-      "accesses to get there, since bandwidth needs bytes in flight and a lane has few requests; "
-      "and it holds only while the instructions per element, which the type does not change, fit "
-      "into the halved time.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 27, std::int64_t{1} << 32, "elements")
+      "An elementwise operation reads and writes each element once and executes few instructions. "
+      "Time is bytes divided by DRAM bandwidth, and a 16-bit type halves the bytes. This needs "
+      "wide accesses, because bandwidth needs bytes in flight and a lane issues few requests. It "
+      "holds only while the instructions per element, which do not depend on the type, fit into "
+      "the halved time.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 27, std::int64_t{1} << 32, "number of elements")
       .choice<Op>("op", &Problem::op,
                   {{"relu", Op::relu}, {"gelu", Op::gelu}, {"gelu_tanh", Op::gelu_tanh}},
                   "relu; gelu by erf, exact to rounding; gelu_tanh, the approximation by tanh, "
-                  "half the instructions");
+                  "with half the instructions");
   f.input("x_fp32", &Data::x_fp32, &Problem::n)
       .input("x_fp16", &Data::x_fp16, &Problem::n)
       .input("x_bf16", &Data::x_bf16, &Problem::n)
@@ -337,18 +338,18 @@ Family declare() {
   f.accuracy_reference = accuracy_reference;
   f.tolerance_derivation =
       "u = 2^-24 for the fp32 arithmetic, U for the stored type, x in [-4, 4]. Storing rounds by "
-      "U·|y|, and by 2^-25 where fp16 is subnormal. relu selects and never rounds: exact. gelu = "
-      "0.5·x·(1 + erf(z)), z = x·√½: z is off by 2u relative, which moves erf by at most "
-      "2u·max(z·erf'(z)) = 0.97u; erff adds 2 ulp = 2u and the sum u (CUDA C++ Programming Guide, "
-      "Mathematical Functions), together 2u·|x|; the product adds u·|y|: 4u·4 covers them. "
-      "gelu_tanh = x/(1 + exp(a)), |a| < 11: a is off by 5u relative, so exp(a) by 55u; __expf "
-      "adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all relative to "
-      "y: 96u covers them. The RMS error over all elements: twice 0.42·U of the RMS result for "
-      "storing it (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), "
-      "and the arithmetic as if spread evenly within its bounds, √⅓ of them: 4u·|x| of gelu with "
-      "|x| of RMS 4/√3; of gelu_tanh 5u of the result, and the 83u of exp(a) times "
-      "|y|·exp(a)/(1 + exp(a)), which is never above 0.14. For chance comes the bound per element "
-      "times √(32/elements) (Bernstein's inequality, probability 1e-14).";
+      "U·|y|, and by 2^-25 where fp16 is subnormal. relu selects and never rounds: it is exact. "
+      "gelu = 0.5·x·(1 + erf(z)), z = x·√½: z has a relative error of 2u, which changes erf by at "
+      "most 2u·max(z·erf'(z)) = 0.97u; erff adds 2 ulp = 2u and the sum u (CUDA C++ Programming "
+      "Guide, Mathematical Functions), together 2u·|x|; the product adds u·|y|: 4u·4 covers them. "
+      "gelu_tanh = x/(1 + exp(a)), |a| < 11: a has a relative error of 5u, so exp(a) has 55u; "
+      "__expf adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all "
+      "relative to y: 96u covers them. The RMS error over all elements is bounded by twice 0.42·U "
+      "of the RMS result for storing it (Higham, Accuracy and Stability of Numerical Algorithms, "
+      "2nd ed., section 4.5), and the arithmetic as if uniform within its bounds, √⅓ of them: for "
+      "gelu, 4u·|x| with |x| of RMS 4/√3; for gelu_tanh, 5u of the result, and the 83u of exp(a) "
+      "times |y|·exp(a)/(1 + exp(a)), which is at most 0.14. A margin for chance is added: the "
+      "bound per element times √(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.variants(fp32_scalar(), fp16_scalar(), fp32(), fp16(), bf16());
   return f;
 }
