@@ -142,7 +142,7 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 27);
 //
 // The kernel moves half the bytes with the same number of lanes, requests and instructions: each
 // request of a warp loads 64 bytes. If requests in flight are the limit, halving the type halves
-// the bandwidth reached, not the time. DRAM throughput decreases, and the number of instructions is
+// the bandwidth reached, not the time: DRAM throughput decreases, and the number of instructions is
 // unchanged.
 
 Variant fp16_scalar() {

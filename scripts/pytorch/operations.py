@@ -49,12 +49,12 @@ FUSION = Family(
     (
         Parameter("n", 1 << 28, "", "elements of x"),
         Parameter("expression", "sin2_cos2", "",
-                  "sin²(x) + cos²(x), five operations; or ELU, x where x > 0 and else α·(exp(x) - 1), four",
+                  "sin²(x) + cos²(x), five operations; or ELU, x if x > 0, else α·(exp(x) - 1), four",
                   ("sin2_cos2", "elu")),
         Parameter("dtype", "fp32", "", "type of all arrays; arithmetic is in fp32", ("fp32", "bf16")),
-        Parameter("chunk_l2_pct", 11.0, "%", "of ops_chunks: a chunk of x, of L2's size"),
+        Parameter("chunk_l2_pct", 11.0, "%", "size of a chunk of x in ops_chunks, as a share of L2's size"),
     ),
-    (("passes", "", "times that the kernels of a launch read or write an array of n elements"),),
+    (("passes", "", "reads and writes of an array of n elements by the kernels of a launch"),),
     1 << 32,
 )  # fmt: skip
 TRANSPOSE = Family(
@@ -82,10 +82,10 @@ REDUCTION = Family(
 SOFTMAX = Family(
     "softmax",
     (
-        Parameter("rows", 131072, "", "rows, each with a softmax of its own"),
-        Parameter("columns", 1024, "", "elements of a row"),
+        Parameter("rows", 131072, "", "number of rows; each has its own softmax"),
+        Parameter("columns", 1024, "", "elements per row"),
         Parameter("dtype", "fp32", "", "type of x and y; arithmetic is in fp32", ("fp32", "bf16")),
-        Parameter("scale", 8.0, "", "scores are spread evenly over ± this", least=0),
+        Parameter("scale", 8.0, "", "scores are uniform in [-scale, scale)", least=0),
     ),
     (),
     1 << 32,
@@ -164,19 +164,19 @@ def training_family(name, extents):
 TRAINING_STEP = training_family(
     "training_step",
     (
-        Parameter("batch", 4096, "", "rows of activations, or tokens", most=1 << 18),
-        Parameter("width", 1024, "", "what a layer takes and gives per row", most=1 << 15),
-        Parameter("hidden", 4096, "", "what GELU is applied to per row", most=1 << 15),
-        Parameter("layers", 4, "", "of the network", most=8),
+        Parameter("batch", 4096, "", "rows of activations (tokens) per batch", most=1 << 18),
+        Parameter("width", 1024, "", "elements per row at a layer's input and output", most=1 << 15),
+        Parameter("hidden", 4096, "", "elements per row in the hidden layer, the input of GELU", most=1 << 15),
+        Parameter("layers", 4, "", "number of layers of the network", most=8),
     ),
 )
 TRAINING_BLOCK = training_family(
     "training_block",
     (
-        Parameter("sequences", 8, "", "of the batch", most=1 << 16),
-        Parameter("width", 768, "", "elements of a token, a multiple of 64, which each head has", least=64, most=1 << 15),
-        Parameter("tokens", 512, "", "of a sequence", most=1 << 16),
-        Parameter("hidden", 3072, "", "what GELU is applied to per token", most=1 << 15),
+        Parameter("sequences", 8, "", "sequences per batch", most=1 << 16),
+        Parameter("width", 768, "", "elements per token, a multiple of the head dimension of 64", least=64, most=1 << 15),
+        Parameter("tokens", 512, "", "tokens per sequence", most=1 << 16),
+        Parameter("hidden", 3072, "", "elements per token in the hidden layer, the input of GELU", most=1 << 15),
     ),
 )
 OF_ATTENTION = (ATTENTION, ATTENTION_BACKWARD)

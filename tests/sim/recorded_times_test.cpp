@@ -288,7 +288,7 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},
       {"launch_overhead/work_queue", "which block takes which tile is decided while they run"},
       {"loss_scaling/fp16_dynamic_scale",
-       "what its kernels do depends on what those before have found"},
+       "the work of its kernels depends on the results of earlier kernels"},
       {"bytes_in_flight/texture", "fetches of texture objects (TLD) are not simulated"},
       {"hierarchy/texture", "fetches of texture objects (TLD) are not simulated"},
       {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
