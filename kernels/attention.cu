@@ -284,7 +284,7 @@ struct MaskedTiles {
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 2)
-    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, MaskedTiles effort) {
+    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, MaskedTiles masking) {
   using Tile = RowTile<kDim>;
   using Warp = TileWarp<In, kDim>;
   constexpr int kKeys = kTileKeys<kDim>;
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   for (int query = blockIdx.x * kQueries; query < allowed.queries; query += gridDim.x * kQueries) {
     const int left = allowed.queries - query;
     const std::int64_t row = heads.first_query(head) + query;
-    const TileRange<kKeys> range(allowed, query, effort.skips_masked);
+    const TileRange<kKeys> range(allowed, query, masking.skips_masked);
     load_rows<kDim, kQueries>(shared, x.q + row * kDim, left);
     Warp warp;
 #pragma unroll 1
@@ -313,7 +313,7 @@ __global__ void __launch_bounds__(kBlock, 2)
       __syncthreads();
       typename Warp::Scores s;
       Warp::multiply(s, own, k_tile);
-      if (effort.masks_all || !range.is_whole(tile))
+      if (masking.masks_all || !range.is_whole(tile))
         Warp::hide(s, allowed, key, [&](int i) { return query + warp_row + i; });
       warp.soften(s, heads.scale * kLog2E, 0.0f);
       warp.add(s, v_tile);
@@ -325,14 +325,14 @@ __global__ void __launch_bounds__(kBlock, 2)
 }
 
 Variant tiles(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-              bool splits_queries, MaskedTiles effort) {
+              bool splits_queries, MaskedTiles masking) {
   Variant v = variant(std::move(id), std::move(compare_to), std::move(expected));
   v.unsupported = has_no_dropout;
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     const std::int64_t blocks = splits_queries ? ceil_div(p.queries, kQueries) : 1;
     return launch_fused(
         p, d, [](auto in, auto dim) { return tiles_kernel<decltype(in), decltype(dim)::value>; },
-        tile_bytes(p), blocks, effort);
+        tile_bytes(p), blocks, masking);
   };
   return v;
 }

@@ -142,7 +142,7 @@ struct Network : StepNetwork<T, Problem, Data> {
     return launch(merge_heads_kernel<T>, head_elements<T>(n), from, head_places(p), to, n);
   }
   // Normalizes x (`which` = 0) or y (`which` = 1).
-  Steps norm(int which, T* to, bool computes) const {
+  Steps norm(int which, T* to, bool computes_statistics) const {
     const T* const from = array(which == 0 ? d.x : d.y);
     const std::int64_t gamma = which == 0 ? at.gamma1 : at.gamma2;
     const RowMatrix<T> m{from, to, rows, static_cast<int>(p.width)};
@@ -151,10 +151,10 @@ struct Network : StepNetwork<T, Problem, Data> {
     const RowShape shape = row_shape(p.width, Edges::whole);
     constexpr int kMaxElements = kMostNormGradientColumns / kFewRowThreads;  // elements per thread
     return with_part<kMaxElements>(shape.elements, Edges::whole, [&](auto count, auto) {
-      return computes ? block_per_row(norm_kernel<true, T, count>, shape.threads, m, w, mean,
-                                      mean + rows)
-                      : block_per_row(norm_kernel<false, T, count>, shape.threads, m, w, mean,
-                                      mean + rows);
+      return computes_statistics ? block_per_row(norm_kernel<true, T, count>, shape.threads, m, w,
+                                                 mean, mean + rows)
+                                 : block_per_row(norm_kernel<false, T, count>, shape.threads, m, w,
+                                                 mean, mean + rows);
     });
   }
   // Gradient through the norm of y, with dz added; or only the weights' gradients of the norm of x.
