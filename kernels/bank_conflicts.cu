@@ -1,15 +1,16 @@
-// bank_conflicts: eight loads from a tile in shared memory, over and over; only where the words of
-// a warp's lanes lie differs.
+// bank_conflicts: eight loads per thread from a tile in shared memory, repeated. The variants
+// differ only in the shared memory addresses of a warp's lanes.
 //
-// The question: what does a bank conflict cost, and what removes it? Word w of shared memory, of
-// 4 bytes, lies in bank w % 32, and a bank gives one word per clock, to as many lanes as ask for
-// it. So a request takes as many wavefronts as the fullest bank has different words to give. Loads
-// of 8 bytes per lane are served half a warp at a time, those of 16 a quarter (NVIDIA developer
-// forum, topic 77228).
+// The question: what does a bank conflict cost, and which layout removes it? Shared memory consists
+// of 32 banks. The 4-byte word w is in bank w % 32. A bank delivers one word per cycle, to all
+// lanes that request this word. A request therefore takes as many wavefronts as the largest number
+// of different words that its lanes load from one bank. Loads of 8 bytes per lane are served half a
+// warp at a time, loads of 16 bytes a quarter (NVIDIA developer forum, topic 77228).
 //
-// Every block fills a tile of 64 rows by 32 words and reads it `passes` times, with 256 loads or
-// more in flight per SM: the data stage of L1 and shared memory is never idle, and time is
-// wavefronts. The column cycles over metric.requests_per_sm is what a request takes.
+// Each block fills a tile of 64 rows by 32 words and reads it `passes` times. At least 256 loads
+// per SM are in flight, so the data stage of L1 and shared memory is never idle and time is
+// proportional to wavefronts. The column cycles divided by metric.requests_per_sm is the cost of
+// one request.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -21,11 +22,11 @@ namespace gpuexp::bank_conflicts {
 
 constexpr int kBanks = 32;
 constexpr int kBlock = 256;
-constexpr int kLoads = 8;  // that a thread makes in each pass
+constexpr int kLoads = 8;  // loads of a thread per pass
 constexpr int kRows = 64;
-constexpr int kColumns = kBanks;  // words of a row, which meets every bank once
+constexpr int kColumns = kBanks;  // words per row: one in each bank
 constexpr int kTileWords = kRows * kColumns;
-static_assert(kTileWords == kBlock * kLoads, "each thread brings as many words as it makes loads");
+static_assert(kTileWords == kBlock * kLoads, "each thread stores as many words as it loads");
 
 struct Problem {
   std::int64_t blocks;
@@ -33,20 +34,21 @@ struct Problem {
   int stride;
 };
 
-// Each thread adds up the words that it brought to the tile, so that all of the input counts, and
-// those that its loads gave it. Variants whose loads give other words have sums of their own.
+// Each thread sums the words that it stores in the tile, so that the result depends on all of the
+// input, and the words that it loads. Variants that load different words have different outputs.
 struct Data {
-  std::uint32_t* in;  // a tile per block
+  std::uint32_t* in;  // one tile per block
   std::uint32_t *contiguous, *broadcast, *strided_4b, *strided_8b, *strided_16b, *column, *matrix;
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the kernel, the same for all variants
+// ---- the kernel of all variants
 
-// Order says which word of the tile a thread's i-th load names, Layout where that word lies, Load
-// what the thread then gets. At least four blocks per SM: 32 warps with eight loads in flight each.
+// Order maps a thread and the index of its load to a word of the tile. Layout maps this word to its
+// position in shared memory. Load defines which words the thread receives. At least four blocks per
+// SM are resident: 32 warps with eight loads in flight per thread.
 template <class Load, class Layout, class Order>
 __global__ void __launch_bounds__(kBlock, 4)
     read_kernel(const std::uint32_t* in, std::uint32_t* sums, Order order, int passes) {
@@ -66,7 +68,7 @@ __global__ void __launch_bounds__(kBlock, 4)
 #pragma unroll
   for (int i = 0; i < kLoads; ++i)
     from[i] = tile + Layout::place(order(thread, i));
-#pragma unroll 1  // of two passes in a row, ptxas makes one ldmatrix for both
+#pragma unroll 1  // ptxas would merge the ldmatrix of two consecutive passes into one
   for (int pass = 0; pass < passes; ++pass) {
     std::uint32_t got[kLoads][Load::kGot];
 #pragma unroll
@@ -85,12 +87,12 @@ __device__ inline unsigned shared_address(const std::uint32_t* word) {
   return static_cast<unsigned>(__cvta_generic_to_shared(word));
 }
 
-// Volatile for both compilers: nvcc would move an asm that is not, and ptxas reads once for two
-// passes in a row what no ld.volatile reads.
+// Both the asm and the load are volatile: nvcc would move a non-volatile asm, and ptxas would merge
+// the loads of two consecutive passes if they were not ld.volatile.
 template <int kWords>
 struct Words {
-  static constexpr int kNamed = kWords;  ///< words at the address that a lane names
-  static constexpr int kGot = kWords;    ///< words that a lane gets
+  static constexpr int kNamed = kWords;  ///< words at the address that a lane passes
+  static constexpr int kGot = kWords;    ///< words that a lane receives
 
   static __device__ void load(std::uint32_t (&v)[kWords], const std::uint32_t* from) {
     const unsigned at = shared_address(from);
@@ -105,14 +107,14 @@ struct Words {
     }
   }
 
-  /// The w-th word that a thread gets from its i-th load.
+  /// Returns the w-th word that a thread receives from its i-th load.
   template <class Order>
   static __host__ __device__ int word(const Order& order, int thread, int i, int w) {
     return order(thread, i) + w;
   }
 };
 
-// Rows one behind the other, `kPadding` unused words after each.
+// Consecutive rows with `kPadding` unused words after each.
 template <int kPadding>
 struct Rows {
   static constexpr int kPitch = kColumns + kPadding;
@@ -121,8 +123,8 @@ struct Rows {
   }
 };
 
-// Lanes `stride` words apart. Loads begin 16 words apart, so that all of them, at the largest
-// stride, stay within the tile.
+// Lanes load words at a distance of `stride`. Consecutive loads start 16 words apart, so that all
+// loads stay within the tile even at the largest stride.
 struct Strided {
   static constexpr int kLargest = 33;
   static constexpr int kApart = 16;
@@ -133,7 +135,7 @@ struct Strided {
 };
 static_assert((kBlock / kWarp * kLoads - 1) * Strided::kApart + (kWarp - 1) * Strided::kLargest <
                   kTileWords,
-              "the last lane's word lies in the tile");
+              "the last lane's word is in the tile");
 
 // ---- how the variants are launched
 
@@ -148,11 +150,11 @@ Work work(const Problem& p) {
   return streaming_work<std::uint32_t>(elements(p), threads(p));
 }
 
-// What the requests of a pass ask of the banks, by the definition of banks.
+// Requests and wavefronts of a pass, computed from the definition of banks.
 struct BankUse {
   int requests = 0;
   int wavefronts = 0;
-  int most_words = 0;  ///< different ones, of a bank, that lanes ask for at a time
+  int max_words = 0;  ///< largest number of different words loaded from one bank at a time
 };
 
 template <class Load, class Layout, class Order>
@@ -172,7 +174,7 @@ BankUse bank_use(const Order& order) {
         most = std::max(most, static_cast<int>(words.size()));
       use.requests += thread % kWarp == 0;
       use.wavefronts += most;
-      use.most_words = std::max(use.most_words, most);
+      use.max_words = std::max(use.max_words, most);
     }
   }
   return use;
@@ -182,20 +184,20 @@ MetricValues metrics(const Problem& p, const DeviceSpec& device, const BankUse& 
   const auto requests = [&](std::int64_t blocks) {
     return static_cast<double>(blocks) * p.passes * use.requests;
   };
-  return {{"conflict_degree", use.most_words},
+  return {{"conflict_degree", use.max_words},
           {"wavefronts_per_request", static_cast<double>(use.wavefronts) / use.requests},
           {"requests", requests(p.blocks)},
           {"requests_per_sm", requests(ceil_div(p.blocks, device.sm_count))}};
 }
 
-// An output, by its name: the sums of the variants whose loads give the same words.
+// An output and its name. Variants that load the same words share it.
 using Sums = std::uint32_t* Data::*;
 struct Output {
   const char* name;
   Sums sums;
 };
 
-// `order` makes the Order of a problem.
+// `order` returns the Order of a problem.
 template <class Load, class Layout, class OrderOf>
 Variant reading(std::string id, std::string compare_to, const Output& output, OrderOf order) {
   Variant v(std::move(id), std::move(compare_to));
@@ -214,8 +216,9 @@ Variant reading(std::string id, std::string compare_to, const Output& output, Or
 
 // ---- contiguous
 //
-// Neighbouring lanes load neighbouring words of 4 bytes: each bank has one word to give, and a
-// request is one wavefront, 128 bytes per clock. shared_load_wavefronts is the number of requests.
+// Neighbouring lanes load neighbouring words of 4 bytes. Each bank delivers one word, so a request
+// takes one wavefront and the SM loads 128 bytes per cycle. shared_load_wavefronts equals the
+// number of requests.
 // held: bank_conflict = 1 at passes=1
 
 constexpr Output kContiguous{"contiguous", &Data::contiguous};
@@ -227,9 +230,9 @@ Variant contiguous() {
 
 // ---- broadcast
 //
-// All lanes load one word, as where all look up the same entry of a table. Its bank reads it once
-// and all lanes get it: one wavefront. Lanes that meet in a bank take no further one as long as
-// they want the same word of it. shared_load_wavefronts stays.
+// All lanes load the same word, as in a lookup of the same table entry by the whole warp. The bank
+// reads the word once and sends it to all lanes, which takes one wavefront. Lanes that access the
+// same bank conflict only if they request different words: shared_load_wavefronts is unchanged.
 
 constexpr Output kBroadcast{"broadcast", &Data::broadcast};
 
@@ -242,10 +245,10 @@ Variant broadcast() {
 
 // ---- load_4b
 //
-// Lanes load words `stride` apart, as one field of an array of structures is read. The words of
-// gcd(stride, 32) lanes lie in each bank that is used at all, and come one per clock:
-// shared_load_wavefronts grows by that factor. It is 1 at odd strides, whose lanes meet every bank
-// once, and 32 where all of them meet in one bank.
+// Lanes load words at a distance of `stride`, like one field of an array of structures. gcd(stride,
+// 32) lanes access each bank in use, and the bank delivers their words one per cycle:
+// shared_load_wavefronts increases by that factor. The factor is 1 at odd strides, where each lane
+// accesses a different bank, and 32 where all lanes access the same bank.
 // held: bank_conflict = 16 at stride=16, passes=1; bank_conflict = 1 at stride=33, passes=1
 // held: bank_conflict = 32 at stride=32, passes=1
 
@@ -272,19 +275,19 @@ Variant load_4b() {
 
 // ---- load_8b
 //
-// 8 bytes per lane at the same stride: two words of each structure come at once. 16 lanes are
-// served at a time, and each of them uses two banks. That makes as many wavefronts per request as
-// load_4b takes, for 8 bytes per lane in place of 4: shared_load_wavefronts stays. The price is
-// alignment, an address that 8 divides.
+// Each lane loads 8 bytes at the same stride as load_4b: two adjacent words of a structure. The SM
+// serves 16 lanes at a time, and each lane accesses two banks. A request takes as many wavefronts
+// as in load_4b but returns 8 bytes per lane instead of 4: shared_load_wavefronts is unchanged. The
+// cost is that addresses must be multiples of 8.
 
 constexpr Output kStrided8b{"strided_8b", &Data::strided_8b};
 
-// Lanes' addresses are multiples of the bytes that they load.
+// Addresses must be multiples of the number of bytes that a lane loads.
 template <int kWords>
 std::optional<std::string> misaligned(const Problem& p, const DeviceSpec&) {
   if (p.stride % kWords == 0) return std::nullopt;
   return "needs stride divisible by " + std::to_string(kWords) + ": a load of " +
-         std::to_string(4 * kWords) + " bytes needs an address that these divide";
+         std::to_string(4 * kWords) + " bytes needs an address that is a multiple of its size";
 }
 
 Variant load_8b() {
@@ -296,10 +299,10 @@ Variant load_8b() {
 
 // ---- load_16b
 //
-// 16 bytes per lane at the same stride: 8 lanes are served at a time, four banks per lane. A
-// request takes as many wavefronts as one of load_4b once more, for 16 bytes per lane in place of
-// 4: shared_load_wavefronts stays. At a stride of 4 no lanes meet in a bank, where those of load_4b
-// meet in fours.
+// Each lane loads 16 bytes at the same stride. The SM serves 8 lanes at a time, and each lane
+// accesses four banks. A request takes as many wavefronts as in load_4b but returns 16 bytes per
+// lane instead of 4: shared_load_wavefronts is unchanged. At a stride of 4 no lanes conflict,
+// whereas lanes of load_4b conflict in groups of four.
 // held: bank_conflict = 1 at stride=4, passes=1
 
 constexpr Output kStrided16b{"strided_16b", &Data::strided_16b};
@@ -313,19 +316,19 @@ Variant load_16b() {
 
 // ---- column
 //
-// Lanes load a column of the tile, a word of 32 rows each, as a transpose does. Rows are 32 words
-// long, so that a column lies in one bank, which gives its words one by one:
+// Lanes load a column of the tile, one word from each of 32 rows, as a matrix transpose does. Rows
+// are 32 words long, so all words of a column are in one bank, which delivers them one by one:
 // shared_load_wavefronts is 32 per request.
 // held: metric.wavefronts_per_request = 32; bank_conflict = 32 at passes=1
 
 constexpr Output kColumn{"column", &Data::column};
 
-// Each warp reads four columns of the upper 32 rows, and the same of the lower.
+// Each warp reads four columns of the upper 32 rows and the same columns of the lower 32 rows.
 struct Columns {
   __host__ __device__ int operator()(int thread, int i) const {
-    constexpr int kOfWarp = kColumns / (kBlock / kWarp);
-    const int row = i / kOfWarp * kWarp + thread % kWarp;
-    const int column = thread / kWarp * kOfWarp + i % kOfWarp;
+    constexpr int kColumnsPerWarp = kColumns / (kBlock / kWarp);
+    const int row = i / kColumnsPerWarp * kWarp + thread % kWarp;
+    const int column = thread / kWarp * kColumnsPerWarp + i % kColumnsPerWarp;
     return row * kColumns + column;
   }
 };
@@ -345,9 +348,10 @@ Variant column() {
 
 // ---- column_padded
 //
-// One unused word after each row: a row begins one bank behind the row above, so that a column lies
-// in all 32 banks, and a row still does. shared_load_wavefronts falls to one per request. It costs
-// a 32nd more shared memory, and rows that no longer begin at multiples of 16 bytes.
+// One unused word follows each row, so each row starts one bank after the previous row. A column
+// then spans all 32 banks, and a row still does. shared_load_wavefronts decreases to one per
+// request. The cost is a 32nd more shared memory, and rows no longer all start at multiples of 16
+// bytes.
 // held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 33/32 × column
 
 Variant column_padded() {
@@ -360,13 +364,13 @@ Variant column_padded() {
 
 // ---- column_xor
 //
-// A swizzle: the word of row r and column c lies in column c ^ (r % 32) of its row. For one row
-// that is a permutation of the columns, and for one column a permutation of the banks as r grows:
-// both lie in all of them. shared_load_wavefronts falls as by column_padded. No memory is unused;
-// the price is an XOR wherever an address is made, here once before the passes.
+// XOR swizzle: the word of row r and column c is stored in column c ^ (r % 32) of its row. Within a
+// row this permutes the columns, and within a column it permutes the banks as r increases. Rows and
+// columns therefore both span all banks. shared_load_wavefronts decreases as in column_padded. No
+// memory is unused. The cost is an XOR per address computation, here once before the passes.
 // held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 1 × column
 
-// Units of kUnit words are permuted within their row, by the row.
+// Permutes units of kUnit words within their row, depending on the row.
 template <int kUnit>
 struct Swizzled {
   static constexpr int kPitch = kColumns;
@@ -385,22 +389,22 @@ Variant column_xor() {
 
 // ---- ldmatrix
 //
-// ldmatrix.x4 as products on tensor cores load A: four matrices of 8 rows of 16 bytes, 16 rows of
-// the tile by 32 bytes. Eight lanes at a time name the rows of one matrix. These lie 128 bytes
-// apart, all in the same four banks, and take a wavefront each: shared_load_wavefronts is 32 per
-// request, where its 512 bytes need four.
+// ldmatrix.x4, as tensor core kernels use it to load A: four matrices of 8 rows of 16 bytes, which
+// are 16 rows of the tile by 32 bytes. Each group of eight lanes passes the row addresses of one
+// matrix. These rows are 128 bytes apart and occupy the same four banks, so each row takes one
+// wavefront: shared_load_wavefronts is 32 per request, where its 512 bytes need four.
 // held: metric.wavefronts_per_request = 32; bank_conflict = 8 at passes=1
 
 constexpr Output kMatrix{"matrix", &Data::matrix};
 
 struct Matrices {
-  static constexpr int kNamed = 4;  ///< the row of a matrix
-  static constexpr int kGot = 4;    ///< a word of each matrix
+  static constexpr int kNamed = 4;  ///< words of the row whose address a lane passes
+  static constexpr int kGot = 4;    ///< one word of each matrix
 
   static __device__ void load(std::uint32_t (&v)[kGot], const std::uint32_t* from) {
     ldmatrix_x4(v, from);
   }
-  // Lanes 8w to 8w + 7 name the rows of matrix w; lane 4g + t gets the t-th word of its row g.
+  // Lanes 8w to 8w + 7 pass the rows of matrix w; lane 4g + t receives the t-th word of row g.
   template <class Order>
   static __host__ __device__ int word(const Order& order, int thread, int i, int w) {
     constexpr int kMatrixRows = 8;
@@ -409,7 +413,7 @@ struct Matrices {
   }
 };
 
-// A warp reads one half of the tile's rows, 16 by 8 words at a time.
+// A warp reads half of the tile's rows, 16 rows by 8 words at a time.
 struct Fragments {
   __host__ __device__ int operator()(int thread, int i) const {
     constexpr int kFragmentRows = 16;
@@ -436,9 +440,9 @@ Variant ldmatrix() {
 
 // ---- ldmatrix_padded
 //
-// 16 unused bytes after each row shift the next one by four banks: eight rows lie in all 32, and
-// each matrix is one wavefront. shared_load_wavefronts falls to four per request; the tile takes an
-// eighth more shared memory.
+// 16 unused bytes after each row shift the next row by four banks. Eight rows then span all 32
+// banks, and each matrix takes one wavefront: shared_load_wavefronts decreases to four per request.
+// The cost is an eighth more shared memory for the tile.
 // held: metric.wavefronts_per_request = 4; shared_bytes_per_block = 9/8 × ldmatrix
 // held: bank_conflict = 1 at passes=1
 
@@ -452,10 +456,11 @@ Variant ldmatrix_padded() {
 
 // ---- ldmatrix_xor
 //
-// Unit u of 16 bytes in row r lies in unit u ^ (r % 8): the same unit of eight rows lies in eight
-// different ones. shared_load_wavefronts falls as by ldmatrix_padded. No memory is unused and rows
-// stay 128 bytes long: so do products lay out their tiles (kernels/common/shared_tile.cuh), and so
-// does the 128-byte swizzle of a tensor map.
+// Unit u of 16 bytes in row r is stored in unit u ^ (r % 8) of the row, so the same unit of eight
+// rows is in eight different groups of banks. shared_load_wavefronts decreases as in
+// ldmatrix_padded. No memory is unused, and rows stay 128 bytes long. Matrix product kernels store
+// their tiles this way (kernels/common/shared_tile.cuh), and so does the 128-byte swizzle of a
+// tensor map.
 
 Variant ldmatrix_xor() {
   Variant v = reading_matrices<Swizzled<Matrices::kNamed>>("ldmatrix_xor", "ldmatrix");
@@ -489,7 +494,7 @@ struct Sum {
 constexpr Output kOutputs[] = {kContiguous, kBroadcast, kStrided4b, kStrided8b,
                                kStrided16b, kColumn,    kMatrix};
 
-// In the order of kOutputs.
+// Same order as kOutputs.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   const auto passes = static_cast<std::uint32_t>(p.passes);
   Steps steps;
@@ -508,33 +513,34 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 Family declare() {
   Family f("bank_conflicts", Topic::memory,
-           "What does a bank conflict of shared memory cost, and what removes it?");
+           "What does a bank conflict in shared memory cost, and which layout removes it?");
   f.physics =
-      "Shared memory is 32 banks of 4-byte words, and each gives one word per clock to all lanes "
-      "that ask for it. A request takes as many wavefronts as the fullest bank has different words "
-      "to give: gcd(stride, 32) for words of 4 bytes that lie stride words apart. Where the data "
-      "stage is never idle, cycles per request are wavefronts per request, and a layout that "
-      "spreads the words of a request over all banks takes the factor back.";
+      "Shared memory consists of 32 banks of 4-byte words. Each bank delivers one word per cycle, "
+      "to all lanes that request this word. A request takes as many wavefronts as the largest "
+      "number of different words that its lanes load from one bank: gcd(stride, 32) for 4-byte "
+      "words at a distance of stride words. If the data stage is never idle, cycles per request "
+      "equal wavefronts per request. A layout that spreads the words of a request over all banks "
+      "removes the additional wavefronts.";
   f.extent("blocks", &Problem::blocks, 528, 1 << 17,
-           "blocks of 256 threads, a tile of 8 KiB each; the default gives each of 132 SMs four")
+           "blocks of 256 threads with a tile of 8 KiB each; default: four per SM of 132 SMs")
       .integer("passes", &Problem::passes, 1024, 1, 1 << 16, "",
-               "times that a block reads its tile")
+               "number of times that a block reads its tile")
       .integer("stride", &Problem::stride, 16, 1, Strided::kLargest, "words",
-               "distance of neighbouring lanes' words in load_4b, load_8b and load_16b");
+               "distance between the words of neighbouring lanes in load_4b, load_8b and load_16b");
   f.input("in", &Data::in, elements);
   for (const Output& output : kOutputs)
     f.output(output.name, output.sums, threads);
   f.metric("conflict_degree", "",
-           "most different words that the lanes which are served at a time ask of one bank; 1: no "
-           "conflict")
+           "largest number of different words that lanes served together load from one bank; 1: "
+           "no conflict")
       .metric("wavefronts_per_request", "",
-              "wavefronts of one load of a warp, by where its words lie")
-      .metric("requests", "", "loads that warps make of the tiles, over all passes")
+              "wavefronts per load of a warp, computed from the addresses of its words")
+      .metric("requests", "", "loads by warps from the tiles, over all passes")
       .metric("requests_per_sm", "",
-              "of the SM with most blocks; cycles over these are cycles per request");
+              "requests of the busiest SM; cycles divided by this: cycles per request");
   f.figure("bank_conflicts", "cycles_per_request",
-           "Bank conflicts: cycles that a load of a warp takes",
-           {{"param.stride", "words between neighbouring lanes"}});
+           "Bank conflicts: cycles per load of a warp",
+           {{"param.stride", "stride between neighbouring lanes (words)"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_bits(d.in, elements(p), stream_seed(seed, 0));
   };

@@ -18,7 +18,7 @@
 
 namespace gpuexp::bytes_in_flight {
 
-constexpr int kMostWarps = 16;
+constexpr int kMaxWarps = 16;
 constexpr int kVector = 4;  // elements of a load
 
 struct Problem {
@@ -225,7 +225,7 @@ Family declare() {
   f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 36, "elements that all SMs read")
       .integer("blocks", &Problem::blocks, 132, 1, 1024, "",
                "one per SM, that each read n / blocks elements, in whole lines of 128 bytes")
-      .integer("warps", &Problem::warps, 8, 1, kMostWarps, "", "warps of a block: 1, 2, 4, 8 or 16")
+      .integer("warps", &Problem::warps, 8, 1, kMaxWarps, "", "warps of a block: 1, 2, 4, 8 or 16")
       .integer("loads_per_thread", &Problem::loads_per_thread, 4, 1, 8, "",
                "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")
       .integer("passes", &Problem::passes, 1, 1, 1024, "", "times that a slice is read");

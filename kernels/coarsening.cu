@@ -1,16 +1,15 @@
-// coarsening: c = a + b, the first kernel that everybody writes, with one element per thread and
-// with up to 16.
+// coarsening: c = a + b, the usual first CUDA kernel, with one to 16 elements per thread.
 //
-// The question: how much work should a thread have? With one element per thread the program is as
-// short as can be, and each thread computes an index and addresses, compares, loads twice, adds
-// once and stores. Most of its instructions are for the index, and the two loads are all that it
-// has in flight: 8 bytes. A thread with more elements computes its index once for all of them, may
-// ask for all of its operands before it needs the first, and there are fewer threads and blocks to
-// start. It costs registers, in which loads in flight arrive, and blocks, of which a small problem
-// then has too few. Which elements a thread takes decides what a warp asks for together: neighbours
-// of one thread are no neighbours of a lane.
+// The question: how many elements should a thread process? With one element per thread, each thread
+// computes an index and addresses, compares, loads twice, adds once and stores. Most of its
+// instructions compute the index, and it has only two loads in flight: 8 bytes. A thread with more
+// elements computes its index once for all of them and can issue all loads before it needs the
+// first value. There are also fewer threads and blocks to start. The cost is registers, which
+// receive the loads in flight, and parallelism: a small problem may then have too few blocks. The
+// assignment of elements to threads decides which addresses a warp requests together: consecutive
+// elements of one thread are not consecutive in a warp.
 //
-// How wide a load should be is vector_width's question, how many warps it takes occupancy's.
+// The family vector_width varies the width of loads, and occupancy the number of warps.
 #include <algorithm>
 #include <array>
 
@@ -34,16 +33,17 @@ using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 constexpr int kBlock = 256;
-// Asking for four resident blocks at least leaves ptxas a register for each load of 16 elements: by
-// itself it makes do with 32, and adds the first sums up before it issues the last loads.
-constexpr int kLeastBlocks = 4;
+// With at least four resident blocks per SM requested, ptxas uses one register per load for 16
+// elements. Without this minimum it uses only 32 registers and adds the first values before it
+// issues the last loads.
+constexpr int kMinBlocksPerSm = 4;
 
 // ---- one_element: a thread per element
 //
-// Lanes are neighbours, a request is 128 bytes, nothing is wasted but instructions: index,
-// comparison and addresses are for one addition. A full SM has 16 KB in flight, but a block has 2
-// KB to load, and is done nearly as soon as the GPU can start the next. The parameter elements is
-// of no matter here.
+// Neighbouring lanes access neighbouring elements, so each request is 128 contiguous bytes and no
+// byte is wasted. The instructions for index, comparison and addresses serve only one addition. A
+// full SM has 16 KB in flight, but each block loads only 2 KB and ends almost as soon as the GPU
+// can start the next one. The parameter elements has no effect here.
 
 __global__ void one_element_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -54,7 +54,7 @@ __global__ void one_element_kernel(const float* a, const float* b, float* c, std
 
 using Kernel = void (*)(const float*, const float*, float*, std::int64_t);
 
-/// By the logarithm of `elements`.
+/// Indexed by the logarithm of `elements`.
 using ByElements = std::array<Kernel, 5>;
 constexpr int kMostElements = 16;
 
@@ -62,7 +62,7 @@ Shape shape(const Problem& p, std::int64_t elements_per_block) {
   return shape_of_tiles(p.n, elements_per_block, kBlock);
 }
 
-/// Blocks of loops: so many for each SM, fewer where n is less.
+/// Shape of kernels with loops: blocks_per_sm blocks per SM, or fewer if n is small.
 Shape loop_shape(const Problem& p, const DeviceSpec& device) {
   Shape s = shape(p, kBlock);
   s.grid.x = std::min<std::int64_t>(s.grid.x, p.blocks_per_sm * device.sm_count);
@@ -75,8 +75,8 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, static_cast<double>(p.n));
 }
 
-/// `loads_of(p)` are what a thread has in flight, of 4 bytes each; `kernel_for(p)` is launched in
-/// the shape that `shape_of(p, device)` gives.
+/// `loads_of(p)` returns the number of 4-byte loads that a thread has in flight. `kernel_for(p)`
+/// returns the kernel, and `shape_of(p, device)` its launch shape.
 template <class LoadsOf, class KernelFor, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, LoadsOf loads_of, KernelFor kernel_for,
                 ShapeOf shape_of, ExpectedChangesOf<Problem> expected) {
@@ -98,7 +98,7 @@ int two_loads_per_element(const Problem& p) {
   return 2 * p.elements;
 }
 
-/// Blocks that each have `elements` elements for each of their threads.
+/// Kernels whose threads each process `elements` elements without a loop over the grid.
 Variant coarsened(std::string id, std::string compare_to, const ByElements& kernels,
                   ExpectedChangesOf<Problem> expected) {
   return variant(
@@ -114,29 +114,30 @@ Variant one_element() {
       [](const Problem& p, const DeviceSpec&) { return shape(p, kBlock); }, {});
 }
 
-// Problems with so many blocks that tails are nothing beside the whole.
+// Problems whose last wave is a negligible part of the time.
 constexpr auto is_large = at_least(&Problem::n, 1 << 24);
-bool takes_two(const Problem& p) {
+bool has_two_or_more(const Problem& p) {
   return is_large(p) && p.elements >= 2;
 }
-bool takes_four(const Problem& p) {
+bool has_four_or_more(const Problem& p) {
   return is_large(p) && p.elements >= 4;
 }
-bool takes_eight(const Problem& p) {
+bool has_eight_or_more(const Problem& p) {
   return is_large(p) && p.elements >= 8;
 }
 
-// ---- contiguous: neighbours for each thread
+// ---- contiguous: consecutive elements per thread
 //
-// Each thread takes its elements in a row, as one would part work among the cores of a CPU. All
-// loads come before the first store, so that bytes_in_flight_per_thread grows with elements, and
-// warp_instructions falls. But lanes are now that many elements apart: each load touches a word or
-// two of each of many sectors, global_load_sectors_per_request rises with elements, up to 32, and
-// the thread's next load wants the same sectors again. L1 has them if it could keep them. Stores
-// that fill a sector soon after each other leave L1 together; where a thread stores many, they do
-// not, L2 gets sectors in part, and l2_sectors rises.
+// Each thread processes consecutive elements, as one would divide work among the cores of a CPU.
+// All loads precede the first store, so bytes_in_flight_per_thread increases with elements and
+// warp_instructions decreases. The cost is coalescing: neighbouring lanes are `elements` elements
+// apart, so each load touches many sectors and uses one or two words of each.
+// global_load_sectors_per_request increases with elements, up to 32, and the thread's next loads
+// need the same sectors again, if L1 still holds them. L1 merges stores that fill a sector in quick
+// succession; with many stores per thread it does not, L2 receives partial sectors, and l2_sectors
+// increases.
 
-/// Elements 0, step, 2·step, … from `a`, `b` and `c` on.
+/// Adds elements 0, step, 2·step, … of `a` and `b` to `c`.
 template <int kElements>
 __device__ void add_elements(const float* a, const float* b, float* c, int step) {
   float sum[kElements];
@@ -149,7 +150,7 @@ __device__ void add_elements(const float* a, const float* b, float* c, int step)
 }
 
 template <int kElements>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+__global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
     contiguous_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kElements;
@@ -166,22 +167,23 @@ Variant contiguous() {
   return coarsened("contiguous", "one_element",
                    {contiguous_kernel<1>, contiguous_kernel<2>, contiguous_kernel<4>,
                     contiguous_kernel<8>, contiguous_kernel<16>},
-                   {{"global_load_sectors_per_request", Direction::increases, 1.9, takes_two},
-                    {"warp_instructions", Direction::decreases, 1.3, takes_four},
-                    {"l2_sectors", Direction::increases, 1.5, takes_eight},
+                   {{"global_load_sectors_per_request", Direction::increases, 1.9, has_two_or_more},
+                    {"warp_instructions", Direction::decreases, 1.3, has_four_or_more},
+                    {"l2_sectors", Direction::increases, 1.5, has_eight_or_more},
                     {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
 
-// ---- block_strided: neighbours for each warp
+// ---- block_strided: consecutive elements per warp
 //
-// The block has the same elements, and each thread takes those that are a block's width apart:
-// lanes are neighbours in every request, global_load_sectors_per_request is 4 again, and l2_sectors
-// what it was. Loads in flight and instructions are those of contiguous. It costs registers, one
-// per element, and small problems have few blocks.
+// The block processes the same elements as in contiguous, but the elements of a thread are one
+// block width apart. Neighbouring lanes access neighbouring elements in every request:
+// global_load_sectors_per_request is 4 again, and l2_sectors returns to its former value. Loads in
+// flight and instructions are unchanged. The cost is one register per element, and small problems
+// have few blocks.
 // held: global_load_sectors_per_request = 4
 
 template <int kElements>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+__global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
     block_strided_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * (kElements * kBlock);
   const std::int64_t first = begin + threadIdx.x;
@@ -198,18 +200,19 @@ Variant block_strided() {
   return coarsened("block_strided", "contiguous",
                    {block_strided_kernel<1>, block_strided_kernel<2>, block_strided_kernel<4>,
                     block_strided_kernel<8>, block_strided_kernel<16>},
-                   {{"global_load_sectors_per_request", Direction::decreases, 1.9, takes_two},
-                    {"l2_sectors", Direction::decreases, 1.5, takes_eight},
+                   {{"global_load_sectors_per_request", Direction::decreases, 1.9, has_two_or_more},
+                    {"l2_sectors", Direction::decreases, 1.5, has_eight_or_more},
                     {"global_load_requests", Direction::unchanged, 1.01, is_large},
-                    {"warp_instructions", Direction::unchanged, 1.1, takes_two}});
+                    {"warp_instructions", Direction::unchanged, 1.1, has_two_or_more}});
 }
 
-// ---- vectors: neighbours for both
+// ---- vectors: 16-byte loads and stores
 //
-// Four elements in a row are one access of 16 bytes: lanes are neighbours, and so are a thread's
-// elements. global_load_requests falls to a quarter, and so do the instructions that load and
-// store. More than four elements are several such accesses, a block's width apart. It needs
-// pointers to multiples of 16 bytes, which those of cudaMalloc are, and not those to any element.
+// Each thread accesses four consecutive elements with one load or store of 16 bytes, so lanes and
+// the elements of a thread are both contiguous. global_load_requests decreases to a quarter, and
+// the load and store instructions decrease accordingly. With more than four elements, a thread
+// issues several such accesses, one block width apart. The cost is alignment: pointers must be
+// multiples of 16 bytes. Pointers from cudaMalloc are, but pointers to arbitrary elements are not.
 // held: global_load_requests = 1/4 × block_strided
 
 template <int kWidth>
@@ -222,7 +225,7 @@ __device__ Floats<kWidth> sum_of(Floats<kWidth> a, Floats<kWidth> b) {
 }
 
 template <int kElements>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+__global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
     vectors_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   constexpr int kWidth = std::min(kElements, 4);
   constexpr int kVectors = kElements / kWidth;
@@ -249,19 +252,19 @@ Variant vectors() {
   return coarsened("vectors", "block_strided",
                    {vectors_kernel<1>, vectors_kernel<2>, vectors_kernel<4>, vectors_kernel<8>,
                     vectors_kernel<16>},
-                   {{"global_load_requests", Direction::decreases, 1.9, takes_two},
-                    {"warp_instructions", Direction::decreases, 1.3, takes_four},
+                   {{"global_load_requests", Direction::decreases, 1.9, has_two_or_more},
+                    {"warp_instructions", Direction::decreases, 1.3, has_four_or_more},
                     {"l2_sectors", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- grid_stride: a few blocks, which loop
+// ---- grid_stride: grid-stride loop over resident blocks
 //
-// As many blocks as fit on the GPU, or fewer (blocks_per_sm). A thread goes on with the element
-// that is as many threads further, whatever n is, and lanes are neighbours at each turn. What a
-// thread computes before its loop it computes once, and no block has to be started while others
-// work. The loop has instructions of its own, a comparison and a branch for each element, and two
-// loads are in flight as in one_element: a turn's store waits for its loads, and the next turn's
-// loads come behind it.
+// At most as many blocks as fit on the GPU run (blocks_per_sm), for every n. After each element a
+// thread advances by the number of threads in the grid, so neighbouring lanes access neighbouring
+// elements in every iteration. A thread computes its index only once, and no block must start while
+// others work: warp_instructions decreases. The loop adds a comparison and a branch per element.
+// Only two loads are in flight, as in one_element, because the loads of the next iteration follow
+// the store of this one, which waits for its own loads.
 
 __global__ void __launch_bounds__(kBlock)
     grid_stride_kernel(const float* a, const float* b, float* c, std::int64_t n) {
@@ -279,17 +282,16 @@ Variant grid_stride() {
                   {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
 
-// ---- unrolled: several turns between two branches
+// ---- unrolled: unrolled grid-stride loop
 //
-// A loop of as many turns at once as `elements` says, and a second one for what is left, as
-// #pragma unroll makes them of grid_stride's. There is one comparison and one branch for all of
-// them: branch_instructions and warp_instructions fall. The loads do not come together. c may
-// overlap with a or b, as far as the compiler knows, and then a turn's loads must not come before
-// the store of the turn before: bytes_in_flight_per_thread stays. It costs the turns that are left,
-// which have to be made one by one.
+// The loop processes `elements` iterations of grid_stride at once, as with #pragma unroll, and a
+// second loop processes the remaining iterations one by one. One comparison and one branch serve
+// all unrolled iterations: branch_instructions and warp_instructions decrease. The loads are not
+// issued together. The compiler must assume that c overlaps a or b, so it may not move the loads of
+// an iteration before the store of the previous one: bytes_in_flight_per_thread is unchanged.
 
 template <int kUnrolled>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+__global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
     unrolled_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
   std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -316,21 +318,21 @@ Variant unrolled() {
   return unrolled_loop("unrolled", "grid_stride", two_loads,
                        {unrolled_kernel<1>, unrolled_kernel<2>, unrolled_kernel<4>,
                         unrolled_kernel<8>, unrolled_kernel<16>},
-                       {{"branch_instructions", Direction::decreases, 1.7, takes_four},
-                        {"warp_instructions", Direction::decreases, 1.1, takes_four},
+                       {{"branch_instructions", Direction::decreases, 1.7, has_four_or_more},
+                        {"warp_instructions", Direction::decreases, 1.1, has_four_or_more},
                         {"metric.bytes_in_flight_per_thread", Direction::unchanged},
                         {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
 
-// ---- unrolled_restrict: and nothing overlaps
+// ---- unrolled_restrict: unrolled loop without aliasing
 //
-// __restrict__ promises that what is written through c is not read through a or b. Now the compiler
-// puts the loads of all turns of the unrolled loop before the first store:
-// bytes_in_flight_per_thread grows with elements, and so do registers, in which they arrive. The
-// code says no more than that, and global_load_requests stays.
+// __restrict__ promises that no element stored through c is read through a or b. The compiler
+// therefore moves the loads of all unrolled iterations before the first store:
+// bytes_in_flight_per_thread increases with elements. The cost is registers, which receive these
+// loads. The source requests the same loads as unrolled, so global_load_requests is unchanged.
 
 template <int kUnrolled>
-__global__ void __launch_bounds__(kBlock, kLeastBlocks)
+__global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
     unrolled_restrict_kernel(const float* __restrict__ a, const float* __restrict__ b,
                              float* __restrict__ c, std::int64_t n) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
@@ -351,7 +353,7 @@ Variant unrolled_restrict() {
       "unrolled_restrict", "unrolled", two_loads_per_element,
       {unrolled_restrict_kernel<1>, unrolled_restrict_kernel<2>, unrolled_restrict_kernel<4>,
        unrolled_restrict_kernel<8>, unrolled_restrict_kernel<16>},
-      {{"metric.bytes_in_flight_per_thread", Direction::increases, 1.9, takes_two},
+      {{"metric.bytes_in_flight_per_thread", Direction::increases, 1.9, has_two_or_more},
        {"warp_instructions", Direction::unchanged, 1.2, is_large},
        {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
@@ -373,34 +375,34 @@ struct Sum {
 // ---- declaration
 
 Family declare() {
-  Family f("coarsening", Topic::execution, "How much work should a thread have?");
+  Family f("coarsening", Topic::execution, "How many elements should a thread process?");
   f.physics =
-      "What a thread computes for itself, its index and whether it has work, it computes for all "
-      "of its elements at once. What it loads before it uses any of it is in flight together. More "
-      "elements per thread make fewer instructions per element, more bytes in flight per thread "
-      "and fewer threads and blocks, of which there must be enough for all SMs. Which elements a "
-      "thread takes is free, and should be such that lanes are neighbours at every access.";
+      "A thread computes its index and bounds check once for all of its elements. The loads that "
+      "it issues before it uses a value are in flight together. More elements per thread mean "
+      "fewer instructions per element, more bytes in flight per thread, and fewer threads and "
+      "blocks, which must still suffice for all SMs. The elements of a thread can be chosen "
+      "freely; neighbouring lanes should access neighbouring elements in every load and store.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "elements of a, b and c")
       .integer("elements", &Problem::elements, 4, 1, kMostElements, "",
-               "elements of a thread, or turns of an unrolled loop: 1, 2, 4, 8 or 16; of no matter "
-               "to one_element and grid_stride")
+               "elements per thread, or unrolled iterations of a loop: 1, 2, 4, 8 or 16; ignored "
+               "by one_element and grid_stride")
       .integer("blocks_per_sm", &Problem::blocks_per_sm, 8, 1, 32, "",
-               "blocks of 256 threads that loops are launched with for each SM: an SM of an H200 "
-               "has room for 8; of no matter to kernels without a loop");
+               "blocks of 256 threads per SM, for kernels with a grid-stride loop: an SM of an "
+               "H200 has room for 8; ignored by the other kernels");
   f.input("a", &Data::a, &Problem::n)
       .input("b", &Data::b, &Problem::n)
       .output("c", &Data::c, &Problem::n);
-  f.metric(kBytesInFlightMetric, "B", "of the loads that a thread makes before it waits");
-  f.figure("coarsening", "traffic", "Coarsening: the same sums by more elements per thread");
+  f.metric(kBytesInFlightMetric, "B", "bytes of the loads that a thread issues before it waits");
+  f.figure("coarsening", "traffic", "Coarsening: the same sums with more elements per thread");
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.elements)) return std::nullopt;
-    return "needs elements that are a power of two, for which there are kernels";
+    return "needs elements to be a power of two, at most 16: kernels exist only for these";
   };
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem&, const Data& d, int) { return Sum{d}; });
   f.tolerance_derivation =
-      "Zero: a and b are multiples of 2^-23 in [-1, 1), and fp32 has all multiples of 2^-23 "
-      "between -2 and 2, among which their sum is.";
+      "Zero: a and b are multiples of 2^-23 in [-1, 1). fp32 represents all multiples of 2^-23 "
+      "between -2 and 2, and the sum is one of them.";
   f.variants(one_element(), contiguous(), block_strided(), vectors(), grid_stride(), unrolled(),
              unrolled_restrict());
   return f;

@@ -1,17 +1,17 @@
-// hierarchy: what a load takes to come back, by where its data lie and how many of them there are.
+// hierarchy: latency of a load, by the memory that holds its data and the size of the working set.
 //
-// The question: how large is each memory that serves a load, and how far away is it? A chain of
-// loads, each of which needs the address that the last one brought, over a working set of `bytes`
-// answers both. As long as the set fits into a memory, each step takes the latency of that memory;
-// beyond it some steps go further, and the latency rises: a knee.
+// The question: how large is each memory that serves a load, and what is its latency? A chain of
+// loads over a working set of `bytes` answers both: each load needs the address that the previous
+// one returned. While the set fits in a memory, each step has the latency of that memory. Beyond
+// its capacity, some steps access the next memory and the mean latency rises: a knee.
 //
-// A node of the chain lies every `stride` bytes. The order is random over the whole set, so that no
-// prefetcher, cache set or open row of DRAM can know the next step. A stride of a page makes few
-// nodes touch many pages: L2 then holds the nodes, and what a step takes beyond L2's latency is the
-// translation of its address.
+// Consecutive nodes in memory are `stride` bytes apart. The order is random over the whole set, so
+// that no prefetcher, cache set or open DRAM row can predict the next step. With a stride of one
+// page, a few nodes touch many pages: L2 then holds all nodes, and the time of a step beyond the
+// latency of L2 is the translation of its address.
 //
-// The kernel reads the clocks itself, around `steps` steps. Before them all SMs touch the whole
-// set, so that L2 holds what it can of it, and a lap of a few thousand nodes fills L1.
+// The kernel itself reads the clock around `steps` steps. Before these, all SMs touch the whole
+// set, so that L2 holds as much of it as it can, and a lap of at most 4096 nodes fills L1.
 #include "kernels/common/chase.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -28,15 +28,15 @@ struct Problem {
 };
 
 struct Data {
-  std::uint64_t* chain;    // words of a node: the next one's address, its own, the next one's texel
-  std::uint32_t* arrived;  // of walks, by lane: the node that the last step came to
-  std::uint32_t* visited;  // of l2_by_line, by lane: the node that was loaded last
+  std::uint64_t* chain;    // per node: next node's address, own address, next node's texel
+  std::uint32_t* arrived;  // output of walks, per lane: the node that the last step reaches
+  std::uint32_t* visited;  // output of l2_by_line, per lane: the last node loaded
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// The nodes in a random order that has each once.
+/// A random order that contains each node once.
 struct Order {
   Permutation permutation;
 
@@ -44,9 +44,9 @@ struct Order {
       : permutation(0, std::max<std::int64_t>(1, p.bytes / p.stride)) {}
 
   __host__ __device__ std::int64_t nodes() const { return permutation.n; }
-  /// The node that step i leaves, i modulo the number of nodes.
+  /// Returns the node that step i leaves, for i modulo the number of nodes.
   __host__ __device__ std::int64_t at(std::int64_t i) const { return permutation(i % nodes()); }
-  __host__ __device__ std::int64_t behind(std::int64_t node) const {
+  __host__ __device__ std::int64_t next_after(std::int64_t node) const {
     return at(permutation.inverse(node) + 1);
   }
 };
@@ -66,10 +66,10 @@ __device__ void leave(const Task& t, std::uint32_t node, const Clocks& clocks) {
   if (threadIdx.x == 0) *t.clocks = clocks;
 }
 
-// ---- shared
+// ---- shared: dependent loads from shared memory
 //
-// LDS, from memory that the program fills itself: no tag, no translation, and nothing to miss. It
-// ends where a block can have no more of it.
+// LDS loads from memory that the program fills itself: it has no tags, needs no address translation
+// and cannot miss. The working set is limited to the shared memory that one block can have.
 
 extern __shared__ unsigned shared_nodes[];
 
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Order order, Task t) {
   const auto stride = static_cast<unsigned>(t.stride);
   for (unsigned node = threadIdx.x; node < order.nodes(); node += kWarp)
     shared_nodes[node * stride / sizeof(unsigned)] =
-        begin + static_cast<unsigned>(order.behind(node)) * stride;
+        begin + static_cast<unsigned>(order.next_after(node)) * stride;
   __syncwarp();
   unsigned at = begin + static_cast<unsigned>(t.first) * stride;
   const Clocks clocks = timed_steps(t.untimed, t.steps, [&] {
@@ -89,13 +89,13 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Order order, Task t) {
 
 // ---- how walks are launched
 
-// A lap of more nodes than any L1 has lines.
-constexpr std::int64_t kMostUntimed = 4096;
+// One lap over more nodes than any L1 has lines.
+constexpr std::int64_t kMaxUntimed = 4096;
 std::int64_t untimed_steps(const Problem& p) {
-  return std::min(Order(p).nodes(), kMostUntimed);
+  return std::min(Order(p).nodes(), kMaxUntimed);
 }
 
-/// Useful bytes: a word of each node that the steps come to, and a word per lane.
+/// Useful bytes: one word per visited node, and one word per lane.
 Work work(const Problem& p) {
   constexpr std::int64_t kWord = sizeof(std::uint64_t);
   const std::int64_t nodes = std::min<std::int64_t>(Order(p).nodes(), p.steps);
@@ -107,7 +107,7 @@ Task task(const Problem& p, const Data& d, Clocks* clocks) {
           p.steps, d.arrived, clocks};
 }
 
-/// A warp on one SM, which `walk` makes walk.
+/// A variant with one warp on one SM; `walk` returns its launch.
 template <class Walk>
 Variant walking(std::string id, Walk walk) {
   Variant v(std::move(id));
@@ -128,8 +128,8 @@ std::optional<std::string> not_in_shared(const Problem& p, std::int64_t bytes,
                                          const DeviceSpec& device) {
   const std::int64_t most = device.sm.shared_bytes_per_block;
   if (bytes <= most) return ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
-  return "needs " + std::to_string(bytes) + " bytes of shared memory in a block, of which " +
-         device.name + " gives it " + std::to_string(most);
+  return "needs " + std::to_string(bytes) + " bytes of shared memory per block; the maximum of " +
+         device.name + " is " + std::to_string(most);
 }
 
 Variant shared() {
@@ -144,15 +144,15 @@ Variant shared() {
   return v;
 }
 
-// ---- distributed_shared
+// ---- distributed_shared: dependent loads from other SMs of the cluster
 //
-// The same through the network between the SMs of a cluster: the nodes lie in the shared memory of
-// the seven other blocks of a cluster of eight, by turns. It is further than L1 and nearer than L2,
-// and as large as seven blocks' own.
+// The nodes are distributed round-robin over the shared memory of the seven other blocks of a
+// cluster of eight, and loads reach them through the network between the SMs of the cluster. The
+// latency is between that of L1 and L2. The capacity is the shared memory of seven blocks.
 
 constexpr int kOthers = kMostClusterBlocks - 1;
 
-// Node i lies in block 1 + i % kOthers, and has its own number beside the next node's address.
+// Node i is in block 1 + i % kOthers, with its own number next to the address of the next node.
 __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, Task t) {
   constexpr unsigned kWord = sizeof(unsigned);
   const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(shared_nodes));
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, 
     for (std::int64_t node = rank - 1 + threadIdx.x * kOthers; node < order.nodes();
          node += kWarp * kOthers) {
       unsigned* const words = shared_nodes + node / kOthers * t.stride / kWord;
-      words[0] = address(order.behind(node));
+      words[0] = address(order.next_after(node));
       words[1] = static_cast<unsigned>(node);
     }
   }
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, 
     const Clocks clocks = timed_steps(t.untimed, t.steps, [&] { at = load_cluster_shared(at); });
     leave(t, load_cluster_shared(at + kWord), clocks);
   }
-  sync_cluster();  // a block's memory is there for as long as the block is
+  sync_cluster();  // a block's shared memory is valid only until the block ends
 }
 
 Variant distributed_shared() {
@@ -197,14 +197,14 @@ Variant distributed_shared() {
 
 // ---- global, past_l1: chains in global memory
 
-// All SMs touch the first sector of each node: L2 then holds what it can of them.
+// All SMs touch the first sector of each node, so that L2 holds as many of them as it can.
 __global__ void touch_kernel(const std::uint64_t* chain, std::int64_t nodes, std::int64_t stride) {
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < nodes;
        i += threads) {
     std::uint64_t next = __cvta_generic_to_global(chain) + i * stride;
     LoadPastL1::step(next);
-    if (next == 0) __trap();  // never: but a load whose result nobody needs would be left out
+    if (next == 0) __trap();  // never true: keeps the compiler from removing the load
   }
 }
 
@@ -230,18 +230,18 @@ Variant global_walk(std::string id) {
                  });
 }
 
-// Where even the smallest L1 has all nodes, and the walk is most of the launch.
+// Problems whose nodes fit in the smallest L1, and whose walk is most of the launch.
 bool walks_in_l1(const Problem& p) {
   constexpr std::int64_t kBytes = 16 * 1024;
   constexpr int kSteps = 4096;
   return p.bytes <= kBytes && p.steps >= kSteps;
 }
 
-// ---- global
+// ---- global: dependent loads through L1
 //
-// LDG, as kernels load: out of L1 while the set fits there, then out of L2, then out of DRAM. L1 is
-// looked up by virtual addresses, so that a hit waits for no translation; beyond it, addresses are
-// translated on the way.
+// LDG, the default load: it hits L1 while the set fits there, then L2, then DRAM. L1 is indexed by
+// virtual addresses, so a hit needs no translation. Addresses are translated on the way from L1 to
+// L2.
 
 Variant global() {
   return global_walk<DefaultLoad>("global").against(
@@ -249,24 +249,25 @@ Variant global() {
                  {"global_load_requests", Direction::increases, 2}});
 }
 
-// ---- past_l1
+// ---- past_l1: dependent loads that bypass L1
 //
-// ld.global.cg, which L1 does not keep: L2's latency also at sets that L1 would hold. With a stride
-// of a page it shows what the translation of addresses costs, and how many pages it reaches.
+// ld.global.cg bypasses L1, so a walk has the latency of L2 even for sets that L1 would hold. With
+// a stride of one page, it shows the cost of address translation and the reach of the TLBs.
 
 Variant past_l1() {
   return global_walk<LoadPastL1>("past_l1").against(
       "global", {{"l1_hit_pct", Direction::decreases, 2, walks_in_l1}});
 }
 
-// ---- texture
+// ---- texture: dependent texture fetches
 //
-// The fetch of a texture object in linear memory, tex1Dfetch (TLD): by the texture pipe, which
-// looks up the same L1 as LDG. In front of the lookup the texture's description, itself loaded
-// through a cache, makes an address of an index and holds it against the bounds; behind it the data
-// pass the stages that convert and filter. So step_cycles rises by about as much at every level,
-// and global_load_requests falls to those of the loads that touch the set. What it buys, none of
-// which a chase needs: formats, coordinates in two and three dimensions, interpolation, borders.
+// tex1Dfetch (TLD) fetches from a texture object in linear memory. The texture pipe looks up the
+// same L1 as LDG. Before the lookup, the texture unit loads the texture's descriptor through a
+// cache, computes an address from the index and checks it against the bounds. After the lookup, the
+// data pass through the stages for conversion and filtering. step_cycles therefore increases by
+// about the same amount at every level, and global_load_requests decreases to the loads that touch
+// the set. A chase needs none of the features that this pays for: formats, 2D and 3D coordinates,
+// interpolation and border handling.
 
 constexpr std::int64_t kTexelBytes = sizeof(unsigned);
 constexpr std::int64_t kLinkTexel = 2 * sizeof(std::uint64_t) / kTexelBytes;  // a node's third word
@@ -298,11 +299,11 @@ Variant texture() {
   return v;
 }
 
-// ---- l2_by_line
+// ---- l2_by_line: latency of each line of L2
 //
-// How far each line of L2 is from one SM. Each node is loaded by itself, a few times in a row, by
-// loads that each need the one before, and gets a latency of its own. The slices of L2 lie in two
-// partitions, and an address belongs to one of them: near_cycles is the 10th percentile over the
+// The kernel measures the latency from one SM to each line of L2. It loads each node several times
+// in a row, by dependent loads, and stores a latency per node. The slices of L2 are in two
+// partitions, and each address belongs to one of them: near_cycles is the 10th percentile over the
 // nodes, far_cycles the 90th.
 
 constexpr int kStepsPerLine = 8;
@@ -322,7 +323,7 @@ __global__ void __launch_bounds__(kWarp) line_kernel(Visits v) {
 #pragma unroll 1
   for (std::int64_t visit = 0; visit < v.visits; ++visit) {
     at = begin + visit % v.nodes * v.stride;
-    // The clock is read when this load is on its way, and again when the last one is.
+    // The clock is read once when this load is in flight, and again when the last load is.
     LoadPastL1::step(at);
     const long long start = clock64();
 #pragma unroll
@@ -380,12 +381,12 @@ struct Link {
   Order order;
   std::uint64_t* chain;
   std::int64_t node_words;
-  /// Word i of the chain.
+  /// Returns word i of the chain.
   __host__ __device__ std::uint64_t operator()(std::int64_t i) const {
     const std::int64_t node = i / node_words;
     const std::int64_t within = i % node_words;
     if (within > 2) return 0;
-    const std::int64_t word = within == 1 ? i : order.behind(node) * node_words;
+    const std::int64_t word = within == 1 ? i : order.next_after(node) * node_words;
     constexpr std::int64_t kTexels = sizeof(std::uint64_t) / kTexelBytes;
     if (within == 2) return static_cast<std::uint64_t>(word * kTexels + kLinkTexel);
     return reinterpret_cast<std::uint64_t>(chain + word);
@@ -403,7 +404,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
 
 // ---- the plain reference
 
-/// The node that each lane of a walk, or of l2_by_line, is left at.
+/// The node that each lane of a walk, or of l2_by_line, ends at.
 struct Expected {
   std::int64_t node;
   __host__ __device__ ReferenceElement operator()(std::int64_t) const {
@@ -420,38 +421,39 @@ Expected expected(const Problem& p, bool is_walk) {
 
 Family declare() {
   Family f("hierarchy", Topic::memory,
-           "How large is each memory that serves a load, and how far away is it?");
+           "How large is each memory that serves a load, and what is its latency?");
   f.physics =
-      "A load is served by the nearest memory that has its data: the SM's own shared memory and "
-      "L1, the shared memory of other SMs of its cluster, L2 with a near and a far partition, "
-      "DRAM. Each is larger and further than the one before. A random walk over a growing working "
-      "set takes the latency of the memory that holds the set; where the set outgrows it, a share "
-      "of the steps goes to the next. Addresses are translated behind L1, so that beyond the reach "
-      "of a TLB a step takes longer although its data lie where they lay.";
-  f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps under the clock")
+      "A load is served by the nearest memory that holds its data: the SM's own shared memory and "
+      "L1, the shared memory of other SMs of its cluster, L2 with a near and a far partition, or "
+      "DRAM. Each of these is larger and has a higher latency than the previous one. A random "
+      "walk over a working set has the latency of the memory that holds the set. If the set is "
+      "larger than this memory, a share of the steps accesses the next one. Addresses are "
+      "translated after L1, so beyond the reach of a TLB a step takes longer even though its data "
+      "are in the same memory.";
+  f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps that are timed")
       .integer("bytes", &Problem::bytes, 16 * 1024, 1024, std::int64_t{1} << 36, "B",
-               "the working set")
+               "size of the working set")
       .integer("stride", &Problem::stride, 128, 32, 2 << 20, "B",
-               "from one node of the chain to its neighbour in memory; a multiple of 32");
+               "distance between neighbouring nodes in memory; a multiple of 32");
   f.input("chain", &Data::chain, [](const Problem& p) { return Order(p).nodes() * node_words(p); })
       .output("arrived", &Data::arrived, [](const Problem&) { return kWarp; })
       .output("visited", &Data::visited, [](const Problem&) { return kWarp; });
   f.metric(kStepCyclesMetric, "", kStepCyclesDoc)
       .metric("step_ns", "ns", kStepNsDoc)
-      .metric("near_cycles", "", "SM clocks that a load of a line takes, 10th percentile of lines")
-      .metric("far_cycles", "", "the same, 90th percentile");
-  f.figure("hierarchy", "working_sets", "Memory hierarchy: what a dependent load takes",
+      .metric("near_cycles", "", "SM cycles per load of a line, 10th percentile over the lines")
+      .metric("far_cycles", "", "SM cycles per load of a line, 90th percentile over the lines");
+  f.figure("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
            {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.stride % kSectorBytes == 0) return std::nullopt;
-    return "needs a stride that is a multiple of " + std::to_string(kSectorBytes);
+    return "needs stride to be a multiple of " + std::to_string(kSectorBytes);
   };
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   set_references(
       f, [](const Problem&) { return kWarp; },
       [](const Problem& p, const Data&, int o) { return expected(p, o == 0); });
-  f.tolerance_derivation = "Zero: nodes are whole numbers below 2^31.";
+  f.tolerance_derivation = "Zero: nodes are integers below 2^31.";
   f.variants(shared(), distributed_shared(), global(), past_l1(), texture(), l2_by_line());
   return f;
 }

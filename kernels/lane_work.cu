@@ -1,14 +1,15 @@
-// lane_work: y = x after as many steps as the element asks for; elements differ in how many.
+// lane_work: y = x after a number of steps that differs from element to element.
 //
-// The question: what does it cost when the lanes of a warp have different amounts of work, and what
-// gets it back? A loop whose trips differ by lane ends for the warp with its longest lane. Lanes
-// that are done wait, switched off, and the warp makes the trips of the longest: its issue slots go
-// by the maximum of 32 elements, where the work is their mean. Rays, iterations until something
-// converges, searches and sparse rows are like this.
+// The question: what does it cost if the lanes of a warp have different amounts of work, and which
+// remedy helps? A warp leaves a loop together with its last lane. Lanes that finish earlier are
+// inactive, and the warp issues the trips of the longest lane. Its issue slots thus grow with the
+// maximum over 32 elements, although the work is their mean. Ray tracing, iterations until
+// convergence, searches and sparse rows behave like this.
 //
-// Trips are powers of 2, each half as frequent as the one below: half of the elements make 1, a
-// quarter 2, and so on, up to 4^spread. Their mean is spread + 1. That of the longest of 32 is
-// known without measuring (expected_passes), and so is what each remedy has to bring.
+// Numbers of trips are powers of 2, each half as frequent as the next smaller one: half of the
+// elements make 1 trip, a quarter 2, and so on, up to 4^spread. The mean is spread + 1. The mean of
+// the longest of 32 follows without a measurement (expected_passes), and so does the possible gain
+// of each remedy.
 #include <algorithm>
 #include <cmath>
 
@@ -23,17 +24,17 @@ struct Problem {
   int spread;
 
   __host__ __device__ int mean_trips() const { return spread + 1; }
-  /// Doublings from 1 trip to the most.
+  /// Doublings from 1 trip to the maximum.
   __host__ __device__ int doublings() const { return 2 * spread; }
-  /// Elements that make at least 2^doublings trips.
-  __host__ __device__ std::int64_t of_at_least(int doublings) const { return n >> doublings; }
+  /// Number of elements that make at least 2^doublings trips.
+  __host__ __device__ std::int64_t count_with(int doublings) const { return n >> doublings; }
 };
 
 struct Data {
-  float* x;           // whole numbers
-  int* trips_equal;   // the mean, of each element
+  float* x;           // integers
+  int* trips_equal;   // the mean for each element
   int* trips_random;  // in random order
-  int* trips_binned;  // the same ones, equal ones in one warp
+  int* trips_binned;  // the same numbers, grouped so that the lanes of a warp have equal ones
   float* y_equal;
   float* y_random;
   float* y_binned;
@@ -42,10 +43,10 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- a loop of as many trips as each lane has, in three orders
+// ---- a loop with a different number of trips per lane, in three orders
 
 constexpr int kBlock = 256;
-constexpr int kTrip = 64;  // dependent multiply-adds of a trip
+constexpr int kTrip = 64;  // dependent multiply-adds per trip
 
 __global__ void __launch_bounds__(kBlock)
     loop_kernel(std::int64_t n, float one, const float* x, const int* trips, float* y) {
@@ -58,14 +59,14 @@ __global__ void __launch_bounds__(kBlock)
   y[i] = v;
 }
 
-// ---- how the variants are launched, and what they should do
+// ---- launches and expected results
 
-constexpr float kOne = 1.0f;  // which the compiler does not know
+constexpr float kOne = 1.0f;  // as a value unknown to the compiler
 
 double total_trips(const Problem& p) {
   double trips = static_cast<double>(p.n);
   for (int k = 1; k <= p.doublings(); ++k)
-    trips += std::ldexp(static_cast<double>(p.of_at_least(k)), k - 1);
+    trips += std::ldexp(static_cast<double>(p.count_with(k)), k - 1);
   return trips;
 }
 
@@ -74,7 +75,7 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, 2.0 * kTrip * total_trips(p));
 }
 
-/// The most trips of a warp of elements drawn at random, on average, over the mean of an element.
+/// Mean, over warps of 32 random elements, of the maximum number of trips, divided by mean_trips().
 double longest_over_mean(const Problem& p) {
   double longest = 1.0;
   for (int k = 1; k <= p.doublings(); ++k)
@@ -82,11 +83,11 @@ double longest_over_mean(const Problem& p) {
   return longest / p.mean_trips();
 }
 
-/// The same of warps of neighbours in sorted order, of which few hold elements that differ.
+/// The same ratio for warps of consecutive elements in sorted order, few of which are mixed.
 double binned_over_mean(const Problem& p) {
   double trips = static_cast<double>(ceil_div(p.n, kWarp));
   for (int k = 1; k <= p.doublings(); ++k)
-    trips += std::ldexp(static_cast<double>(ceil_div(p.of_at_least(k), kWarp)), k - 1);
+    trips += std::ldexp(static_cast<double>(ceil_div(p.count_with(k), kWarp)), k - 1);
   return trips * kWarp / total_trips(p);
 }
 
@@ -109,7 +110,7 @@ Variant of_kernel(std::string id, std::string compare_to, Kernel kernel, int ele
   return v;
 }
 
-// Where trips differ, and enough warps are there for what they make on average.
+// Problems with different numbers of trips, and with enough warps for averages to hold.
 bool differs(const Problem& p) {
   constexpr std::int64_t kMany = 1 << 15;
   return p.n >= kMany && p.spread > 0;
@@ -118,11 +119,11 @@ bool differs_much(const Problem& p) {
   return differs(p) && p.spread > 1;
 }
 
-// ---- equal
+// ---- equal: the same number of trips for all lanes
 //
-// Every element makes the mean number of trips: no lane waits for another one, and the work is that
-// of all other variants. A chain of dependent multiply-adds issues every 4th cycle, which the 16
-// warps of a scheduler hide, so issue slots are the limit.
+// Every element makes the mean number of trips, so no lane waits for another one. The total work is
+// the same in all variants. A chain of dependent multiply-adds issues every 4th cycle. The 16 warps
+// of a scheduler hide this latency, so issue slots are the limit.
 
 Variant equal() {
   Variant v = of_kernel("equal", "", loop_kernel, kBlock, &Data::trips_equal, &Data::y_equal,
@@ -131,12 +132,13 @@ Variant equal() {
   return v;
 }
 
-// ---- random
+// ---- random: numbers of trips in random order
 //
-// As much work in random order. A lane that is done leaves the loop, but its warp goes on until the
-// last one has: as many trips as the longest of 32 makes, while active_lanes_per_instruction falls
-// in proportion. A warp that is done does leave: its issue slots are free for others, though its
-// place on the SM is not before its block is done.
+// The total work is that of equal, in random order. A lane that has finished leaves the loop, but
+// its warp continues until the last lane has finished. The warp issues as many trips as its longest
+// lane makes: warp_instructions increases and active_lanes_per_instruction decreases in proportion.
+// A warp that has finished frees its issue slots for other warps, but its slot on the SM stays
+// occupied until its block ends.
 
 Variant random() {
   Variant v = of_kernel("random", "equal", loop_kernel, kBlock, &Data::trips_random,
@@ -147,12 +149,12 @@ Variant random() {
   return v;
 }
 
-// ---- until_block_done: leave together
+// ---- until_block_done: loop until the whole block is done
 //
-// The block asks before each trip whether any of its threads has work left (__syncthreads_or), as
-// loops do whose threads need each other. Warps without any stay to ask: each trip of the longest
-// of 256 elements costs every warp the question, so warp_instructions rises, and between trips
-// warps wait for the slowest one.
+// Before each trip, the block votes on whether any of its threads has work left (__syncthreads_or),
+// as in loops whose threads need each other. Warps without work stay in the loop for the vote. Each
+// trip of the longest of 256 elements costs every warp a vote, so warp_instructions increases, and
+// between trips all warps wait for the slowest one.
 
 __global__ void __launch_bounds__(kBlock)
     block_loop_kernel(std::int64_t n, float one, const float* x, const int* trips, float* y) {
@@ -177,12 +179,13 @@ Variant until_block_done() {
   return v;
 }
 
-// ---- binned: neighbours of equal length
+// ---- binned: equal numbers of trips within a warp
 //
-// The same numbers of trips, sorted, and each 32 of them in one warp, so that a warp makes the mean
-// of its lanes. The warps lie in random order, as bins that are filled side by side would leave
-// them: blocks hold warps of all lengths. It costs the sort, which is not included, and that the
-// number of trips is known before they are made.
+// The numbers of trips are sorted, and each 32 consecutive ones form a warp, so a warp issues about
+// the mean of its lanes: warp_instructions decreases and active_lanes_per_instruction increases.
+// The warps are in random order, as if bins were filled concurrently, so blocks contain warps of
+// all lengths. The cost is the sort, which is not timed. The numbers of trips must be known before
+// the loop.
 
 Variant binned() {
   Variant v = of_kernel("binned", "random", loop_kernel, kBlock, &Data::trips_binned,
@@ -193,15 +196,17 @@ Variant binned() {
   return v;
 }
 
-// ---- refill: a lane that is done takes the next element
+// ---- refill: idle lanes take the next element
 //
-// A warp has a queue of 1024 neighbouring elements in place of 32. Before each trip, lanes without
-// work take the next ones of it: a vote says who they are, and each counts those below it. So all
-// lanes are on until the queue is empty, in any order and with trips that nobody knew before (as
-// persistent threads trace rays: Aila and Laine, HPG 2009). It costs the vote in each trip, loads
-// and stores of few lanes at a time, and the end, where lanes wait for the last elements.
+// Each warp has a queue of 1024 consecutive elements instead of 32. Before each trip, lanes without
+// work take the next elements: a ballot identifies these lanes, and each lane counts the idle lanes
+// below it. All lanes thus stay active until the queue is empty, in any order of elements and
+// without knowing the numbers of trips in advance (as persistent threads trace rays: Aila and
+// Laine, HPG 2009). warp_instructions decreases and active_lanes_per_instruction increases. The
+// cost is a ballot per trip, loads and stores with few active lanes, and the end, when lanes wait
+// for the last elements.
 
-constexpr int kQueue = 1024;  // elements of a warp
+constexpr int kQueue = 1024;  // elements per warp
 
 __global__ void __launch_bounds__(kBlock)
     refill_kernel(std::int64_t n, float one, const float* x, const int* trips, float* y) {
@@ -214,8 +219,8 @@ __global__ void __launch_bounds__(kBlock)
   trips += first;
   y += first;
   const unsigned lanes_below = (1u << threadIdx.x % kWarp) - 1;
-  int next = 0;      // of the queue: the first that no lane has taken
-  int mine = count;  // none
+  int next = 0;      // first element of the queue that no lane has taken
+  int mine = count;  // none yet
   int left = 0;
   float v = 0.0f;
 #pragma unroll 1
@@ -253,12 +258,12 @@ struct EqualTrips {
   Problem p;
   __host__ __device__ int operator()(std::int64_t) const { return p.mean_trips(); }
 };
-// The most trips first.
+// Descending numbers of trips.
 struct SortedTrips {
   Problem p;
   __host__ __device__ int operator()(std::int64_t i) const {
     int doublings = 0;
-    while (doublings < p.doublings() && i < p.of_at_least(doublings + 1))
+    while (doublings < p.doublings() && i < p.count_with(doublings + 1))
       ++doublings;
     return 1 << doublings;
   }
@@ -269,10 +274,10 @@ struct RandomTrips {
   __host__ __device__ int operator()(std::int64_t i) const { return sorted(order(i)); }
 };
 
-// Warps of neighbours in sorted order, themselves in random order; what fills no warp comes last.
+// Warps of consecutive elements in sorted order; the warps are in random order, a partial one last.
 struct BinnedTrips {
   SortedTrips sorted;
-  Permutation order;  // of whole warps
+  Permutation order;  // permutes whole warps
   std::int64_t warps;
   __host__ __device__ int operator()(std::int64_t i) const {
     const std::int64_t warp = i / kWarp;
@@ -299,7 +304,7 @@ struct AfterTrips {
   }
 };
 
-/// Of an output, in the order of declaration.
+/// Reference of an output; outputs are numbered in the order of declaration.
 AfterTrips after_trips(const Data& d, int output) {
   const int* const trips[] = {d.trips_equal, d.trips_random, d.trips_binned};
   return {d.x, trips[output]};
@@ -309,16 +314,16 @@ AfterTrips after_trips(const Data& d, int output) {
 
 Family declare() {
   Family f("lane_work", Topic::execution,
-           "What does it cost when the lanes of a warp have different amounts of work, and what "
-           "gets it back?");
+           "What does it cost if the lanes of a warp have different amounts of work, and which "
+           "remedy helps?");
   f.physics =
-      "A warp leaves a loop with its last lane. With trips in random order it makes as many as the "
-      "longest of 32 elements, where the work is their mean: expected_passes is the factor. What "
-      "brings elements of equal length into one warp gets it back, and so does giving lanes that "
-      "are done something else to do.";
-  constexpr int kMostSpread = 4;
+      "A warp leaves a loop together with its last lane. If trips are in random order, a warp "
+      "issues as many trips as the longest of 32 elements makes, although the work is their mean: "
+      "expected_passes is the factor. Two remedies avoid the loss: grouping elements of equal "
+      "length in one warp, and giving idle lanes other elements to process.";
+  constexpr int kMaxSpread = 4;
   f.extent("n", &Problem::n, 1 << 24, 1 << 30, "elements of x and y")
-      .integer("spread", &Problem::spread, 3, 0, kMostSpread, "",
+      .integer("spread", &Problem::spread, 3, 0, kMaxSpread, "",
                "elements make 1 to 4^spread trips, spread + 1 on average");
   f.input("x", &Data::x, &Problem::n)
       .input("trips_equal", &Data::trips_equal, &Problem::n)
@@ -327,18 +332,18 @@ Family declare() {
       .output("y_equal", &Data::y_equal, &Problem::n)
       .output("y_random", &Data::y_random, &Problem::n)
       .output("y_binned", &Data::y_binned, &Problem::n);
-  f.metric("expected_passes", "", "trips of the longest lane of a warp, over the mean")
-      .metric("expected_active_lanes_pct", "%", "lanes that have work left during a trip");
+  f.metric("expected_passes", "", "trips of the longest lane of a warp, divided by the mean")
+      .metric("expected_active_lanes_pct", "%", "share of lanes that have work left during a trip");
   f.figure("lane_work", "relative_times", "Lanes with different amounts of work",
            {{"param.spread", "spread: trips are 1 to 4^spread"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return after_trips(d, o); });
   f.tolerance_derivation =
-      "Zero: a multiply-add with a factor and a summand of 1 adds 1 to a whole number. Starts "
-      "below 2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, to which fp32 has all whole "
-      "numbers.";
-  static_assert(kWholeStarts + (kTrip << 2 * kMostSpread) < kWholeEnd, "sums are exact");
+      "Zero: a multiply-add with a factor and an addend of 1 adds 1 to an integer. Starts below "
+      "2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, and fp32 represents all integers up "
+      "to 2^24.";
+  static_assert(kWholeStarts + (kTrip << 2 * kMaxSpread) < kWholeEnd, "sums are exact");
   f.variants(equal(), random(), until_block_done(), binned(), refill());
   return f;
 }

@@ -1,18 +1,19 @@
-// latency: how long a warp waits for the result of one step before it can make the next.
+// latency: time that a warp waits for the result of one step before it can issue the next.
 //
-// The question: what does a dependent step cost, from a multiply-add to a load that comes from
-// DRAM? Latency bounds no kernel that has enough in flight: by Little's law, rate times latency. So
-// these are the numbers that say how many warps, loads per thread or bytes per SM a ceiling takes.
+// The question: what is the latency of a dependent step, from a multiply-add to a load from DRAM?
+// By Little's law, throughput times latency is the number of operations that must be in flight.
+// Latency does not limit a kernel that has that many in flight. These latencies therefore determine
+// how many warps, loads per thread or bytes per SM are needed to reach a ceiling.
 //
-// One block makes `steps` steps, each of which needs the result of the one before, on a GPU that
-// does nothing else: time over steps is the latency. The lanes of a warp do the same at the same
-// address, so that a load is one request of one sector, as a single lane's would be, and no branch
-// parts them. The loop adds a jump and two or three instructions to 256 steps, about 1 % of a chain
-// of multiply-adds and less of the others; floor_us, which the launch itself takes, is to be
-// subtracted.
+// One block executes `steps` steps on an otherwise idle GPU. Each step needs the result of the
+// previous one, so time divided by steps is the latency. All lanes of the warp execute the same
+// step at the same address. A load is thus one request of one sector, as from a single lane, and
+// the warp does not diverge. The loop adds a jump and two or three instructions per 256 steps,
+// about 1 % of a chain of multiply-adds and less of the other chains. Subtract floor_us, the time
+// of the launch itself.
 //
-// Most kernels wait on a GPU whose other SMs load as well: two variants make the steps of l2 and of
-// dram on all SMs at once, a block on each.
+// In most kernels, the other SMs load as well. Two variants therefore execute the steps of l2 and
+// dram on all SMs at once, with one block per SM.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -29,15 +30,16 @@ struct Problem {
   std::int64_t bytes;
 };
 
-// A step of a pointer chase loads the address of the next one, so that nothing is computed between
-// two loads. Each copy of the problem has addresses of its own; the order of lines is the same.
+// In a pointer chase, each step loads the address of the next one, so no instruction computes
+// anything between two loads. Each copy of the buffers has its own addresses; the order of lines is
+// the same.
 struct Data {
-  // kLineWords per line: the next line's address, the number of the step that leaves this line, 0.
+  // kLineWords per line: address of the next line, number of the step that leaves this line, 0.
   std::uint64_t* chain;
-  float* sums;               // of fma, one per lane
-  std::uint32_t* last;       // of chases: the line that the last step arrived at
-  std::uint32_t* tokens;     // of barrier, one per thread
-  std::uint32_t* distances;  // of chases on all SMs: by how many steps each is past its start
+  float* sums;               // output of fma, one per lane
+  std::uint32_t* last;       // output of chases: the line that the last step reaches
+  std::uint32_t* tokens;     // output of barrier, one per thread
+  std::uint32_t* distances;  // output of chases on all SMs: steps between start and end of each
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -45,20 +47,20 @@ using Variant = Family::Variant;
 
 // ---- what the kernels share
 
-/// What every kernel gets.
+/// Argument of all kernels on one SM.
 struct Task {
   Data d;
   int steps;
   std::int64_t lines;
-  std::int64_t first;  ///< line of the first step
-  float one;           ///< 1, which the compiler does not know
+  std::int64_t first;  ///< line from which the first step starts
+  float one;           ///< 1, as a value unknown to the compiler
 };
 
-// ---- fma
+// ---- fma: dependent multiply-adds
 //
-// FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler that issues
-// one instruction per clock needs as many independent ones as this has clocks, from its warps or
-// from within a thread, to keep the pipe full.
+// Each FFMA uses the result of the previous one as a factor, so the time per step is the latency of
+// the FMA pipe. A scheduler issues one instruction per cycle. To keep the pipe full it needs as
+// many independent instructions as this latency has cycles, from several warps or from one thread.
 
 __global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
   auto x = static_cast<float>(threadIdx.x);
@@ -66,22 +68,23 @@ __global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
   t.d.sums[threadIdx.x] = x;
 }
 
-// ---- the order of lines, which all chases share
+// ---- the order of lines in all chases
 
 constexpr std::int64_t kLineBytes = 128;
 constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
-/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
-constexpr std::int64_t kNearBytes = 16 * 1024;
-/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
+/// Fits in every L1: 28 KiB remain on compute capability 9.0 when shared memory is at its maximum.
+constexpr std::int64_t kL1Bytes = 16 * 1024;
+/// Results of chases on all SMs: several times as many as any GPU has SMs.
 constexpr int kDistances = 1024;
 
-// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
-// theirs, 128 others of the first. No line comes twice before every line has come once.
+// The order is random within windows of 4 MiB. A visit covers 128 lines of one window, then the
+// next window is visited. After the last window, the next visit of the first window covers 128
+// other lines. No line repeats before all lines have been visited.
 //
-// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
-// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
-// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
-// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
+// A window is small because of the TLBs: it has two pages of 2 MiB, so at most two of 128 steps
+// wait for a translation, however few entries the first TLB has. It is large because of DRAM: 4096
+// rows of 1 KiB, so one step in sixty accesses a row that the same visit has already opened. Random
+// order avoids strides that prefetchers, banks or cache sets could exploit.
 constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
 constexpr std::int64_t kVisit = 128;
 static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
@@ -95,7 +98,7 @@ struct Order {
         windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
 
   __host__ __device__ std::int64_t lines() const { return windows * within.n; }
-  /// The line that step i leaves, i modulo the number of lines.
+  /// Returns the line that step i leaves, for i modulo the number of lines.
   __host__ __device__ std::int64_t operator()(std::int64_t i) const {
     i %= lines();
     const std::int64_t visit = i / kVisit;
@@ -111,12 +114,12 @@ std::int64_t lines(const Problem& p) {
 
 constexpr int kBarrierBlock = 256;
 
-/// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
+/// Work that loads `lines` words of the chain and stores `stored` words of 4 bytes.
 Work work(std::int64_t lines, std::int64_t stored) {
   return reads<std::uint64_t>(lines, kLineWords) + writes<std::uint32_t>(stored);
 }
 
-/// All but the launch.
+/// Returns a variant that is complete except for its launch.
 Variant chain(std::string id, std::string compare_to, std::string output) {
   Variant v(std::move(id), std::move(compare_to));
   v.writes = {std::move(output)};
@@ -127,7 +130,7 @@ Variant chain(std::string id, std::string compare_to, std::string output) {
   return v;
 }
 
-/// One chain on an idle GPU.
+/// Returns a variant with one chain on an idle GPU.
 Variant chain(std::string id, std::string compare_to, std::string output, void (*kernel)(Task),
               int threads) {
   Variant v = chain(std::move(id), std::move(compare_to), std::move(output));
@@ -139,14 +142,14 @@ Variant chain(std::string id, std::string compare_to, std::string output, void (
   return v;
 }
 
-std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
-  if (p.bytes <= kNearBytes) return ends_at_its_start(lines(p), p.steps);
-  return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
+std::optional<std::string> not_in_l1(const Problem& p, const DeviceSpec&) {
+  if (p.bytes <= kL1Bytes) return ends_at_its_start(lines(p), p.steps);
+  return "needs bytes <= " + std::to_string(kL1Bytes) + ", which fits in every L1";
 }
 
-// Where L2 has two partitions, each keeps what its own SMs read. Beyond that a step goes to the
-// other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
-// (gpu-benches, gpu-latency/h100_pcie.txt).
+// If L2 has two partitions, each one caches what its own SMs read. Beyond its size a step accesses
+// the other partition: 265 cycles up to 20 MB and 475 from 35 to 45 MB on an H100 PCIe, which has
+// 25 MB in each (gpu-benches, gpu-latency/h100_pcie.txt).
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
   if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
@@ -175,14 +178,14 @@ Variant fma() {
   return v;
 }
 
-// ---- shared
+// ---- shared: dependent loads from shared memory
 //
-// LDS whose address is the last one's result. No tag is looked up and nothing can miss. All lanes
-// name one word, so that no two meet in a bank; a conflict would add a wavefront.
+// Each LDS uses the result of the previous one as its address. Shared memory has no tags and cannot
+// miss. All lanes load the same word, so no lanes conflict; each conflict would add a wavefront.
 
-// Word i is the shared address of the word of the line that follows line i.
+// Word i is the shared memory address of the word for the line that follows line i.
 __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
-  __shared__ unsigned next[kNearBytes / kLineBytes];
+  __shared__ unsigned next[kL1Bytes / kLineBytes];
   constexpr auto kWord = static_cast<unsigned>(sizeof(unsigned));
   const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(next));
   const std::uint64_t chain = __cvta_generic_to_global(t.d.chain);
@@ -201,13 +204,13 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
 
 Variant shared() {
   Variant v = chain("shared", "", "last", shared_kernel, kWarp);
-  v.unsupported = not_near;
+  v.unsupported = not_in_l1;
   return v;
 }
 
 // ---- l1, l2, dram, atomic_l2: chases in global memory
 
-struct AddZero {  // leaves the chain as it is
+struct AddZero {  // keeps the chain unchanged
   static __device__ void step(std::uint64_t& at) {
     asm volatile("atom.global.add.u64 %0, [%0], %1;" : "+l"(at) : "l"(std::uint64_t{0}) : "memory");
   }
@@ -221,25 +224,27 @@ __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
   if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
 }
 
-// ---- l1
+// ---- l1: dependent loads that hit L1
 //
-// LDG whose address is the last one's result, over so few lines that only the first round misses
-// and l1_hit_pct is near 100: the same memory as shared's, behind a translation and a tag. The
-// difference is the price of a cache against memory that the program fills itself.
+// Each LDG uses the result of the previous one as its address. The chain has so few lines that only
+// the first round misses, and l1_hit_pct is near 100. L1 uses the same memory as shared memory, but
+// a load must first translate an address and look up a tag. The difference from shared is the cost
+// of a cache compared with memory that the program fills.
 
 Variant l1() {
   Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp)
                   .expecting({{"shared_load_wavefronts", Direction::decreases, 2},
                               {"global_load_requests", Direction::increases, 2}});
-  v.unsupported = not_near;
+  v.unsupported = not_in_l1;
   return v;
 }
 
-// ---- l2
+// ---- l2: dependent loads that bypass L1
 //
-// ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean over
-// near slices and far ones. In mode warm the chain was walked before, and L2 has all of it. It may
-// span as much of L2 as one of its two partitions keeps of what its SMs read.
+// ld.global.cg bypasses L1, so each step is a round trip across the chip to a slice of L2, averaged
+// over near and far slices. In mode warm the previous launch has loaded the chain, and all of it is
+// in L2. The chain may be at most as large as one of the two partitions of L2, which caches what
+// its own SMs read.
 
 Variant l2() {
   Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp)
@@ -248,12 +253,12 @@ Variant l2() {
   return v;
 }
 
-// ---- dram
+// ---- dram: dependent loads that miss L2
 //
-// The same loads where each one misses, because no line comes again and mode cold left none of them
-// in L2; in other modes this measures what L2 kept of the launch before. Times the bandwidth, it is
-// what has to be in flight to use all of DRAM. dram_read_bytes is 2 × 32 = 64 per step where L2
-// fetches two sectors.
+// The loads of l2, each of which misses: no line repeats, and in mode cold no line is in L2. In
+// other modes the result depends on the lines that L2 keeps from the previous launch. Latency ×
+// bandwidth is the number of bytes that must be in flight to use the full bandwidth of DRAM.
+// dram_read_bytes is 2 × 32 = 64 per step where L2 fetches two sectors.
 
 Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp)
@@ -263,12 +268,12 @@ Variant dram() {
   return v;
 }
 
-// ---- atomic_l2
+// ---- atomic_l2: dependent atomic operations
 //
-// The chase of l2 by atomic additions of zero, which return the next address: what a ticket, a lock
-// or the head of a queue waits for. One lane makes them, where 32 would queue for one word. L2 adds
-// where the line has its home, so what exceeds l2 is the addition and, where L2 has two partitions,
-// the way to the far one.
+// The chase of l2 with atomic additions of zero, which return the next address. A ticket, a lock or
+// the head of a queue has this latency. One lane issues them, because 32 lanes would queue for one
+// word: global_load_requests decreases. L2 executes the addition in the line's home partition. The
+// difference from l2 is the addition and, where L2 has two partitions, the distance to the far one.
 
 Variant atomic_l2() {
   Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1)
@@ -277,12 +282,12 @@ Variant atomic_l2() {
   return v;
 }
 
-// ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by a warp on every SM
+// ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by one warp on each SM
 
-// Each block has a share of the chain, and starts in its own. Where the share is longer than the
-// chase, the start within it is random: shares that end with a visit to the last window (those of
-// 128 SMs in 512 MiB) would have all SMs in one window at a time, in rows that others have opened.
-// How many blocks there are does not show in the results: all come equally far from their starts.
+// Each block starts in its own share of the chain. If the share is longer than the chase, the start
+// within it is random. Without this, shares that are whole rounds over the windows (128 SMs in 512
+// MiB) would put all SMs in the same window at the same time, in rows that others have opened. The
+// results do not depend on the number of blocks: each block stores its distance from its start.
 __global__ void __launch_bounds__(kWarp)
     chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
                             int steps) {
@@ -301,7 +306,7 @@ __global__ void __launch_bounds__(kWarp)
 
 Variant on_all_sms(std::string id, std::string compare_to) {
   Variant v = chain(std::move(id), std::move(compare_to), "distances");
-  // Of one of the chases: how many there are, the device says.
+  // Work of one chase: the number of chases depends on the device.
   v.work = [](const Problem& p) {
     return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
   };
@@ -314,16 +319,16 @@ Variant on_all_sms(std::string id, std::string compare_to) {
 
 std::optional<std::string> too_many_sms(const DeviceSpec& device) {
   if (device.sm_count <= kDistances) return std::nullopt;
-  return "needs at most " + std::to_string(kDistances) + " SMs, whose results it has room for";
+  return "needs at most " + std::to_string(kDistances) + " SMs, the number of stored results";
 }
 
-// ---- l2_all_sms
+// ---- l2_all_sms: L2 latency with all SMs loading
 //
-// The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the device.
-// All walk one chain, because SMs share most of what L2 has for them, from places far apart,
-// because they seldom ask for one line at one time. A load per SM is far below L2's bandwidth: what
-// exceeds l2 is what requests meet on their way, and the longer way of the SM whose chase ends
-// last. l2_sectors is that of l2 times the SMs.
+// One warp on each SM executes the chase of l2, as in a kernel that fills the device. All warps use
+// one chain, because the SMs share most of the capacity that L2 has for them. They start far apart,
+// so that few requests are for the same line at the same time. One load per SM is far below the
+// bandwidth of L2. The difference from l2 is contention in the network, and the longer distance of
+// the SM whose chase ends last. l2_sectors increases by the number of SMs.
 
 Variant l2_all_sms() {
   Variant v = on_all_sms("l2_all_sms", "l2").expecting({{"l2_sectors", Direction::increases, 2}});
@@ -334,12 +339,13 @@ Variant l2_all_sms() {
   return v;
 }
 
-// ---- dram_all_sms
+// ---- dram_all_sms: DRAM latency with all SMs loading
 //
-// The chase of dram by a warp on every SM at once, each through lines that no other comes to, so
-// that every step misses L2 as dram's do; each SM stays in a window for 128 steps, too, and SMs are
-// spread over all windows. What exceeds dram is what requests meet on their way and in DRAM, and
-// the longer way of the SM whose chase ends last. dram_read_bytes is that of dram times the SMs.
+// One warp on each SM executes the chase of dram. Each warp accesses lines that no other warp
+// accesses, so every step misses L2 as in dram. Each SM also stays in one window for 128 steps, and
+// the SMs are spread over all windows. The difference from dram is contention in the network and in
+// DRAM, and the longer distance of the SM whose chase ends last. dram_read_bytes increases by the
+// number of SMs.
 
 Variant dram_all_sms() {
   Variant v =
@@ -355,11 +361,11 @@ Variant dram_all_sms() {
   return v;
 }
 
-// ---- barrier
+// ---- barrier: consecutive barriers
 //
-// __syncthreads() of eight warps with nothing in between: what they pay for meeting when all arrive
-// together, as at each tile of a tiled kernel. What stalled_barrier shows there beyond it is the
-// wait for the last to arrive.
+// Eight warps execute __syncthreads() with no work in between. This is the cost of a barrier when
+// all warps arrive at the same time, as at each tile of a tiled kernel. Any stalled_barrier beyond
+// it in such a kernel is the wait for the last warp.
 
 __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
   __shared__ unsigned numbers[kBarrierBlock];
@@ -393,7 +399,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
 
 // ---- the plain reference
 
-enum Output { sums, last, tokens, distances };  // in the order of their declaration
+enum Output { sums, last, tokens, distances };  // order of declaration
 constexpr int kCounts[] = {kWarp, 1, kBarrierBlock, kDistances};
 
 struct Expected {
@@ -418,27 +424,28 @@ Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>&
 // ---- declaration
 
 Family declare() {
-  Family f("latency", Topic::limits, "How long does one dependent step take to come back?");
+  Family f("latency", Topic::limits, "What is the latency of one dependent step?");
   f.physics =
-      "A result takes as long as its way: a few clocks through a pipe, some thirty to the SM's "
-      "own memory, hundreds across the chip to L2, and as much again to DRAM, whose share is "
-      "nanoseconds and not clocks. What must be in flight to reach a rate is the rate times this "
-      "(Little's law). One chain on an idle GPU shows it bare; one on every SM shows what the way "
-      "adds when all SMs use it; more loads of each add queues. dram is "
-      "a miss of L2, the opening of a row and, in one step of 64, a page's translation: 128 random "
-      "lines of 4 MiB come before those of the next 4 MiB, so that TLBs hit and open rows do not. "
-      "Strides beyond the reach of the TLBs would add a walk of the page table to every step.";
-  f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps of the chain")
-      .integer("bytes", &Problem::bytes, kNearBytes, 4096, std::int64_t{1} << 36, "B",
-               "what a chase walks, by lines of 128 bytes; more than 4 MiB in whole 4 MiB");
+      "A result takes a few cycles through an arithmetic pipe, about thirty from the SM's own "
+      "memory, hundreds across the chip to L2, and about as many again to DRAM, whose part of the "
+      "latency is constant in nanoseconds and not in cycles. To reach a throughput, throughput "
+      "times latency must be in flight (Little's law). One chain on an idle GPU shows the latency "
+      "without contention; one chain on every SM adds contention between SMs; several loads per "
+      "SM add queueing. A step of dram is an L2 miss, the activation of a DRAM row and, in one "
+      "step of 64, the translation of a page. Each chase visits 128 random lines of 4 MiB before "
+      "those of the next 4 MiB, so TLBs hit and rows are rarely open. Strides beyond the reach "
+      "of the TLBs would add a walk of the page table to every step.";
+  f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps per chain")
+      .integer("bytes", &Problem::bytes, kL1Bytes, 4096, std::int64_t{1} << 36, "B",
+               "size of the chain, in lines of 128 bytes; above 4 MiB a multiple of 4 MiB");
   f.input("chain", &Data::chain, [](const Problem& p) { return lines(p) * kLineWords; })
       .output("sums", &Data::sums, [](const Problem&) { return kWarp; })
       .output("last", &Data::last, [](const Problem&) { return 1; })
       .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; })
       .output("distances", &Data::distances, [](const Problem&) { return kDistances; });
   f.metric("chain_steps", "",
-           "dependent steps of a chain; time_median_us less floor_us over them is the latency of "
-           "one");
+           "dependent steps per chain; (time_median_us - floor_us) / chain_steps is the latency of "
+           "one step");
   for (const char* id :
        {"dram", "dram_all_sms", "l2", "l2_all_sms", "l1", "shared", "barrier", "fma"}) {
     const std::string variant(id);
@@ -451,8 +458,8 @@ Family declare() {
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation =
-      "Zero: lines, distances and tokens are whole numbers, and sums are whole numbers below 2^21 "
-      "to which each step adds one, exact in fp32.";
+      "Zero: lines, distances and tokens are integers. Sums are integers below 2^21 to which each "
+      "step adds one, exact in fp32.";
   f.variants(fma(), shared(), l1(), l2(), dram(), l2_all_sms(), dram_all_sms(), atomic_l2(),
              barrier());
   return f;

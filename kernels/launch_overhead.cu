@@ -1,17 +1,17 @@
-// launch_overhead: y = step(… step(x)), a chain of small kernels, handed to the GPU in each way
-// that CUDA has.
+// launch_overhead: y = step(… step(x)), a chain of small kernels, submitted in each way that CUDA
+// offers.
 //
-// The question: what does it cost to start a kernel, and does the host pay it or the GPU? A call of
-// the host puts a launch into a queue of the GPU. The GPU takes it out, waits for the kernel ahead
-// in the stream, and starts blocks. A chain takes what the slower of the two takes. A graph hands
-// over many launches by one call; a kernel that launches the next one needs one call of the host
-// for all of them, and a kernel that goes on by itself needs no further launch. What launches
-// kernels stands in launch_overhead/device_launched.cu.
+// The question: what does a kernel launch cost the host and the GPU? A call of the host writes a
+// launch into a queue of the GPU. The GPU reads it, waits for the previous kernel in the stream,
+// and starts blocks. A chain takes the time of the slower of the two. A graph submits many launches
+// with one call. If kernels launch kernels, one call of the host suffices, and a persistent kernel
+// needs no further launch. The variants whose kernels launch kernels are in
+// launch_overhead/device_launched.cu.
 //
-// Each step of the chain needs what other blocks wrote in the step before, so that no thread can
-// run ahead. Times are of the host's clock, from before the first call until the host knows that
-// the last kernel has ended; variants named queued_* are timed by events instead, with all launches
-// in the queue before the first may start: what the GPU takes alone.
+// Each step of the chain reads what other blocks wrote in the previous step, so no thread can run
+// ahead. Times are from the host's clock, from before the first call until the host knows that the
+// last kernel has ended. Variants named queued_* are timed by events instead, and all their
+// launches are in the queue before the first one may start: their time is only the GPU's part.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
@@ -20,13 +20,13 @@
 
 namespace gpuexp::launch_overhead {
 
-// ---- streamed
+// ---- streamed: one launch per step
 //
-// A launch per step, in one stream, and the host waits at the end. The host calls
-// while the GPU works, so that a chain takes what the slower of the two takes per launch; a single
-// kernel takes a call, the way to the GPU, its run and the way back.
+// The host launches each step into one stream and waits at the end. It calls while the GPU works,
+// so a chain takes, per launch, the time of the slower of the two. A single kernel takes the time
+// of a call, the latency to the GPU, its execution and the latency back.
 
-/// `Place` makes a kernel of its own of it.
+/// Different values of `Place` make different kernels.
 template <int Place = 0>
 __global__ void __launch_bounds__(kBlock) step_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -39,13 +39,13 @@ Steps step_of(StepKernel kernel, const Problem& p, const Chain& chain, std::int6
   return launch(kernel, step_shape(p), chain, step);
 }
 
-/// What the time of long chains does, of as many instructions.
+/// Expected change of the time of long chains, with an unchanged number of instructions.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_long},
           {"warp_instructions", Direction::unchanged}};
 }
 
-/// A chain of launches of `kernel`.
+/// Returns a variant that launches `kernel` once per step.
 Variant chain_variant(std::string id, std::string compare_to, StepKernel kernel) {
   Variant v = chain_variant(std::move(id), std::move(compare_to));
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -62,10 +62,10 @@ Variant streamed() {
   return chain_variant("streamed", "", step_kernel<>);
 }
 
-// ---- waited
+// ---- waited: wait after each kernel
 //
-// The host waits for each kernel before it launches the next, as a program does that looks at every
-// result. Nothing of host and GPU overlaps: each step takes what a single kernel takes.
+// The host waits for each kernel before it launches the next one, as in a program that reads every
+// result. Host and GPU never work at the same time: each step takes as long as a single kernel.
 
 Variant waited() {
   Variant v =
@@ -80,17 +80,18 @@ Variant waited() {
   return v;
 }
 
-// ---- queued
+// ---- queued: all launches queued before the first starts
 //
-// The same launches as streamed, but the GPU may begin when all of them are in its queue, and
-// events take the time: what a kernel behind another costs the GPU, however slow the host is. A
-// queue holds about a thousand launches; the host would wait for the GPU, and the GPU for the host.
+// The launches are those of streamed, but the GPU may start only when all of them are in its queue,
+// and events measure the time. This is the GPU's cost of consecutive kernels, independent of the
+// host's speed. A queue holds about a thousand launches; with more, the host would wait for the GPU
+// and the GPU for the host.
 
-constexpr std::int64_t kMostQueued = 500;
+constexpr std::int64_t kMaxQueued = 500;
 
 std::optional<std::string> fills_the_queue(const Problem& p, const DeviceSpec&) {
-  if (p.kernels <= kMostQueued) return std::nullopt;
-  return "needs kernels <= " + std::to_string(kMostQueued) + ": longer chains fill the queue";
+  if (p.kernels <= kMaxQueued) return std::nullopt;
+  return "needs kernels <= " + std::to_string(kMaxQueued) + ": longer chains fill the queue";
 }
 
 Variant queued_by(Variant v) {
@@ -104,12 +105,12 @@ Variant queued() {
       .expecting(time(Direction::decreases, 1.2));
 }
 
-// ---- programmatic
+// ---- programmatic: programmatic dependent launch
 //
-// Programmatic dependent launch: a kernel says at its start that the next may start, too, and that
-// one waits for the results where it needs them (griddepcontrol). Its blocks are then in place when
-// the last kernel's results are. It relieves the GPU of the time between two kernels, not the host
-// of its calls.
+// Each kernel signals at its start that the next one may start as well, and the next one waits for
+// its results where it needs them (griddepcontrol). The blocks of the next kernel are therefore
+// resident when the previous results are complete. This reduces the GPU's time between two kernels,
+// but not the host's time per call.
 
 __global__ void __launch_bounds__(kBlock) programmatic_kernel(Chain chain, std::int64_t step) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -122,12 +123,12 @@ __global__ void __launch_bounds__(kBlock) programmatic_kernel(Chain chain, std::
 
 constexpr int kProgrammatic = 90;
 
-/// `id` with programmatic dependent launches, from the second kernel on.
+/// Returns `id` with programmatic dependent launches for all kernels except the first.
 Variant programmatic_variant(std::string id, std::string compare_to) {
   Variant v = chain_variant(std::move(id), std::move(compare_to), programmatic_kernel);
-  // Two instructions more, of about thirty.
+  // Two additional instructions per about thirty.
   v.expected_changes = {{"warp_instructions", Direction::unchanged, 1.2}};
-  v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
+  v.without_time = "the overlap of kernels by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
     Steps steps;
@@ -145,10 +146,11 @@ Variant programmatic() {
   return programmatic_variant("programmatic", "streamed");
 }
 
-// ---- queued_programmatic
+// ---- queued_programmatic: programmatic dependent launch, all launches queued
 //
-// The same by events, with all launches in the queue: the time between two kernels is what is left
-// of it on the GPU.
+// The launches are those of programmatic, but all of them are in the queue before the first one
+// starts, and events measure the time. The time per step is the GPU's remaining time between two
+// kernels.
 
 Variant queued_programmatic() {
   return needs_capability(
@@ -157,10 +159,10 @@ Variant queued_programmatic() {
       kProgrammatic);
 }
 
-// ---- graph
+// ---- graph: CUDA graph
 //
-// The chain as a CUDA graph, captured and instantiated once: a launch of the whole chain is one
-// call of the host. What is left is what the GPU takes from node to node.
+// The chain is captured and instantiated once as a CUDA graph, so one call of the host launches the
+// whole chain. The remaining time per step is the GPU's time from node to node.
 
 Variant graph() {
   Variant v =
@@ -169,25 +171,25 @@ Variant graph() {
   return v;
 }
 
-// ---- updated_graph
+// ---- updated_graph: CUDA graph with updated arguments
 //
-// The same graph, each of whose kernels gets its arguments anew before the launch
-// (cudaGraphExecKernelNodeSetParams), as a program does whose buffers change: a call per kernel
-// again, though a cheaper one than a launch.
+// The host sets the arguments of each kernel of the graph again before the launch
+// (cudaGraphExecKernelNodeSetParams), as in a program whose buffers change. This costs one call per
+// kernel, which is cheaper than a launch.
 
 Variant updated_graph() {
   Variant v = chain_variant("updated_graph", "graph", step_kernel<>)
                   .expecting(time(Direction::increases, 1.1));
   v.submission = Submission::updated_graph;
-  v.without_time = "what the host takes to update a graph is not measured";
+  v.without_time = "the host's time to update a graph is not measured";
   return v;
 }
 
-// ---- grid_barrier
+// ---- grid_barrier: one cooperative kernel with grid barriers
 //
-// One cooperative kernel that makes all steps, with a barrier of the grid between them: one call,
-// and blocks that stay. A step costs an atomic addition per block in L2 and the wait until the last
-// has come, instead of a launch. All blocks must be resident at once.
+// One cooperative kernel executes all steps, with a barrier of the grid between them: one call, and
+// persistent blocks. Instead of a launch, a step costs one atomic addition per block in L2 and the
+// wait for the last block. All blocks must be resident at the same time.
 
 __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsigned* arrived) {
   for (std::int64_t step = 0; step < chain.kernels; ++step) {
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsig
   }
 }
 
-/// A block per SM, or fewer where there is no work for them.
+/// At most one block per SM, and fewer if n is small.
 Shape resident_shape(const Problem& p, const DeviceSpec& device) {
   Shape s = step_shape(p);
   s.grid.x = std::min<std::int64_t>(s.grid.x, device.sm_count);
@@ -224,15 +226,15 @@ Variant grid_barrier() {
   return v;
 }
 
-// ---- work_queue
+// ---- work_queue: persistent blocks with a tile queue
 //
-// A persistent kernel: blocks take tiles of 256 elements out of a queue, step after step, by an
-// atomic addition each, and a tile waits until all of the step before are done. No barrier and no
-// cooperative launch is needed, since a tile waits only for tiles that somebody has taken before.
-// It costs two atomic additions per tile, all of them to few addresses.
+// The blocks of a persistent kernel take tiles of 256 elements from a queue, step after step, with
+// one atomic addition per tile. A tile waits until all tiles of the previous step are complete. It
+// needs no barrier and no cooperative launch, because a tile waits only for tiles that other blocks
+// have already taken. The cost is two atomic additions per tile, all to a few addresses.
 
-/// The queue counts tiles that were taken, of all steps, and behind it those of each step that are
-/// done.
+/// queue[0] counts the tiles taken over all steps; queue[1 + step] counts the completed tiles of a
+/// step.
 __global__ void __launch_bounds__(kBlock) work_queue_kernel(Chain chain, unsigned* queue) {
   __shared__ unsigned task;
   const auto tiles = static_cast<unsigned>((chain.n + kBlock - 1) / kBlock);
@@ -260,7 +262,7 @@ std::int64_t queue_bytes(const Problem& p) {
 Variant work_queue() {
   Variant v = chain_variant("work_queue", "grid_barrier")
                   .expecting({{"global_store_sectors", Direction::unchanged, 1.01}});
-  v.without_time = "which block takes which tile is decided while they run";
+  v.without_time = "the assignment of tiles to blocks is decided at run time";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return other_bytes(p) + queue_bytes(p);
   };
@@ -273,26 +275,27 @@ Variant work_queue() {
   return v;
 }
 
-// ---- first_launch
+// ---- first_launch: the first launch of a process
 //
-// The first launch of a process, each in a process of its own: the driver loads the kernel's code
-// into the GPU, which later launches find there.
+// Each sample is the first launch of a new process: the driver loads the kernel's code into the
+// GPU. Later launches find the code there.
 
 Variant first_launch() {
   Variant v = chain_variant("first_launch", "streamed", step_kernel<1>);
   v.timing = Timing::fresh_process;
-  v.without_time = "what loading a kernel takes is not modelled";
+  v.without_time = "the time to load a kernel is not modelled";
   return v;
 }
 
-// ---- from_first
+// ---- from_first: the first launches of a process
 //
-// The launches of one process from the first on: how soon they take what all later ones take.
+// All launches of one process are timed, starting with the first. Their times show how many
+// launches pass before the time is constant.
 
 Variant from_first() {
   Variant v = chain_variant("from_first", "first_launch", step_kernel<2>);
   v.timing = Timing::from_first;
-  v.without_time = "what loading a kernel takes is not modelled";
+  v.without_time = "the time to load a kernel is not modelled";
   return v;
 }
 
@@ -313,21 +316,21 @@ struct Reference {
 
 Family declare() {
   Family f("launch_overhead", Topic::execution,
-           "What does it cost to start a kernel, and does the host pay it or the GPU?");
+           "What does a kernel launch cost the host and the GPU?");
   f.physics =
-      "A launch is a call of the driver, which writes the kernel's address, shape and arguments "
-      "into a queue and rings the GPU's doorbell. That takes the host microseconds; so does the "
-      "GPU, from the end of one kernel in a stream to the start of the next, while it waits for "
-      "the last block and for what that has written. Small kernels take as long as the slower of "
-      "the two. What hands over many kernels by one call relieves the host; what lets kernels "
-      "overlap, or does without them, relieves the GPU.";
+      "For a launch, the driver writes the kernel's address, shape and arguments into a queue and "
+      "rings the GPU's doorbell. This takes microseconds of the host. The GPU also takes "
+      "microseconds from the end of one kernel in a stream to the start of the next one, because "
+      "it waits for the last block and for the block's stores. A chain of small kernels takes the "
+      "time of the slower of the two. Submitting many kernels with one call relieves the host; "
+      "overlapping kernels, or using one persistent kernel, relieves the GPU.";
   f.extent("kernels", &Problem::kernels, 100, 1000, "steps of the chain")
-      .extent("n", &Problem::n, 1 << 15, 1 << 20, "elements that each of them makes");
+      .extent("n", &Problem::n, 1 << 15, 1 << 20, "elements that each step computes");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
   f.figure("launch_overhead", "per_item", "A chain of small kernels: time per kernel",
            {{"param.kernels", "kernels in the chain"}})
       .figure("timeline_launch_overhead", "timelines",
-              "Ten small kernels: calls of the host, and kernels");
+              "Ten small kernels: host calls and kernels");
   f.ceilings = {CeilingRows::latency("host_call", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")
@@ -341,7 +344,7 @@ Family declare() {
   f.reference_operations = [](const Problem& p) {
     return 2.0 * static_cast<double>(p.kernels) * static_cast<double>(p.n);
   };
-  f.tolerance_derivation = "Zero: arithmetic modulo 2^32, and whole numbers below it are exact.";
+  f.tolerance_derivation = "Zero: arithmetic is modulo 2^32, and integers below 2^32 are exact.";
   f.variants(streamed(), waited(), queued(), programmatic(), queued_programmatic(), graph(),
              updated_graph(), tail_launched(), device_stream(), grid_barrier(), work_queue(),
              first_launch(), from_first());

@@ -109,7 +109,7 @@ std::int64_t shared_bytes(const Problem& p, Warps warps, const DeviceSpec& devic
   return ballast_for(std::max<std::int64_t>(1, blocks), device.sm);
 }
 
-std::optional<std::string> cannot_part(const Problem& p, Warps warps, const DeviceSpec& device) {
+std::optional<std::string> cannot_divide(const Problem& p, Warps warps, const DeviceSpec& device) {
   const std::int64_t blocks = resident_blocks(p, device);
   const int parts = static_cast<int>(warps);
   if (blocks % parts != 0)
@@ -144,7 +144,7 @@ Variant copy(std::string id, std::string compare_to, Warps warps,
              ExpectedChangesOf<Problem> expected) {
   Variant v = of_n(std::move(id), std::move(compare_to), "copy", std::move(expected));
   v.unsupported = [warps](const Problem& p, const DeviceSpec& device) {
-    return cannot_part(p, warps, device);
+    return cannot_divide(p, warps, device);
   };
   v.metrics = [warps](const Problem& p, const DeviceSpec& device) {
     const double bytes = kLoads * static_cast<double>(sizeof(float));
@@ -263,7 +263,7 @@ Variant fma(std::string id, std::string compare_to, Warps warps,
   Variant v = of_n(std::move(id), std::move(compare_to), "added", std::move(expected));
   v.work = multiply_adds;
   v.unsupported = [warps](const Problem& p, const DeviceSpec& device) {
-    return cannot_part(p, warps, device);
+    return cannot_divide(p, warps, device);
   };
   v.metrics = [warps](const Problem& p, const DeviceSpec& device) {
     constexpr int kSchedulers = 4;
@@ -286,9 +286,9 @@ Variant fma_ilp1() {
 // One warp per scheduler, on any device that has so much shared memory.
 bool has_four_warps(const Problem& p) {
   constexpr int kFourWarps = 4 * kWarp;
-  constexpr int kMostOfAnSm = 114;  // two such blocks are more than an SM has, up to 228 KiB
+  constexpr int kHalfSmKib = 114;  // two such blocks are more than an SM has, up to 228 KiB
   constexpr int kLongEnough = 1024;
-  return p.block == kFourWarps && p.shared_kib >= kMostOfAnSm && p.steps >= kLongEnough &&
+  return p.block == kFourWarps && p.shared_kib >= kHalfSmKib && p.steps >= kLongEnough &&
          fills_gpu(p);
 }
 

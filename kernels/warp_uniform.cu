@@ -209,9 +209,9 @@ Family declare() {
       "condition is the warp's: BSSY in front, BSYNC behind. The compiler decides which it is by "
       "where the condition comes from, not by what is in memory. Where warps do agree, what it is "
       "told saves these two.";
-  constexpr int kMostRounds = 1 << 14;
+  constexpr int kMaxRounds = 1 << 14;
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
-      .integer("rounds", &Problem::rounds, 64, 1, kMostRounds, "",
+      .integer("rounds", &Problem::rounds, 64, 1, kMaxRounds, "",
                "branches of each element, one after the other");
   f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
@@ -229,7 +229,7 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
       "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";
-  static_assert(kWholeStarts + kMostRounds * kSide * kStepB < kWholeEnd, "sums are exact");
+  static_assert(kWholeStarts + kMaxRounds * kSide * kStepB < kWholeEnd, "sums are exact");
   f.variants(per_lane(), broadcast(), vote(), by_block());
   return f;
 }

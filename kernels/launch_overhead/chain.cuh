@@ -1,5 +1,6 @@
-// The chain that all variants of launch_overhead make, for its two files: ../launch_overhead.cu,
-// and device_launched.cu, whose kernels launch kernels and are compiled apart for that.
+// The chain that all variants of launch_overhead compute. Two files include it: launch_overhead.cu
+// in the parent folder, and device_launched.cu, whose kernels launch kernels and need other
+// compiler flags.
 #pragma once
 
 #include "kernels/common/family.cuh"
@@ -21,14 +22,14 @@ using Variant = Family::Variant;
 
 constexpr int kBlock = 256;
 
-/// A step's element i comes from element i + kBlock of the step before, the first behind the last:
-/// another block has written it.
+/// Element i of a step is computed from element i + kBlock of the previous step, modulo n, which
+/// another block has written.
 struct Chain {
   std::int64_t n;
   std::int64_t kernels;
   const std::uint32_t* x;
   std::uint32_t* y;
-  std::uint32_t* other;  ///< n: steps write to y and here in turn, the last one to y
+  std::uint32_t* other;  ///< n: steps write alternately to y and here, the last one to y
 
   __host__ __device__ std::uint32_t* target(std::int64_t step) const {
     return (kernels - 1 - step) % 2 == 0 ? y : other;
@@ -61,7 +62,7 @@ inline std::int64_t other_bytes(const Problem& p) {
 
 inline constexpr auto is_long = at_least(&Problem::kernels, 50);
 
-/// A chain on the host's clock, but for its launch.
+/// Returns a chain timed by the host's clock, complete except for its launch.
 inline Variant chain_variant(std::string id, std::string compare_to) {
   Variant v(std::move(id), std::move(compare_to));
   v.timing = Timing::host_clock;
@@ -69,13 +70,13 @@ inline Variant chain_variant(std::string id, std::string compare_to) {
   if (!v.compare_to.empty()) v.expected_changes = {{"warp_instructions", Direction::unchanged}};
   v.work = [](const Problem& p) {
     const double bytes = static_cast<double>(p.n) * sizeof(std::uint32_t);
-    return moves_bytes(bytes, bytes);  // what is between stays in L2, as far as it has room
+    return moves_bytes(bytes, bytes);  // intermediate arrays stay in L2 if they fit
   };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return other_bytes(p); };
   return v;
 }
 
-// In device_launched.cu.
+// Defined in device_launched.cu.
 Variant tail_launched();
 Variant device_stream();
 

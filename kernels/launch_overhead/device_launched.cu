@@ -1,23 +1,23 @@
 // launch_overhead, continued: kernels that launch kernels (CUDA dynamic parallelism).
 //
-// The device runtime makes a launch that a kernel asks for: the calling thread writes the grid's
-// shape and arguments into a buffer in global memory, and the GPU's scheduler takes it from there.
-// Such code refers to the device runtime's functions, so that it is compiled as relocatable device
-// code (-rdc) and linked for the device, apart from all other kernels, whose code stays as it is
+// The device runtime performs the launches: the calling thread writes the grid's shape and
+// arguments into a buffer in global memory, and the GPU's scheduler reads them from there. Such
+// code refers to functions of the device runtime. It is therefore compiled as relocatable device
+// code (-rdc) and device-linked separately, so that the code of all other kernels is unchanged
 // (../CMakeLists.txt).
 #include "kernels/launch_overhead/chain.cuh"
 
 namespace gpuexp::launch_overhead {
 
-// ---- tail_launched
+// ---- tail_launched: each kernel launches the next one
 //
-// Dynamic parallelism: the host launches the first kernel, and a thread of each launches the next
-// one, into its grid's tail launch stream (cudaStreamTailLaunch). What is there starts when the
-// grid has ended, and all else that it launched, so that it sees what all blocks wrote. No grid
-// waits for a child; in any other stream it would, and the chain would nest, one level per step.
-// As with a graph, the host calls once, but each kernel decides what comes next when it runs. It
-// costs the device runtime's code, which a warp of each kernel executes, and a launch that was not
-// prepared beforehand.
+// The host launches the first kernel, and one thread of each kernel launches the next one into its
+// grid's tail launch stream (cudaStreamTailLaunch). A tail launch starts when its grid has ended,
+// together with everything else that the grid launched, so it sees the stores of all blocks. No
+// grid waits for a child; in any other stream it would, and the chain would nest one level per
+// step. As with a graph, the host calls once, but each kernel decides at run time what comes next.
+// The cost is the device runtime's code, which one warp of each kernel executes, and a launch that
+// was not prepared in advance.
 
 __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -26,10 +26,10 @@ __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std:
   if (i < chain.n) make_element(chain, step, i);
 }
 
-/// A variant whose kernels launch kernels.
+/// Returns a variant whose kernels launch kernels.
 Variant device_variant(std::string id) {
   Variant v = chain_variant(std::move(id), "graph");
-  // From node to node of a graph, no thread has a launch to write.
+  // Graph nodes start without any thread that writes a launch.
   v.expected_changes = {{std::string(kTimeColumn), Direction::increases, 1.2, is_long}};
   return v;
 }
@@ -42,13 +42,13 @@ Variant tail_launched() {
   return v;
 }
 
-// ---- device_stream
+// ---- device_stream: one thread launches all kernels
 //
 // A kernel of one thread launches all steps, one after the other, into its block's NULL stream,
-// which keeps them in order: what the host does in streamed, done by a thread of the GPU. Launches
-// go on while kernels run. All of them may be pending at once, for which the device runtime has
+// which keeps them in order: a GPU thread does what the host does in streamed. It continues to
+// launch while kernels run. All launches may be pending at once, for which the device runtime has
 // room (2048, cudaLimitDevRuntimePendingLaunchCount). In the fire-and-forget stream
-// (cudaStreamFireAndForget), which keeps no order, the steps would run side by side.
+// (cudaStreamFireAndForget), which keeps no order, the steps would run concurrently.
 
 __global__ void __launch_bounds__(kBlock) device_step_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
