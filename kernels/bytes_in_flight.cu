@@ -1,15 +1,15 @@
-// bytes_in_flight: how much bandwidth a kernel gets for how many bytes it has asked for.
+// bytes_in_flight: memory bandwidth of a kernel as a function of the bytes that it has in flight.
 //
-// The question: how many bytes does an SM have to have in flight for the bandwidth of L2, or of
-// DRAM? Little's law says at least bandwidth × latency: an H200's idle DRAM answers after 0.34 µs
-// (hierarchy), in which 4.8 TB/s deliver 1.6 MB, 12 KB for each of 132 SMs. Well below that,
-// bandwidth is bytes in flight over latency, a straight line. Near the limit latency grows with the
-// load: the line bends, and full bandwidth takes several times as many bytes in flight.
+// The question: how many bytes must an SM have in flight to use the full bandwidth of L2 or DRAM?
+// By Little's law the minimum is bandwidth × latency. An idle H200 answers a DRAM load after 0.34
+// µs (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. Far below that,
+// bandwidth is bytes in flight divided by latency, a straight line. Near the limit, latency grows
+// with the load: the line bends, and full bandwidth needs several times as many bytes in flight.
 //
-// Bytes in flight are warps × loads that each has made before it waits × 512 bytes: 16 bytes for
-// each of 32 lanes. One block per SM reads a slice of the array, batch by batch, so that the
-// parameters alone say how many bytes are in flight. Loads go past L1. The size decides who serves,
-// as in memory_bandwidth: arrays that fit in L2 and were there before come from L2.
+// The bytes in flight of an SM are warps × loads per thread × 512 bytes: 16 bytes for each of 32
+// lanes. One block per SM reads a slice of the array in batches of loads, so the parameters
+// determine the bytes in flight. Loads bypass L1. The size of the array decides which memory serves
+// them, as in memory_bandwidth: L2 serves arrays that fit in it and were accessed before.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/load_past_l1.cuh"
@@ -19,7 +19,7 @@
 namespace gpuexp::bytes_in_flight {
 
 constexpr int kMaxWarps = 16;
-constexpr int kVector = 4;  // elements of a load
+constexpr int kVector = 4;  // elements per load
 
 struct Problem {
   std::int64_t n;
@@ -31,17 +31,20 @@ struct Problem {
 
 struct Data {
   float* in;
-  std::uint32_t* sums;    // of slices, one per block, added up over the passes
-  std::uint32_t* shared;  // the same where all blocks read the first slice
+  std::uint32_t* sums;    // checksum of each block's slice, over all passes
+  std::uint32_t* shared;  // the same checksums if all blocks read the first slice
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- own_slices
+// ---- own_slices: one slice per SM
 //
-// Each SM reads a slice of its own: what it asks for, nobody else does, and L2 delivers every byte
-// once. bytes_per_sm_in_flight over the latency of who serves is the bandwidth, until that is full.
+// Each SM reads its own slice, which no other SM reads, so L2 delivers every byte once. The
+// bandwidth is bytes_per_sm_in_flight divided by the latency of the memory that serves the loads,
+// up to the full bandwidth of this memory.
+
+/// Sums `vectors` vectors; each thread issues `kLoads` loads at a time. load(i) returns vector i.
 
 /// Reads `vectors` vectors, `kLoads` of each thread at a time; load(i) gives the i-th.
 template <int kLoads, int kThreads, class Load>
@@ -64,8 +67,8 @@ __device__ std::uint32_t sum_of_slice(std::int64_t vectors, Load load) {
   return sum;
 }
 
-// One block per SM, which lets ptxas keep eight loads in flight: for more blocks it saves their
-// registers, and makes four before it waits.
+// With launch bounds of one block per SM, ptxas keeps eight loads in flight. For more blocks it
+// saves registers and issues only four loads before it waits.
 template <int kLoads, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     read_kernel(const float* in, std::uint32_t* sums, std::int64_t slice, bool is_shared,
@@ -81,7 +84,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// Elements of a slice: as many whole lines for each block.
+/// Elements per slice: the same number of whole 128-byte lines for each block.
 std::int64_t slice(const Problem& p) {
   constexpr std::int64_t kLine = 32;
   return std::max<std::int64_t>(1, p.n / kLine / p.blocks) * kLine;
@@ -90,7 +93,7 @@ std::int64_t elements(const Problem& p) {
   return slice(p) * p.blocks;
 }
 
-// By the logarithms of loads and warps.
+// Indexed by the logarithms of loads and warps.
 using ReadKernel = void (*)(const float*, std::uint32_t*, std::int64_t, bool, int);
 template <int kLoads>
 constexpr ReadKernel kByWarps[] = {read_kernel<kLoads, kWarp>, read_kernel<kLoads, 2 * kWarp>,
@@ -131,13 +134,14 @@ Variant own_slices() {
   return reading("own_slices", false);
 }
 
-// ---- texture
+// ---- texture: texture fetches
 //
-// own_slices by fetches of a texture object, a texel of 16 bytes each. A fetch is longer on its way
-// than a load, so that the same bytes in flight get less: the straight line is lower by the ratio
-// of the latencies. What bounds the other end is DRAM or the texture pipe, which puts through fewer
-// bytes per clock than loads have of L1. global_load_requests falls to none. Fetches are kept in
-// L1: of several passes over a slice that fits there, all but the first are served by it.
+// The slices are those of own_slices, read by fetches of a texture object with texels of 16 bytes.
+// A fetch has a higher latency than a load, so the same bytes in flight achieve less bandwidth: the
+// straight line is lower by the ratio of the latencies. At the other end, the limit is DRAM or the
+// texture pipe, which transfers fewer bytes per cycle than loads get from L1. global_load_requests
+// decreases to zero. L1 caches fetches, so if a slice fits in L1, L1 serves all passes but the
+// first.
 
 template <int kLoads, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -177,11 +181,12 @@ Variant texture() {
   return v;
 }
 
-// ---- one_slice
+// ---- one_slice: one slice for all SMs
 //
-// All SMs read the same slice at about the same time, as tiles of a matrix product are read by all
-// blocks of a row. L2 is asked less often than SMs ask, since a request joins one for the same
-// sector that is on its way: l2_sectors falls, and more reaches the SMs than L2 could deliver.
+// All SMs read the same slice at about the same time, as all blocks of a row read the same tiles in
+// a matrix product. A request joins an earlier request for the same sector if that one is still in
+// flight, so L2 receives fewer requests than the SMs issue: l2_sectors decreases, and the SMs
+// receive more bytes than L2 could deliver.
 
 Variant one_slice() {
   return reading("one_slice", true)
@@ -199,7 +204,7 @@ struct Expected {
   std::int64_t slice;
   bool is_shared;
   int passes;
-  /// Of a block.
+  /// Returns the checksum of a block.
   __host__ __device__ ReferenceElement operator()(std::int64_t block) const {
     std::uint32_t sum = 0;
     for (std::int64_t i = 0; i < slice; ++i)
@@ -216,30 +221,31 @@ Expected expected(const Problem& p, const Data& d, bool is_shared) {
 
 Family declare() {
   Family f("bytes_in_flight", Topic::memory,
-           "How many bytes does an SM have to have in flight for the bandwidth of L2, or of DRAM?");
+           "How many bytes must an SM have in flight to use the full bandwidth of L2 or DRAM?");
   f.physics =
-      "Little's law: bandwidth is bytes in flight over latency. An SM that waits for each load "
-      "before the next gets a small share of what L2 or DRAM deliver, whichever way its bytes in "
-      "flight are made up: more warps, more loads of each, or wider ones. Once bandwidth × latency "
-      "are in flight, more of them only wait longer.";
+      "By Little's law, bandwidth is bytes in flight divided by latency. An SM that waits for each "
+      "load before it issues the next uses a small share of the bandwidth of L2 or DRAM. More "
+      "warps, more loads per warp and wider loads all increase the bytes in flight. Beyond "
+      "bandwidth × latency, more bytes in flight only increase the latency.";
   f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 36, "elements that all SMs read")
       .integer("blocks", &Problem::blocks, 132, 1, 1024, "",
-               "one per SM, that each read n / blocks elements, in whole lines of 128 bytes")
-      .integer("warps", &Problem::warps, 8, 1, kMaxWarps, "", "warps of a block: 1, 2, 4, 8 or 16")
+               "blocks, one per SM, that each read n / blocks elements in whole 128-byte lines")
+      .integer("warps", &Problem::warps, 8, 1, kMaxWarps, "", "warps per block: 1, 2, 4, 8 or 16")
       .integer("loads_per_thread", &Problem::loads_per_thread, 4, 1, 8, "",
-               "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")
-      .integer("passes", &Problem::passes, 1, 1, 1024, "", "times that a slice is read");
+               "16-byte loads that a thread issues before it waits: 1, 2, 4 or 8")
+      .integer("passes", &Problem::passes, 1, 1, 1024, "",
+               "number of times that each slice is read");
   f.input("in", &Data::in, elements)
       .output("sums", &Data::sums, &Problem::blocks)
       .output("shared", &Data::shared, &Problem::blocks);
-  f.metric(kBytesInFlightMetric, "B", "bytes that a thread asks for before it waits")
-      .metric("bytes_per_sm_in_flight", "B", "the same of all warps of an SM")
+  f.metric(kBytesInFlightMetric, "B", "bytes that a thread requests before it waits")
+      .metric("bytes_per_sm_in_flight", "B", "bytes that all warps of an SM have in flight")
       .metric("delivered_bytes", "B", "bytes that reach the SMs, over all passes");
-  f.figure("bytes_in_flight", "little", "Bytes in flight: what bandwidth they get",
+  f.figure("bytes_in_flight", "little", "Bytes in flight and bandwidth",
            {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;
-    return "needs loads_per_thread and warps that are powers of two, for which there are kernels";
+    return "needs loads_per_thread and warps to be powers of two: kernels exist only for these";
   };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));

@@ -1,12 +1,15 @@
-// divergence: y = way A or way B of x, element by element; who is whose neighbour decides the time.
+// divergence: y = function A or function B of x for each element; the neighbours in a warp
+// determine the time.
 //
-// The question: what does a branch cost when the lanes of a warp disagree about it? A warp has one
-// instruction to issue at a time. Where its lanes take both sides of a branch, it issues one side
-// with the others switched off and then the other side: the sum of both, whatever the fraction of
-// lanes on each. What matters is not how many elements take a side but whether a warp holds both.
+// The question: what does a branch cost if the lanes of a warp disagree about it? A warp issues one
+// instruction at a time. If its lanes take both sides of a branch, it issues one side with the
+// other lanes inactive, and then the other side. The time is the sum of both sides, regardless of
+// the fraction of lanes on each. The number of elements per side does not matter, only whether a
+// warp contains both.
 //
-// So every layout below runs one kernel on equally many elements per side; only which lanes they
-// meet in differs. Both ways cost the same, `cost` dependent FMAs, and every element needs one.
+// All layouts therefore run the same kernel on the same number of elements per side; they differ
+// only in how the elements are assigned to lanes. Both sides cost `cost` dependent FMAs, and every
+// element needs one side.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +19,7 @@
 
 namespace gpuexp::divergence {
 
-// By their binary digits, 00101 and 01010, the two ways differ in the sign of four of eight steps.
+// In binary, the two are 00101 and 01010: the functions differ in the sign of four of eight steps.
 constexpr unsigned kWayA = 5;
 constexpr unsigned kWayB = 10;
 
@@ -25,17 +28,18 @@ struct Problem {
   double fraction;
   int cost;
 
-  /// Lanes of a warp, or warps of 32, that take A; their share of 1024 elements is the same.
+  /// Lanes per warp, or warps per group of 32, that take A; both have the same share of 1024
+  /// elements.
   __host__ __device__ int a_of_32() const { return static_cast<int>(fraction * kWarp + 0.5); }
-  /// Elements of n that take A.
+  /// Number of the n elements that take A.
   __host__ __device__ std::int64_t a_of_n() const {
     return static_cast<std::int64_t>(fraction * static_cast<double>(n) + 0.5);
   }
   std::int64_t warps() const { return ceil_div(n, kWarp); }
 };
 
-// Sides are one word per warp: bit l of word w is set where element 32·w + l takes A. At 1/32 of
-// the bytes of x they leave no trace in the time.
+// The sides take one word per warp: bit l of word w is set if element 32·w + l takes A. With 1/32
+// of the bytes of x, they do not affect the time.
 struct Data {
   float* x;           ///< n
   float* x_shuffled;  ///< n: the elements of x in random order
@@ -73,7 +77,7 @@ __global__ void __launch_bounds__(kBlock)
   y[i] = to;
 }
 
-// One way per element is useful, also where a variant computes both.
+// The useful work is one side per element, even if a variant computes both.
 Work work(const Problem& p) {
   const double n = static_cast<double>(p.n);
   const double words = static_cast<double>(p.warps());
@@ -81,12 +85,12 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
-/// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
+/// Sides that a warp issues, and share of lanes active during a side, on average over the warps.
 MetricValues metrics(double passes, double active_lanes) {
   return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
 }
 
-// Lanes that are off in one pass are on in the other, so passes share 32 lanes.
+// Lanes that are inactive in one pass are active in the other, so the passes share 32 lanes.
 MetricValues branch_metrics(double passes) {
   return metrics(passes, 1.0 / passes);
 }
@@ -110,12 +114,13 @@ double one_pass(const Problem&) {
   return 1.0;
 }
 
-// ---- uniform
+// ---- uniform: all elements on side A
 //
-// Every element takes side A, whatever the fraction, so no warp issues both sides. This is the fair
-// base: the same kernel, the same condition loaded and tested, the same FMAs per element. A chain
-// of dependent FMAs issues every 4th cycle, which the 16 warps of a scheduler hide at full
-// occupancy, so issue slots are the limit: nearly all instructions of its loop are FMAs.
+// Every element takes side A, regardless of fraction, so no warp issues both sides. The other
+// variants are compared with it: it runs the same kernel, loads and tests the same condition, and
+// executes the same number of FMAs per element. A chain of dependent FMAs issues every 4th cycle.
+// At full occupancy the 16 warps of a scheduler hide this latency, so issue slots are the limit:
+// nearly all instructions of the loop are FMAs.
 
 Variant uniform() {
   Variant v =
@@ -123,23 +128,25 @@ Variant uniform() {
   return v;
 }
 
-// The last warp may be partly filled; it counts like the others.
+// The last warp may be partial; it counts like the others.
 double in_warp_passes(const Problem& p) {
   return p.a_of_32() % kWarp == 0 ? 1.0 : 2.0;
 }
 
-// Where the two passes outweigh what every element costs once, and every warp makes them.
+// Problems whose two passes outweigh the constant cost per element, and where every warp issues
+// both.
 bool splits_warps(const Problem& p) {
   constexpr int kLongEnough = 16;
   return p.n >= kBlock && p.cost >= kLongEnough && p.a_of_32() % kWarp != 0;
 }
 
-// ---- split_in_warp
+// ---- split_in_warp: both sides in every warp
 //
-// The first lanes of every warp take A, the rest B, in the share that fraction asks for, rounded to
-// 1/32. Each warp issues both sides: warp_instructions nearly doubles at any fraction but 0 and 1,
-// for one lane as for 16. active_lanes_per_instruction falls from 32 to 16, while the FMA pipe
-// stays as busy: it does not see that lanes are off.
+// The first lanes of every warp take A and the rest take B. The share of A is fraction, rounded to
+// 1/32. Each warp issues both sides: warp_instructions nearly doubles at any fraction other than 0
+// and 1, whether one lane takes a side or 16 lanes do. active_lanes_per_instruction decreases from
+// 32 to 16. The FMA pipe is as busy as before, because an instruction occupies it regardless of its
+// number of active lanes.
 // held: warp_instructions = 2 × uniform within 6 %
 // held: warp_instructions = 2 × uniform within 6 % at fraction=0.03125
 // held: active_lanes_per_instruction = 16 within 6 %
@@ -152,11 +159,12 @@ Variant split_in_warp() {
                 {"warp_instructions", Direction::increases, 1.2, splits_warps}});
 }
 
-// ---- split_by_warp
+// ---- split_by_warp: one side per warp
 //
-// As many elements on each side, but whole warps agree: of 32 warps, the first so many take A. Each
-// warp issues one side and jumps over the other, so the time is that of uniform; the cost is that
-// data must be arranged in warps.
+// The number of elements per side is that of split_in_warp, but all lanes of a warp take the same
+// side: in each group of 32 warps, the first ones take A. Each warp issues one side and jumps over
+// the other: warp_instructions decreases, and the time equals the time of uniform. The cost is that
+// the data must be arranged by warps.
 
 Variant split_by_warp() {
   return branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
@@ -166,7 +174,8 @@ Variant split_by_warp() {
                 {"warp_instructions", Direction::decreases, 1.2, splits_warps}});
 }
 
-/// That `drawn` of n elements drawn without return are all of a kind that has `count`.
+/// Probability that all of `drawn` elements, drawn from n without replacement, belong to the
+/// `count` elements of one side.
 double all_of(std::int64_t count, std::int64_t n, std::int64_t drawn) {
   double probability = 1.0;
   for (std::int64_t k = 0; k < drawn; ++k) {
@@ -181,18 +190,19 @@ double random_passes(const Problem& p) {
   return 2.0 - all_of(p.a_of_n(), p.n, lanes) - all_of(p.n - p.a_of_n(), p.n, lanes);
 }
 
-// Where enough of the warps are mixed for their second passes to be seen.
+// Problems where enough warps are mixed for their second passes to be measurable.
 bool mixes_warps(const Problem& p) {
   constexpr int kLongEnough = 64;
   constexpr double kManyPasses = 1.25;
   return p.n >= 32 * kBlock && p.cost >= kLongEnough && random_passes(p) >= kManyPasses;
 }
 
-// ---- random
+// ---- random: both sides in random order
 //
-// The sides lie in random order, as in data that nobody arranged. A warp is spared the second pass
-// only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 % of
-// warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.
+// The sides are in random order, as in data without any arrangement. A warp avoids the second pass
+// only if all 32 elements agree, which has the probability f^32 + (1-f)^32: at f = 1 % that is 72 %
+// of warps, at 5 % 19 %, at 14 % under 1 %. A rarely taken side can therefore cost almost as much
+// as a frequent one.
 
 Variant random() {
   return branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
@@ -201,17 +211,18 @@ Variant random() {
                            {"warp_instructions", Direction::increases, 1.1, mixes_warps}});
 }
 
-// One warp at most holds both sides.
+// At most one warp contains both sides.
 double sorted_passes(const Problem& p) {
   const bool is_mixed = p.a_of_n() % kWarp != 0 && p.a_of_n() != p.n;
   return 1.0 + (is_mixed ? 1.0 / static_cast<double>(p.warps()) : 0.0);
 }
 
-// ---- sorted
+// ---- sorted: elements sorted by side
 //
-// The very elements of random, each with its side, sorted by side before the launch: one warp at
-// most is mixed, and the time is that of uniform. The sort's own time is not included; it pays
-// where it costs less than the second passes that it saves, or serves several launches.
+// The elements of random, with their sides, are sorted by side before the launch. At most one warp
+// is mixed, so warp_instructions decreases and the time equals the time of uniform. The sort itself
+// is not timed. Sorting is worthwhile if it costs less than the second passes that it avoids, or if
+// several launches use the result.
 
 Variant sorted() {
   Variant v =
@@ -224,10 +235,11 @@ Variant sorted() {
 
 // ---- select: both sides in every lane
 //
-// Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and as many
-// warp_instructions as split_in_warp always, also where the warps agree.
-// active_lanes_per_instruction is 32, as it counts the results thrown away. For sides of a few
-// instructions this is what compilers emit, since it spares the branch.
+// Every lane computes both sides and keeps one result. The kernel has no divergent branch. All 32
+// lanes are active, so active_lanes_per_instruction is 32, which includes the computation of
+// discarded results. It executes as many warp_instructions as split_in_warp, even if all lanes of a
+// warp agree. Compilers emit this code for sides of a few instructions, because it avoids the
+// branch.
 // held: active_lanes_per_instruction = 32
 
 __global__ void __launch_bounds__(kBlock)
@@ -278,7 +290,7 @@ struct SortedSides {
 };
 
 // Element i of the random order is element order(i) of the sorted one, with its x and its side: the
-// sorted data are made first and shuffled.
+// sorted data are generated first and then shuffled.
 struct RandomSides {
   SortedSides sorted;
   Permutation order;
@@ -334,7 +346,7 @@ struct Reference {
   }
 };
 
-/// Per output, in the order of declaration.
+/// One reference per output, in the order of declaration.
 std::vector<Reference> references(const Problem& p, const Data& d) {
   return {{p.cost, d.x, d.sides_uniform},
           {p.cost, d.x, d.sides_in_warp},
@@ -347,13 +359,14 @@ std::vector<Reference> references(const Problem& p, const Data& d) {
 
 Family declare() {
   Family f("divergence", Topic::execution,
-           "What does a branch cost when the lanes of a warp disagree about it?");
+           "What does a branch cost if the lanes of a warp disagree about it?");
   f.physics =
-      "A warp issues one instruction at a time for all lanes that are at it. Where lanes part, the "
-      "two groups are issued one after the other and meet again after the branch: the time is the "
-      "sum of the sides, as expected_passes says, and lanes that wait are issue slots lost. "
-      "Between warps nothing is lost. Time over uniform's is expected_passes where cost is large; "
-      "where it is small, memory, the same for all, hides the difference.";
+      "A warp issues one instruction at a time for all lanes that execute it. If lanes diverge, "
+      "the warp issues the two groups one after the other, and the groups reconverge after the "
+      "branch. The time is the sum of the sides (expected_passes), and inactive lanes waste issue "
+      "slots. Divergence between warps costs nothing. If cost is large, the time relative to "
+      "uniform is expected_passes. If cost is small, memory access limits all variants equally and "
+      "hides the difference.";
   const auto warps = [](const Problem& p) { return p.warps(); };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .real("fraction", &Problem::fraction, 0.5, 0.0, 1.0, "", "share of elements that take side A")
@@ -372,8 +385,8 @@ Family declare() {
       .output("y_random", &Data::y_random, &Problem::n)
       .output("y_sorted", &Data::y_sorted, &Problem::n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
-      .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
-  f.figure("divergence", "relative_times", "Divergence: what a branch costs",
+      .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a side");
+  f.figure("divergence", "relative_times", "Divergence: cost of a branch",
            {{"param.fraction", "fraction of elements on side A"},
             {"param.cost", "cost of a side (dependent FMAs)"}});
   f.inputs = inputs;

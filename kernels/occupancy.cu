@@ -1,17 +1,17 @@
-// occupancy: the same work by few warps and by many, with one instruction of a thread in flight and
-// with several; and what registers cost that a kernel is not given.
+// occupancy: the same work with few or many warps, with one or several instructions per thread in
+// flight, and with fewer registers than a kernel needs.
 //
-// The question: how many warps does a kernel need? Little's law: what is in flight is rate times
-// latency. It says nothing of warps. To get its share of DRAM's bandwidth an SM has to have that
-// share times the latency of a load in flight, and for each of its four schedulers to issue a
-// multiply-add per clock there have to be as many independent ones as one takes clocks, four.
-// Resident warps bring them (thread-level parallelism), and so do independent instructions of one
+// The question: how many warps does a kernel need? By Little's law, throughput times latency is the
+// number of operations in flight, from any number of warps. For its share of DRAM bandwidth, an SM
+// must have this share times the load latency in flight. For one multiply-add per cycle, each of
+// its four schedulers must have as many independent multiply-adds as the latency has cycles: four.
+// They come from resident warps (thread-level parallelism) or from independent instructions of one
 // thread (instruction-level parallelism; V. Volkov, "Better performance at lower occupancy", GTC
-// 2010). How many warps are resident, their occupancy, is what threads, blocks, registers and
-// shared memory of an SM have room for, whichever is used up first.
+// 2010). The number of resident warps, the occupancy, is limited by the SM's threads, block slots,
+// registers or shared memory, whichever is exhausted first.
 //
-// Here the block's size and a ballast of shared memory, which no kernel uses, set the occupancy;
-// kernels with launch bounds set it by their registers, and pay with spills.
+// The block size and an unused allocation of shared memory (ballast) set the occupancy here.
+// Kernels with launch bounds set it through their registers, and may spill.
 #include <algorithm>
 #include <string>
 
@@ -29,9 +29,9 @@ struct Problem {
 };
 
 struct Data {
-  float* in;     // whole numbers
-  float* copy;   // as `in`: of copies
-  float* added;  // in[i] + steps: of multiply-adds
+  float* in;     // integers
+  float* copy;   // output of copies: equal to `in`
+  float* added;  // output of multiply-adds: in[i] + steps
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -45,10 +45,10 @@ constexpr int kMostThreads = 1024;
 // per resident thread, 8 KB on an SM of 2048 threads. That is too few to cover DRAM's latency at
 // full bandwidth, so bandwidth increases with occupancy up to the last warp.
 
-/// Elements of a lane in all copies, so that blocks are equal whatever is in flight.
+/// Elements per lane in all copies, so that blocks have equal work for any number of loads.
 constexpr int kPerLane = 16;
 
-// A warp copies kPerLane × 32 elements in a row, and none beyond the end one by one.
+// A warp copies kPerLane × 32 consecutive elements, and an incomplete set one element at a time.
 template <int kLoads>
 __global__ void __launch_bounds__(kMostThreads)
     copy_kernel(const float* in, float* copy, std::int64_t n) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 constexpr std::int64_t kKib = 1024;
 
-// Of kernels with so few registers that these leave room for all threads of an SM.
+// For kernels whose registers do not limit the number of resident threads.
 std::int64_t resident_blocks(std::int64_t threads, std::int64_t shared_bytes, const SmLimits& sm) {
   std::int64_t blocks = std::min<std::int64_t>(sm.max_blocks, sm.max_threads / threads);
   const std::int64_t each = shared_bytes + sm.reserved_shared_bytes;
@@ -93,14 +93,14 @@ std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device) {
   return resident_blocks(p.block, p.shared_kib * kKib, device.sm);
 }
 
-// With which so many blocks are resident, and not one more.
+// Ballast with which `blocks` blocks are resident, and no more.
 std::int64_t ballast_for(std::int64_t blocks, const SmLimits& sm) {
-  constexpr std::int64_t kUnit = 128;  // in which shared memory is given out
+  constexpr std::int64_t kUnit = 128;  // allocation granularity of shared memory
   const std::int64_t most = sm.shared_bytes / blocks - sm.reserved_shared_bytes;
   return std::min(sm.shared_bytes_per_block, most / kUnit * kUnit);
 }
 
-/// What a variant does to the number of blocks that the problem lets be resident.
+/// Share of the problem's resident blocks that a variant keeps.
 enum class Warps { all = 1, half = 2, quarter = 4 };
 
 std::int64_t shared_bytes(const Problem& p, Warps warps, const DeviceSpec& device) {
@@ -113,8 +113,8 @@ std::optional<std::string> cannot_divide(const Problem& p, Warps warps, const De
   const std::int64_t blocks = resident_blocks(p, device);
   const int parts = static_cast<int>(warps);
   if (blocks % parts != 0)
-    return "needs a number of resident blocks that " + std::to_string(parts) +
-           " divides; here it is " + std::to_string(blocks);
+    return "needs a number of resident blocks divisible by " + std::to_string(parts) +
+           "; here it is " + std::to_string(blocks);
   if (resident_blocks(p.block, shared_bytes(p, warps, device), device.sm) != blocks / parts)
     return "needs more shared memory per block than this device has";
   return std::nullopt;
@@ -125,7 +125,7 @@ double resident_warps(const Problem& p, Warps warps, const DeviceSpec& device) {
   return static_cast<double>(blocks * p.block / kWarp);
 }
 
-// Where the last blocks, of which some SMs have fewer, are few among all.
+// Problems where a partial last wave has little effect.
 bool fills_gpu(const Problem& p) {
   constexpr std::int64_t kManyBlocks = 4096;
   return p.n / (kPerLane * p.block) >= kManyBlocks;
@@ -165,12 +165,12 @@ Variant copy_ilp1() {
   return copy<1>("copy_ilp1", "", Warps::all, {});
 }
 
-// ---- copy_ilp2
+// ---- copy_ilp2: two loads in flight per thread
 //
-// Two loads before the first is stored: twice the bytes in flight from as many warps, so that fewer
-// warps get the bandwidth that copy_ilp1 gets from all of them. It costs a register per load. A
-// request stays 128 bytes: global_load_requests is unchanged. The loop's own instructions are
-// divided among two elements, and warp_instructions falls.
+// Each thread issues two loads before it stores the first value. The same number of warps has twice
+// the bytes in flight, so fewer warps achieve the bandwidth that copy_ilp1 achieves with all of
+// them. The cost is one register per load. Each request still has 128 bytes: global_load_requests
+// is unchanged. The loop's own instructions now serve two elements, so warp_instructions decreases.
 // held: metric.bytes_in_flight_per_sm = 2 × copy_ilp1
 
 Variant copy_ilp2() {
@@ -180,11 +180,11 @@ Variant copy_ilp2() {
                   {"active_warps_per_sm", Direction::unchanged, 1.15, fills_gpu}});
 }
 
-// ---- copy_ilp4
+// ---- copy_ilp4: four loads in flight per thread
 //
-// Four loads at a time: with a quarter of the warps as many bytes are in flight as copy_ilp1 has
-// with all. Where occupancy is high the bytes in flight are more than DRAM's latency asks for, and
-// bandwidth no longer grows with them.
+// Each thread issues four loads at a time: a quarter of the warps has as many bytes in flight as
+// all warps of copy_ilp1. At high occupancy the bytes in flight exceed what the latency of DRAM
+// requires, and bandwidth no longer grows with them. warp_instructions decreases again.
 // held: metric.bytes_in_flight_per_sm = 4 × copy_ilp1
 
 Variant copy_ilp4() {
@@ -194,11 +194,12 @@ Variant copy_ilp4() {
                   {"active_warps_per_sm", Direction::unchanged, 1.15, fills_gpu}});
 }
 
-// ---- copy_half_warps
+// ---- copy_half_warps: fewer warps, two loads in flight per thread
 //
-// copy_ilp2 with so much ballast that half as many blocks are resident as of copy_ilp1: half the
-// warps, twice in flight. active_warps_per_sm halves, bytes_in_flight_per_sm is the same, and so
-// should the bandwidth be: occupancy is not what decides.
+// This is copy_ilp2 with so much ballast that half as many blocks are resident as in copy_ilp1:
+// half the warps, each with twice the bytes in flight. active_warps_per_sm halves while
+// bytes_in_flight_per_sm is the same, and so should the bandwidth be. Occupancy does not determine
+// the bandwidth.
 
 Variant copy_half_warps() {
   return copy<2>("copy_half_warps", "copy_ilp1", Warps::half,
@@ -206,11 +207,12 @@ Variant copy_half_warps() {
                   {"global_load_requests", Direction::unchanged}});
 }
 
-// ---- copy_quarter_warps
+// ---- copy_quarter_warps: fewer warps, four loads in flight per thread
 //
-// copy_ilp4 with a quarter of the resident blocks: four loads of one warp in place of one load of
-// four. What is in flight is what copy_ilp1 has, less what a warp lacks that waits for the last of
-// its four.
+// This is copy_ilp4 with a quarter of the resident blocks: one warp has four loads in flight
+// instead of four warps with one load each. The bytes in flight are those of copy_ilp1, except that
+// a warp issues no new loads while it waits for the last of its four. active_warps_per_sm
+// decreases.
 // held: blocks_per_sm = 1/4 × copy_ilp1
 
 Variant copy_quarter_warps() {
@@ -227,8 +229,8 @@ Variant copy_quarter_warps() {
 // empty until its successor has started and loaded its elements. More resident blocks hide these
 // gaps.
 
-// A thread has kChains chains, each of an element. The loop's own instructions are as many for each
-// multiply-add, whatever kChains is.
+// Each thread has kChains chains of one element each. The loop overhead per multiply-add is the
+// same for every kChains.
 template <int kChains>
 __global__ void __launch_bounds__(kMostThreads)
     fma_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
@@ -251,7 +253,7 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 }
 
-constexpr float kOne = 1.0f;  // which the compiler does not know
+constexpr float kOne = 1.0f;  // as a value unknown to the compiler
 
 Work multiply_adds(const Problem& p) {
   return streaming_work<float>(p.n, p.n, {{Pipe::fp32, 2.0 * static_cast<double>(p.n) * p.steps}});
@@ -283,10 +285,10 @@ Variant fma_ilp1() {
   return fma<1>("fma_ilp1", "", Warps::all, {});
 }
 
-// One warp per scheduler, on any device that has so much shared memory.
+// Problems with one warp per scheduler, on any device with enough shared memory.
 bool has_four_warps(const Problem& p) {
   constexpr int kFourWarps = 4 * kWarp;
-  constexpr int kHalfSmKib = 114;  // two such blocks are more than an SM has, up to 228 KiB
+  constexpr int kHalfSmKib = 114;  // two such blocks exceed an SM's shared memory, at most 228 KiB
   constexpr int kLongEnough = 1024;
   return p.block == kFourWarps && p.shared_kib >= kHalfSmKib && p.steps >= kLongEnough &&
          fills_gpu(p);
@@ -294,10 +296,10 @@ bool has_four_warps(const Problem& p) {
 
 // ---- fma_ilp2: two chains of multiply-adds per thread
 //
-// Each thread has two independent chains, and half as many blocks of threads do the same work. A
-// warp has two multiply-adds to issue in four cycles: with one warp per scheduler issue_active_pct
-// nearly doubles. With many warps per scheduler the issue slots are full already, and nothing is
-// gained. fma_instructions is unchanged. The cost is a register per chain.
+// Each thread has two independent chains, so half as many blocks do the same work. A warp issues
+// two multiply-adds in four cycles: with one warp per scheduler issue_active_pct nearly doubles.
+// With many warps per scheduler the issue slots are full already, and it gains nothing.
+// fma_instructions is unchanged. The cost is a register per chain.
 // held: blocks = 1/2 × fma_ilp1
 
 Variant fma_ilp2() {
@@ -319,10 +321,11 @@ Variant fma_ilp4() {
                  {"fma_instructions", Direction::unchanged, kUnchangedFactor, fills_gpu}});
 }
 
-// ---- fma_half_warps
+// ---- fma_half_warps: fewer warps, two chains per thread
 //
-// fma_ilp2 with so much ballast that half as many blocks are resident: active_warps_per_sm halves,
-// and issue_active_pct stays, since a scheduler has as many independent multiply-adds as before.
+// This is fma_ilp2 with so much ballast that half as many blocks are resident as in fma_ilp1:
+// active_warps_per_sm halves. issue_active_pct is unchanged, because a scheduler has as many
+// independent multiply-adds as before.
 
 Variant fma_half_warps() {
   return fma<2>("fma_half_warps", "fma_ilp1", Warps::half,
@@ -330,14 +333,15 @@ Variant fma_half_warps() {
                  {"fma_instructions", Direction::unchanged, kUnchangedFactor, fills_gpu}});
 }
 
-// ---- what a thread holds: launch bounds
+// ---- values in registers, with launch bounds
 
-constexpr int kHeld = 80;        // values of a thread, of which each step uses all
-constexpr int kHeldBlock = 256;  // threads, which launch bounds name
+constexpr int kHeld = 80;        // values per thread, all of them used in each step
+constexpr int kHeldBlock = 256;  // threads per block, as in the launch bounds
 constexpr std::int64_t kHeldPerBlock = std::int64_t{kHeld} * kHeldBlock;
 
-// Sums of a register tile are held like this: none of them can be put down before the last step.
-// Where a block has not all elements, a thread takes its own one by one.
+// The values are accumulators, as in a register tile: they must stay in registers until the last
+// step. If a block has fewer elements than it could hold, each thread processes its elements one by
+// one.
 __device__ inline void add_steps(const float* in, float* added, std::int64_t n, int steps,
                                  float one) {
   const std::int64_t begin = blockIdx.x * kHeldPerBlock + threadIdx.x;
@@ -377,7 +381,7 @@ Variant held(std::string id, std::string compare_to,
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.block == kHeldBlock && p.shared_kib == 0) return std::nullopt;
     return "needs block = " + std::to_string(kHeldBlock) +
-           ", which its launch bounds name, and shared_kib = 0";
+           ", as in its launch bounds, and shared_kib = 0";
   };
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(kernel, shape_of_tiles(p.n, kHeldPerBlock, kHeldBlock), d.in, d.added, p.n,
@@ -391,18 +395,18 @@ bool fills_gpu_with_held(const Problem& p) {
   constexpr std::int64_t kManyBlocks = 2048;
   return p.n / kHeldPerBlock >= kManyBlocks;
 }
-// Where what a thread does before and behind its steps is little.
+// Problems whose steps outweigh the loads before them and the stores after them.
 bool has_many_steps(const Problem& p) {
   constexpr int kMany = 16;
   return has_whole_blocks(p) && p.steps >= kMany;
 }
 
-// ---- held_natural: as many registers as it wants
+// ---- held_natural: no register limit
 //
-// A thread holds 80 values, steps all of them on, and does so again: with an independent
-// multiply-add for every clock it needs no other warp. Its registers leave room for two blocks of
-// 256 threads per SM, and no time is lost by that: local_load_requests is 0, and nearly all
-// instructions are multiply-adds.
+// Each thread keeps 80 values in registers and applies one multiply-add to each of them per step.
+// With an independent multiply-add for every cycle, it needs no other warp to hide latency. Its
+// registers leave room for two blocks of 256 threads per SM, which costs no time:
+// local_load_requests is 0, and nearly all instructions are multiply-adds.
 // held: blocks_per_sm = 2; local_load_requests = 0
 
 __global__ void __launch_bounds__(kHeldBlock)
@@ -414,14 +418,14 @@ Variant held_natural() {
   return held("held_natural", "", held_natural_kernel, {});
 }
 
-// ---- held_capped_64: four blocks per SM, at any price
+// ---- held_capped_64: registers limited for four blocks per SM
 //
-// __launch_bounds__(256, 4) asks for four resident blocks, for which a thread has 65536 / (4 × 256)
-// = 64 registers. active_warps_per_sm doubles. The values beyond them are spilled to local memory,
-// whose words lie so that those of a warp's lanes are 128 bytes in a row, and each step loads and
-// stores them. L1 has room for those of all resident warps. A spilled value's one instruction
-// becomes three, two of them by the load-store unit, which takes one request per clock where four
-// schedulers issue.
+// __launch_bounds__(256, 4) requests four resident blocks, which leaves 65536 / (4 × 256) = 64
+// registers per thread. active_warps_per_sm doubles. The compiler spills the values beyond these to
+// local memory, and each step loads and stores them. The words of a warp's lanes are stored in 128
+// contiguous bytes, and L1 has room for the spilled values of all resident warps. A spilled value
+// needs a load and a store in addition to its multiply-add. The load-store unit executes both, and
+// it accepts one request per cycle from all four schedulers. local_load_requests increases.
 // held: registers_per_thread = 64; active_warps_per_sm = 2 × held_natural within 5 % at steps=256
 // held: blocks_per_sm = 4
 
@@ -439,10 +443,10 @@ Variant held_capped_64() {
 
 // ---- held_capped_64_shared: spills to shared memory
 //
-// The pragma enable_smem_spilling of nvcc 13 lets the compiler keep spilled values in shared memory
-// that nothing else needs, as much of it as leaves four blocks resident. Those are loads and stores
-// all the same, but look no tag up and take nothing of L1 from the others. local_load_requests
-// falls, shared_load_wavefronts rises.
+// The pragma enable_smem_spilling of nvcc 13 lets the compiler spill to unused shared memory, as
+// far as four blocks remain resident. Spilled values still need loads and stores, but these look up
+// no tag and use no L1 capacity. local_load_requests decreases, and shared_load_wavefronts
+// increases.
 
 __global__ void __launch_bounds__(kHeldBlock, 4)
     held_capped_64_shared_kernel(const float* in, float* added, std::int64_t n, int steps,
@@ -458,11 +462,12 @@ Variant held_capped_64_shared() {
                {"fma_instructions", Direction::unchanged, kUnchangedFactor, has_many_steps}});
 }
 
-// ---- held_capped_32: eight blocks per SM
+// ---- held_capped_32: registers limited for eight blocks per SM
 //
-// 32 registers per thread, all of an SM's warps are resident, and most of what a thread holds is
-// spilled. local_load_requests grows with what is spilled, and the spilled values of all resident
-// warps are more than L1 has room for: local_load_hit_pct falls, and l2_sectors rises.
+// 32 registers per thread make all of an SM's warps resident, but most values of a thread are
+// spilled. local_load_requests increases with the number of spilled values. The spilled values of
+// all resident warps exceed the capacity of L1: local_load_hit_pct decreases, and l2_sectors
+// increases.
 // held: registers_per_thread = 32; blocks_per_sm = 8
 
 __global__ void __launch_bounds__(kHeldBlock, 8)
@@ -490,40 +495,40 @@ struct Added {
 // ---- declaration
 
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec& device) {
-  if (p.block % kWarp != 0) return "needs a block of whole warps";
+  if (p.block % kWarp != 0) return "needs block to be a multiple of 32";
   const std::int64_t most = device.sm.shared_bytes_per_block / kKib;
   if (p.shared_kib > most)
-    return "needs shared_kib <= " + std::to_string(most) + ", this device's most per block";
+    return "needs shared_kib <= " + std::to_string(most) + ", this device's maximum per block";
   return std::nullopt;
 }
 
 Family declare() {
   Family f("occupancy", Topic::execution, "How many warps does a kernel need?");
   f.physics =
-      "What is in flight is rate times latency (Little's law), and who asks for it is of no "
-      "matter: warps times what each has in flight. So a rate grows with occupancy up to where "
-      "latency is covered, and is level from there on; a thread with twice the independent "
-      "instructions gets there with half the warps. Threads, blocks, registers or shared memory, "
-      "whichever an SM runs out of first, set how many warps are resident. A kernel that is given "
-      "fewer registers than it needs keeps the rest in local memory, and pays each time it uses "
-      "it.";
+      "By Little's law, throughput times latency is the number of operations in flight: warps "
+      "times the operations in flight per warp. Throughput therefore grows with occupancy until "
+      "latency is hidden, and is constant beyond. A thread with twice the independent "
+      "instructions reaches this point with half the warps. Threads, block slots, registers or "
+      "shared memory, whichever an SM exhausts first, limit the resident warps. A kernel with "
+      "fewer registers than it needs spills the rest to local memory, and each use of a spilled "
+      "value costs a load or a store.";
   constexpr int kMostSteps = 1 << 16;
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 elements")
       .integer("block", &Problem::block, 256, kWarp, kMostThreads, "threads",
                "threads per block, a multiple of 32")
       .integer("shared_kib", &Problem::shared_kib, 0, 0, 227, "KiB",
-               "shared memory that a block takes and does not use")
+               "shared memory per block that the kernel does not use")
       .integer("steps", &Problem::steps, 1024, 1, kMostSteps, "",
-               "multiply-adds for each element; of no matter to copies");
+               "multiply-adds per element; ignored by copies");
   f.input("in", &Data::in, &Problem::n)
       .output("copy", &Data::copy, &Problem::n)
       .output("added", &Data::added, &Problem::n);
-  f.metric(kBytesInFlightMetric, "B", "of the loads that a thread makes before it waits")
-      .metric("bytes_in_flight_per_sm", "B", "of the threads that are resident on an SM together")
+  f.metric(kBytesInFlightMetric, "B", "bytes of the loads that a thread issues before it waits")
+      .metric("bytes_in_flight_per_sm", "B", "bytes in flight of all resident threads of an SM")
       .metric("independent_fmas_per_scheduler", "",
-              "chains of the threads that are resident on an SM, by warps and scheduler");
+              "independent chains per scheduler: chains per thread × resident warps / 4");
   f.figure("occupancy", "rate_over_occupancy",
-           "Occupancy: by warps, and by what a thread has in flight");
+           "Occupancy: rate by resident warps and by operations in flight per thread");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.in, p.n, WholeStart{stream_seed(seed, 0)});
@@ -532,9 +537,9 @@ Family declare() {
     return Added{d.in, o == 0 ? 0 : p.steps};
   });
   f.tolerance_derivation =
-      "Zero: a copy keeps every bit. A multiply-add with a factor and a summand of 1 adds 1 to a "
-      "whole number; starts below 2^10 and up to 2^16 steps stay below 2^24, to which fp32 has all "
-      "whole numbers.";
+      "Zero: a copy keeps every bit. A multiply-add with a factor and an addend of 1 adds 1 to an "
+      "integer. Starts below 2^10 and up to 2^16 steps stay below 2^24, and fp32 represents all "
+      "integers up to 2^24.";
   static_assert(kWholeStarts + kMostSteps < kWholeEnd, "sums are exact");
   f.variants(copy_ilp1(), copy_ilp2(), copy_ilp4(), copy_half_warps(), copy_quarter_warps(),
              fma_ilp1(), fma_ilp2(), fma_ilp4(), fma_half_warps(), held_natural(), held_capped_64(),

@@ -1,14 +1,15 @@
-// warp_uniform: the same branch, taken by whole warps in every variant; what the compiler knows of
-// that.
+// warp_uniform: the same warp-uniform branch in every variant; variants differ in what the compiler
+// can prove about it.
 //
-// The question: what does a branch cost that never parts a warp? Where a condition may differ by
-// lane, the compiler has to have lanes meet again: BSSY names the place in front of the branch, and
-// BSYNC waits there for those that went the other way. It cannot know what is in memory, so it does
-// the same where all lanes of a warp agree. A condition that it can see to be one for the warp
-// (from blockIdx, from a vote, from one lane) needs neither: the branch is a jump.
+// The question: what does a branch cost if all lanes of each warp take the same side? If a
+// condition may differ by lane, the compiler must make the lanes reconverge: BSSY before the branch
+// records the reconvergence point, and BSYNC waits there for lanes on the other side. The compiler
+// cannot know the contents of memory, so it emits both even if all lanes of a warp agree. A
+// condition that is provably uniform in the warp (from blockIdx, a vote or one lane) needs neither:
+// the branch is a jump.
 //
-// The branch stands in a loop with short sides, where two instructions show. Each block of 256
-// elements has a word of 32 bits, and bit k mod 32 says which side it takes in round k.
+// The branch is in a loop with short sides, so that two instructions are measurable. Each block of
+// 256 elements has a word of 32 bits, and bit k mod 32 selects the side in round k.
 #include "kernels/common/family.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
@@ -22,8 +23,8 @@ struct Problem {
 };
 
 struct Data {
-  float* x;              // n whole numbers
-  std::uint32_t* sides;  // of each kBlock elements
+  float* x;              // n integers
+  std::uint32_t* sides;  // one word per kBlock elements
   float* y;              // n
 };
 
@@ -32,17 +33,18 @@ using Variant = Family::Variant;
 
 // ---- per_lane: a condition that each lane loads
 //
-// Each lane loads the word of its element. All lanes of a warp load the same one, which the
-// compiler does not know: the machine code has BSSY before the branch and BSYNC behind it in each
-// round, though no lane ever waits there. active_lanes_per_instruction is 32.
+// Each lane loads the word of its element. All lanes of a warp load the same word, but the compiler
+// cannot know this. The machine code therefore has BSSY before the branch and BSYNC after it in
+// each round, although no lane ever waits there. active_lanes_per_instruction is 32.
 // held: active_lanes_per_instruction = 32
 
-constexpr int kSide = 16;  // dependent multiply-adds of a side
-constexpr int kStepA = 1;  // what each of them adds
-constexpr int kStepB = 2;
+constexpr int kSide = 16;  // dependent multiply-adds per side
+constexpr int kStepA = 1;  // amount that each of them adds on side A
+constexpr int kStepB = 2;  // amount that each of them adds on side B
 
-// Sides that are too long for the compiler to run both and select, and so unlike that it cannot run
-// one with selected operands: what is added up is a factor in one and the summand in the other.
+// The sides are too long for the compiler to execute both and select. They are also too different
+// to execute one with selected operands: the added value is an addend on one side and a factor on
+// the other.
 __device__ __forceinline__ float one_side(bool takes_a, float v, float one) {
   if (takes_a) {
     v = add_in_steps<kSide>(v, one, kStepA * one);
@@ -55,8 +57,8 @@ __device__ __forceinline__ float one_side(bool takes_a, float v, float one) {
   return v;
 }
 
-// In all variants, lanes beyond the end do what the last element asks for and store nothing:
-// shuffles and votes need them.
+// In all variants, lanes past the end process the last element and store nothing, because shuffles
+// and votes need all lanes.
 __global__ void __launch_bounds__(kBlock)
     per_lane_kernel(std::int64_t n, int rounds, float one, const float* x,
                     const std::uint32_t* sides, float* y) {
@@ -72,14 +74,14 @@ __global__ void __launch_bounds__(kBlock)
 
 // ---- how the variants are launched
 
-constexpr float kOne = 1.0f;  // which the compiler does not know
+constexpr float kOne = 1.0f;  // as a value unknown to the compiler
 
 Work work(const Problem& p) {
   return reads<float>(p.n) + reads<std::uint32_t>(ceil_div(p.n, kBlock)) + writes<float>(p.n) +
          computes(Pipe::fp32, 2.0 * kSide * static_cast<double>(p.n) * p.rounds);
 }
 
-// Where the rounds are most of what a warp executes.
+// Problems whose rounds are most of the executed instructions.
 bool is_long(const Problem& p) {
   constexpr int kLong = 64;
   return p.n >= kBlock && p.rounds >= kLong;
@@ -105,9 +107,9 @@ Variant per_lane() {
 
 // ---- broadcast: the word of lane 0
 //
-// A shuffle gives all lanes the word that lane 0 has loaded, once before the loop. What one lane
-// says is one for the warp, as the compiler knows: BSSY and BSYNC are gone, and warp_instructions
-// and branch_instructions fall. It costs a shuffle, and all lanes have to be there for it.
+// A shuffle before the loop gives all lanes the word that lane 0 loaded. The compiler knows that a
+// value from one lane is uniform in the warp and emits no BSSY and BSYNC: warp_instructions and
+// branch_instructions decrease. The cost is one shuffle, in which all lanes must take part.
 
 __global__ void __launch_bounds__(kBlock)
     broadcast_kernel(std::int64_t n, int rounds, float one, const float* x,
@@ -130,11 +132,12 @@ Variant broadcast() {
        {"active_lanes_per_instruction", Direction::unchanged, kUnchangedFactor, is_long}});
 }
 
-// ---- vote: any lane's condition
+// ---- vote: a condition by warp vote
 //
-// __any_sync before each branch makes of the lanes' conditions one of the warp: no BSSY and BSYNC,
-// but a VOTE per round in their place. It is what to do where a condition is computed anew each
-// time, and right only where lanes agree, or where taking the side for all of them is.
+// __any_sync before each branch combines the conditions of all lanes into one for the warp. The
+// compiler emits no BSSY and BSYNC, but one VOTE per round instead: warp_instructions increases
+// compared with broadcast. A vote is the solution if the condition is computed in every round. It
+// is correct only if all lanes agree, or if all lanes may take the side when one of them does.
 
 __global__ void __launch_bounds__(kBlock)
     vote_kernel(std::int64_t n, int rounds, float one, const float* x, const std::uint32_t* sides,
@@ -156,11 +159,12 @@ Variant vote() {
        {"active_lanes_per_instruction", Direction::unchanged, kUnchangedFactor, is_long}});
 }
 
-// ---- by_block: the word of blockIdx
+// ---- by_block: a word selected by blockIdx
 //
-// The word is loaded from an address made of blockIdx alone, which is one for the block: the same
-// branch as that of broadcast, without a shuffle. Work whose kind goes by blocks gets this for
-// nothing.
+// The address of the word depends only on blockIdx, so the word is uniform in the block. The
+// compiler emits the same branch as in broadcast, without a shuffle: warp_instructions and
+// branch_instructions decrease. Kernels whose kind of work depends only on the block get this at no
+// cost.
 
 __global__ void __launch_bounds__(kBlock)
     by_block_kernel(std::int64_t n, int rounds, float one, const float* x,
@@ -203,21 +207,22 @@ struct AfterRounds {
 // ---- declaration
 
 Family declare() {
-  Family f("warp_uniform", Topic::execution, "What does a branch cost that never parts a warp?");
+  Family f("warp_uniform", Topic::execution,
+           "What does a branch cost if all lanes of each warp take the same side?");
   f.physics =
-      "A branch whose condition may differ by lane takes two instructions more than one whose "
-      "condition is the warp's: BSSY in front, BSYNC behind. The compiler decides which it is by "
-      "where the condition comes from, not by what is in memory. Where warps do agree, what it is "
-      "told saves these two.";
+      "A branch whose condition may differ by lane needs two more instructions than a branch whose "
+      "condition is uniform in the warp: BSSY before it and BSYNC after it. The compiler decides "
+      "by the source of the condition, not by the contents of memory. If the lanes of each warp "
+      "agree, a condition that is provably uniform saves these two instructions.";
   constexpr int kMaxRounds = 1 << 14;
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
       .integer("rounds", &Problem::rounds, 64, 1, kMaxRounds, "",
-               "branches of each element, one after the other");
+               "consecutive branches per element");
   f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
       .output("y", &Data::y, &Problem::n);
-  f.figure("warp_uniform", "relative_times", "A branch that never parts a warp",
-           {{"param.rounds", "branches of an element"}});
+  f.figure("warp_uniform", "relative_times", "Branches that all lanes of a warp agree on",
+           {{"param.rounds", "branches per element"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
     steps += fill_bits(d.sides, ceil_div(p.n, kBlock), stream_seed(seed, 1));
@@ -227,8 +232,8 @@ Family declare() {
     return AfterRounds{p.rounds, d.x, d.sides};
   });
   f.tolerance_derivation =
-      "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
-      "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";
+      "Zero: multiply-adds with a factor of 1 add 1 or 2 to an integer. Starts below 2^10 and up "
+      "to 2^14 rounds of 16 steps stay below 2^24, and fp32 represents all integers up to 2^24.";
   static_assert(kWholeStarts + kMaxRounds * kSide * kStepB < kWholeEnd, "sums are exact");
   f.variants(per_lane(), broadcast(), vote(), by_block());
   return f;
