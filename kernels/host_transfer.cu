@@ -1,13 +1,15 @@
-// host_transfer: an array between the host's memory and the device's, one way, the other, and both.
+// host_transfer: copies of an array from host to device memory, from device to host, and both at
+// once.
 //
-// The question: what does it cost to bring data to the GPU and back? The bus between the two is ten
-// to a hundred times slower than either memory. How near a transfer comes to what the bus allows
-// depends on where the host keeps the data: a copy engine reads pages that the operating system has
-// promised not to move (pinned); others are copied to such ones first. A kernel may read the host's
-// memory in place, word by word over the bus, or have pages move to it when it touches them.
+// The question: what does a copy between host and GPU cost? The bus between them is ten to a
+// hundred times slower than either memory. The share of its bandwidth that a transfer reaches
+// depends on the kind of host memory. A copy engine can only read pages that the operating system
+// does not move (pinned); data in other pages are first copied to pinned pages. A kernel may read
+// host memory in place, word by word over the bus, or have pages migrate to it when it accesses
+// them.
 //
-// Times are of the host's clock, from before the first call until the host knows that the data are
-// there: that is what a program waits for, and small transfers are all latency.
+// Times are from the host's clock, from before the first call until the host knows that the data
+// have arrived. A program waits for this time, and for small transfers it is mostly latency.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -20,8 +22,8 @@ struct Problem {
   std::int64_t bytes() const { return n * std::int64_t{sizeof(std::uint32_t)}; }
 };
 
-// n elements each. What is copied to the device stands in each kind of the host's memory; what is
-// copied to the host comes from `source`.
+// All arrays have n elements. The sources of copies to the device are in each kind of host memory;
+// the source of copies to the host is `source`.
 struct Data {
   const std::uint32_t* source;
   const std::uint32_t* pageable_in;
@@ -42,9 +44,9 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the kernel of those that need one
+// ---- the kernel of variants without a copy engine
 
-// Sixteen bytes per lane and four of them in flight: a transfer over the bus takes microseconds.
+// Each lane has four 16-byte loads in flight, because a transfer over the bus takes microseconds.
 
 constexpr int kBlock = 256;
 constexpr int kUnroll = 4;
@@ -81,7 +83,7 @@ Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem
   return CopyStep{to, from, p.bytes()};
 }
 
-/// A variant that moves an array for each of the outputs that it writes.
+/// Returns a variant that moves one array per output that it writes.
 template <class Launch>
 Variant variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
@@ -96,7 +98,7 @@ Variant variant(std::string id, std::string compare_to, std::vector<std::string>
   v.deterministic = true;
   v.work = [arrays, to_device, to_host](const Problem& p) {
     Work w;
-    // Device memory reads or writes what crosses the bus.
+    // Every byte that crosses the bus is read from or written to device memory.
     w.bytes_read = arrays * static_cast<double>(p.bytes());
     w.moved_read = arrays * sector_bytes<std::uint32_t>(p.n);
     w.to_device = to_device ? static_cast<double>(p.bytes()) : 0;
@@ -112,7 +114,7 @@ using Output = std::uint32_t* Data::*;
 constexpr std::int64_t kLarge = 1 << 22;
 constexpr auto is_large = at_least(&Problem::n, kLarge);
 
-/// Changes of the time at large sizes.
+/// Expected changes of the time at large sizes.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_large}};
 }
@@ -125,9 +127,9 @@ template <Output to>
 Steps engine_out(const Problem& p, const Data& d, const LaunchContext&) {
   return copy_by_engine(d.source, d.*to, p);
 }
-/// The variant, whose kernel reads or writes what is not in device memory.
+/// Marks a variant whose kernel accesses memory outside the device.
 Variant over_the_bus(Variant v) {
-  v.without_time = "how kernels reach the host's memory is not modelled";
+  v.without_time = "accesses of kernels to host memory are not modelled";
   return v;
 }
 
@@ -140,68 +142,69 @@ Steps kernel_out(const Problem& p, const Data& d, const LaunchContext& x) {
   return copy_by_kernel(d.source, d.*to, p, x.device);
 }
 
-/// The second in a stream of its own, at once with the first.
-Steps at_once(Steps first, Steps second) {
+/// Runs `second` in a second stream, concurrently with `first`.
+Steps concurrently(Steps first, Steps second) {
   for (Step& step : second.all())
     step.stream = 1;
   return std::move(first) + std::move(second);
 }
 
-// ---- pageable_in
+// ---- pageable_in: copy from pageable memory
 //
-// cudaMemcpy from memory as malloc gives it. The operating system may move its pages, so the driver
-// copies a piece after the other to pinned memory of its own, from where a copy engine takes it:
-// the host's processor works as long as the transfer lasts, and the call does not return before.
+// cudaMemcpy reads memory from malloc. The operating system may move its pages, so the driver
+// copies one piece after another to its own pinned memory, from which a copy engine reads. The
+// host's processor is busy during the transfer, and the call returns only at its end.
 
 Variant pageable_in() {
   return variant("pageable_in", "", {"on_device"}, {}, engine_in<&Data::pageable_in>);
 }
 
-// ---- pinned_in
+// ---- pinned_in: copy from pinned memory
 //
-// From page-locked memory a copy engine of the GPU reads by itself, at the speed of the bus, and
-// the host is free. It costs the operating system pages that it can use for nothing else.
+// A copy engine of the GPU reads page-locked memory directly, at the speed of the bus, while the
+// host is free to do other work. The cost is that the operating system cannot use these pages for
+// anything else.
 
 Variant pinned_in() {
   return variant("pinned_in", "pageable_in", {"on_device"}, time(Direction::decreases, 1.2),
                  engine_in<&Data::pinned_in>);
 }
 
-// ---- write_combined_in
+// ---- write_combined_in: copy from write-combined memory
 //
-// Page-locked memory that the host's caches pass by: the GPU's reads need not ask them. It costs
-// the host every read of it, which is slow; writing it in order is not.
+// The host's caches do not hold write-combined page-locked memory, so the GPU's reads need not
+// query them. The cost is that the host reads this memory slowly; sequential writes are fast.
 
 Variant write_combined_in() {
   return variant("write_combined_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.2),
                  engine_in<&Data::write_combined_in>);
 }
 
-// ---- mapped_in
+// ---- mapped_in: kernel that loads mapped memory
 //
-// A kernel reads page-locked memory in place, over the bus (zero copy), and writes what it read to
-// the device: no copy has to end before a kernel begins. What is read again crosses the bus again.
+// A kernel loads page-locked memory in place, over the bus (zero copy), and stores it in device
+// memory. The kernel need not wait for a copy to end. Data that it loads again cross the bus again.
 
 Variant mapped_in() {
   return variant("mapped_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.5),
                  kernel_in<&Data::mapped_in>);
 }
 
-// ---- managed_in
+// ---- managed_in: kernel that loads managed memory
 //
-// The pages are the host's until a kernel touches them: each first touch is a fault, which the
-// driver answers by moving a group of pages. It saves the program all copies, and costs the time of
-// the faults, which come in sequence.
+// The pages are on the host until a kernel accesses them. Each first access is a page fault, upon
+// which the driver migrates a group of pages. The program needs no copies. The cost is the time of
+// the faults, which occur one after the other.
 
 Variant managed_in() {
   return variant("managed_in", "pinned_in", {"on_device"}, time(Direction::increases, 1.2),
                  kernel_in<&Data::managed_in>);
 }
 
-// ---- prefetched_in
+// ---- prefetched_in: managed memory, prefetched
 //
-// The same after cudaMemPrefetchAsync, which moves all pages ahead of the kernel: no faults are
-// left. It takes a call that knows what will be touched.
+// cudaMemPrefetchAsync migrates all pages before the kernel starts, so no faults remain. The
+// program must know in advance which memory the kernel will access.
 
 Variant prefetched_in() {
   return variant("prefetched_in", "managed_in", {"on_device"}, time(Direction::decreases, 1.2),
@@ -211,21 +214,21 @@ Variant prefetched_in() {
                  });
 }
 
-// ---- advised_in
+// ---- advised_in: managed memory, mapped for the device
 //
-// Managed memory that is advised to stay on the host and to be mapped for the device
-// (cudaMemAdvise): the kernel reads it over the bus, as it does mapped memory, and no page moves.
+// cudaMemAdvise keeps managed memory on the host and maps it for the device. The kernel loads it
+// over the bus like mapped memory, and no page migrates.
 
 Variant advised_in() {
   return variant("advised_in", "managed_in", {"on_device"}, time(Direction::decreases, 1.2),
                  kernel_in<&Data::advised_in>);
 }
 
-// ---- reread_in
+// ---- reread_in: managed memory that the host reads again
 //
 // The kernel reads managed memory of the host, and the host reads it again after the kernel. A page
-// is in one place only: it moves to the device by a fault of the GPU's, and back by one of the
-// host's.
+// is in only one place: it migrates to the device by a fault of the GPU, and back by a fault of the
+// host.
 
 Variant reread_in() {
   return variant("reread_in", "managed_in", {"on_device"}, time(Direction::increases, 1.2),
@@ -235,11 +238,12 @@ Variant reread_in() {
                  });
 }
 
-// ---- mostly_read_in
+// ---- mostly_read_in: managed memory with read-mostly advice
 //
-// The same with advice that the memory is mostly read: whoever reads a page gets a copy of its own,
-// and keeps it until somebody writes. The copies are made before the clock starts, as they are once
-// in a program: after that, neither reader waits for the bus.
+// The accesses are those of reread_in, to memory with read-mostly advice: each processor that reads
+// a page gets its own copy, which is valid until one of them writes the page. The copies are made
+// before the clock starts, as they are made once per program. Neither processor then waits for the
+// bus.
 
 Variant mostly_read_in() {
   Variant v = variant("mostly_read_in", "reread_in", {"on_device"}, time(Direction::decreases, 3),
@@ -256,38 +260,37 @@ Variant mostly_read_in() {
   return v;
 }
 
-// ---- pageable_out
+// ---- pageable_out: copy to pageable memory
 //
-// The way back, to memory as malloc gives it: through pinned memory of the driver's, piece by
-// piece.
+// cudaMemcpy writes to memory from malloc: piece by piece through pinned memory of the driver.
 
 Variant pageable_out() {
   return variant("pageable_out", "", {"pageable_out"}, {}, engine_out<&Data::pageable_out>);
 }
 
-// ---- pinned_out
+// ---- pinned_out: copy to pinned memory
 //
-// A copy engine writes to page-locked memory. The engine is another one than that of the way in.
+// A copy engine writes to page-locked memory. It is not the engine that copies to the device.
 
 Variant pinned_out() {
   return variant("pinned_out", "pageable_out", {"pinned_out"}, time(Direction::decreases, 1.2),
                  engine_out<&Data::pinned_out>);
 }
 
-// ---- mapped_out
+// ---- mapped_out: kernel that stores to mapped memory
 //
-// A kernel writes page-locked memory in place. Writes need not wait for an answer, so that few
-// threads fill the bus.
+// A kernel stores to page-locked memory in place. Stores need not wait for an answer, so few
+// threads are enough to fill the bus.
 
 Variant mapped_out() {
   return variant("mapped_out", "pinned_out", {"mapped_out"}, time(Direction::unchanged, 1.5),
                  kernel_out<&Data::mapped_out>);
 }
 
-// ---- managed_out
+// ---- managed_out: kernel that stores to managed memory
 //
-// A kernel writes managed memory on the device, and the host then touches each page, which moves to
-// it by a fault of the host's processor.
+// A kernel stores to managed memory on the device, and then the host reads each page. Each page
+// migrates to the host by a fault of the host's processor.
 
 Variant managed_out() {
   return variant("managed_out", "pinned_out", {"managed_out"}, time(Direction::increases, 1.2),
@@ -297,9 +300,10 @@ Variant managed_out() {
                  });
 }
 
-// ---- prefetched_out
+// ---- prefetched_out: managed memory, prefetched to the host
 //
-// The same with a prefetch to the host behind the kernel.
+// The launch of managed_out with a prefetch to the host after the kernel, so the host's reads cause
+// no faults.
 
 Variant prefetched_out() {
   return variant("prefetched_out", "managed_out", {"managed_out"}, time(Direction::decreases, 1.2),
@@ -310,52 +314,52 @@ Variant prefetched_out() {
                  });
 }
 
-// ---- advised_out
+// ---- advised_out: managed memory that stays on the host
 //
-// Managed memory that stays on the host: the kernel writes it over the bus.
+// cudaMemAdvise keeps managed memory on the host, and the kernel stores to it over the bus.
 
 Variant advised_out() {
   return variant("advised_out", "managed_out", {"advised_out"}, time(Direction::decreases, 1.2),
                  kernel_out<&Data::advised_out>);
 }
 
-// ---- pageable_both
+// ---- pageable_both: pageable copies in both directions
 //
-// One array each way, in two streams. A copy of pageable memory keeps the host until it is done, so
-// that the second is not even begun.
+// Two streams copy one array in each direction. A copy of pageable memory blocks the host until it
+// is complete, so the second copy starts only after the first.
 
 Variant pageable_both() {
   return variant("pageable_both", "", {"on_device", "pageable_out"}, {},
                  [](const Problem& p, const Data& d, const LaunchContext&) {
-                   return at_once(copy_by_engine(d.pageable_in, d.on_device, p),
+                   return concurrently(copy_by_engine(d.pageable_in, d.on_device, p),
                                   copy_by_engine(d.source, d.pageable_out, p));
                  });
 }
 
-// ---- pinned_both
+// ---- pinned_both: pinned copies in both directions
 //
-// The two directions of the bus are lanes of their own, and each has a copy engine: both arrays
-// take about what one does.
+// The two directions of the bus are independent, and each has a copy engine, so both arrays take
+// about as long as one.
 
 Variant pinned_both() {
   return variant("pinned_both", "pageable_both", {"on_device", "pinned_out"},
                  time(Direction::decreases, 1.5),
                  [](const Problem& p, const Data& d, const LaunchContext&) {
-                   return at_once(copy_by_engine(d.pinned_in, d.on_device, p),
+                   return concurrently(copy_by_engine(d.pinned_in, d.on_device, p),
                                   copy_by_engine(d.source, d.pinned_out, p));
                  });
 }
 
-// ---- mapped_both
+// ---- mapped_both: kernels in both directions
 //
-// The same by two kernels at once. On the bus, the requests of one and the data of the other go the
-// same way.
+// Two kernels copy concurrently, one in each direction. The requests of one kernel and the data of
+// the other share a direction of the bus.
 
 Variant mapped_both() {
   return variant("mapped_both", "pinned_both", {"on_device", "mapped_out"},
                  time(Direction::increases, 1.1),
                  [](const Problem& p, const Data& d, const LaunchContext& x) {
-                   return at_once(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
+                   return concurrently(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
                                   copy_by_kernel(d.source, d.mapped_out, p, x.device));
                  });
 }
@@ -366,7 +370,7 @@ constexpr Buffer kInputs[] = {
     &Data::source,    &Data::pageable_in, &Data::pinned_in,  &Data::write_combined_in,
     &Data::mapped_in, &Data::managed_in,  &Data::advised_in, &Data::mostly_read_in};
 
-/// Those of `source` differ from those of the host's, which are all the same.
+/// Fills `source` with one sequence, and all arrays on the host with another one.
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   for (const Buffer input : kInputs) {
@@ -376,9 +380,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-/// Managed memory as launches find it: what they read on the host, what they write on the device
-/// or, where advice keeps it there, on the host. What is mostly read has a copy in both places:
-/// inputs were written on the device.
+/// Moves managed memory to its location before each launch: inputs to the host; outputs to the
+/// device or, with advice, to the host. Read-mostly memory gets a copy in both places, because
+/// inputs are generated on the device.
 Steps reset(const Problem& p, const Data& d) {
   return Steps(AdviseStep{d.mostly_read_in, p.bytes(), Advice::is_mostly_read}) +
          PrefetchStep{d.mostly_read_in, p.bytes(), true} +
@@ -391,7 +395,7 @@ Steps reset(const Problem& p, const Data& d) {
 
 // ---- the plain reference
 
-/// on_device is the first output, and the host's are copies of `source`.
+/// Reference of an output: the first one is on_device, and the others are copies of `source`.
 SameElement<std::uint32_t> reference_of(const Data& d, int output) {
   return {output == 0 ? d.pinned_in : d.source};
 }
@@ -399,15 +403,15 @@ SameElement<std::uint32_t> reference_of(const Data& d, int output) {
 // ---- declaration
 
 Family declare() {
-  Family f("host_transfer", Topic::memory, "What does it cost to bring data to the GPU and back?");
+  Family f("host_transfer", Topic::memory, "What does a copy between host and GPU cost?");
   f.physics =
-      "Host and device are joined by a bus (PCI Express) whose two directions are apart. A copy "
-      "engine of the GPU moves data over it without the SMs, from and to pages that stay where "
-      "they are. Kernels can do the same word by word, in the host's memory that is mapped for "
-      "them. Of managed memory the driver moves pages to whoever touches them. What a transfer "
-      "takes is a latency of microseconds and the bytes over what the bus delivers; whatever the "
-      "host's processor has to do comes on top.";
-  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 28, "words of 4 bytes");
+      "Host and device are connected by a bus (PCI Express) with two independent directions. A "
+      "copy engine of the GPU moves data over it without the SMs, from and to pages that the "
+      "operating system does not move. Kernels can do the same word by word, in host memory that "
+      "is mapped for them. The driver migrates pages of managed memory to the processor that "
+      "accesses them. A transfer takes a latency of microseconds plus its bytes divided by the "
+      "bandwidth of the bus, plus any work of the host's processor.";
+  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 28, "4-byte words of the array");
   f.input("source", &Data::source, &Problem::n)
       .input("pageable_in", &Data::pageable_in, &Problem::n)
       .lives_in(Residence::pageable)
@@ -435,8 +439,8 @@ Family declare() {
       .output("advised_out", &Data::advised_out, &Problem::n)
       .lives_in(Residence::managed);
   f.figure("host_transfer", "transfer_rates",
-           "Between the host's memory and the device's: bytes per second, each way",
-           {{"param.n", "words of 4 bytes"}});
+           "Transfers between host and device: bytes per second in each direction",
+           {{"param.n", "4-byte words"}});
   f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
                 CeilingRows::rate("bus_to_host", {"pinned_out"}, Mode::warm, "param.n")
@@ -447,7 +451,7 @@ Family declare() {
   f.reset = reset;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return reference_of(d, o); });
-  f.tolerance_derivation = "Zero: copies have equal bits.";
+  f.tolerance_derivation = "Zero: copies are bitwise identical.";
   f.variants(pageable_in(), pinned_in(), write_combined_in(), over_the_bus(mapped_in()),
              over_the_bus(managed_in()), over_the_bus(prefetched_in()), over_the_bus(advised_in()),
              over_the_bus(reread_in()), over_the_bus(mostly_read_in()), pageable_out(),

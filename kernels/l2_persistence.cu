@@ -1,14 +1,15 @@
-// l2_persistence: a working set that is read over and over, beside a kernel that streams.
+// l2_persistence: a working set that one kernel reads repeatedly while another kernel streams.
 //
-// The question: can a working set be kept in L2 while other data pass through? L2 replaces what has
-// not been used for long. Between two reads of a line of the working set, the rest of it passes,
-// and what the other kernel streams meanwhile. When both together exceed L2, the line is gone,
-// although the working set alone would fit. Three things change what L2 keeps: a part of it that is
-// set aside for lines that persist, with a window of addresses whose lines do; streaming loads that
-// say that their lines may go first; loads of the working set that say that theirs shall go last.
+// The question: can a working set stay in L2 while other data stream through? L2 replaces the least
+// recently used lines. Between two reads of a line, the rest of the working set and the streamed
+// data pass through L2. If together they exceed its capacity, the line is evicted, although the
+// working set by itself would fit. Three mechanisms change what L2 keeps: a set-aside part of L2
+// for persisting accesses to a window of addresses; streaming loads whose lines may be evicted
+// first; loads of the working set whose lines should be evicted last.
 //
-// Both kernels run at once, in streams of their own. The one that reads the working set has few SMs
-// and one load in flight per thread, so that it waits for each line: from L2 or from DRAM.
+// Both kernels run concurrently, each in its own stream. The kernel that reads the working set has
+// few SMs and one load in flight per thread, so its time depends on where each line comes from: L2
+// or DRAM.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
@@ -25,29 +26,29 @@ struct Problem {
 };
 
 constexpr int kBlock = 1024;
-constexpr int kHotThreads = 32 * kBlock;     // on as many SMs
-constexpr int kStreamThreads = 96 * kBlock;  // on the others, of 132 or more
+constexpr int kHotThreads = 32 * kBlock;     // one block on each of 32 SMs
+constexpr int kStreamThreads = 96 * kBlock;  // on the remaining SMs, of 132 or more
 
 struct Data {
   const float* hot;            ///< p.hot
   const float* streamed;       ///< p.streamed
-  std::uint32_t* hot_sums;     ///< kHotThreads: what each has read
+  std::uint32_t* hot_sums;     ///< kHotThreads: checksum of each thread
   std::uint32_t* stream_sums;  ///< kStreamThreads
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- hot_alone
+// ---- hot_alone: the working set without a second kernel
 //
-// The kernel that reads its working set several times, with the GPU for itself. L2 serves all
-// passes of a set that it can hold: what the others are held against.
+// The kernel reads its working set several times and has the GPU to itself. L2 serves all passes of
+// a set that fits in it.
 
-/// What L2 shall do with the lines of a load (PTX ISA, createpolicy).
+/// Eviction priority of the lines of a load in L2 (PTX ISA, createpolicy).
 enum class Eviction { normal, first, last };
 
-/// What a thread of kThreads, with kLoads loads in flight, reads of n floats: the sum of their
-/// bits.
+/// Returns the checksum of the elements, of n, that one of kThreads threads reads with kLoads loads
+/// in flight.
 template <Eviction eviction, int kThreads, int kLoads>
 __device__ std::uint32_t sum_of(const float* in, std::int64_t n);
 
@@ -70,7 +71,7 @@ __device__ std::uint64_t policy() {
   return policy;
 }
 
-// Volatile: each pass reads anew. Past L1, which would keep a part of the set.
+// Volatile, so that each pass loads again; bypasses L1, which would keep part of the set.
 template <Eviction eviction>
 __device__ float4 load(const float4* from, std::uint64_t policy) {
   float4 v;
@@ -113,12 +114,12 @@ Steps hot_step(const Problem& p, const Data& d) {
                 p.passes, d.hot_sums);
 }
 
-/// Reads `hot`, `streamed`, or both.
+/// Returns a variant, without its launch, that reads `hot`, `streamed`, or both.
 Variant variant(std::string id, std::string compare_to, bool hot, bool streamed,
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.deterministic = true;
-  v.without_time = "what two kernels leave each other of L2 is not modelled";
+  v.without_time = "the sharing of L2 between concurrent kernels is not modelled";
   if (!streamed) v.writes = {"hot_sums"};
   if (!hot) v.writes = {"stream_sums"};
   v.work = [hot, streamed](const Problem& p) {
@@ -140,13 +141,13 @@ Variant hot_alone() {
 
 // ---- stream_alone: the streaming kernel by itself
 //
-// A kernel loads its data once and has the GPU to itself. Its time is DRAM's time, which all
-// variants below need at least. hot_alone's passes are L2 hits if L2 holds its set, and then
+// A kernel loads its data once and has the GPU to itself. Its time is the time of DRAM, a lower
+// bound for all variants below. The passes of hot_alone are L2 hits if L2 holds its set, and then
 // dram_read_bytes increases.
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-/// Whether an L2 of 50 MiB holds the working set, also of lines that both of its partitions keep.
+/// Whether an L2 of 50 MiB holds the working set, even if both of its partitions store each line.
 bool fits_alone(const Problem& p) {
   return p.hot_bytes() <= 16 * kMiB;
 }
@@ -175,48 +176,50 @@ Variant stream_alone() {
   return v;
 }
 
-// ---- side_by_side: both kernels at once, without a hint
+// ---- side_by_side: both kernels concurrently, without a hint
 //
-// Both kernels run at once. L2 treats the lines of both alike, so the stream evicts lines of the
+// Both kernels run concurrently. L2 treats their lines equally, so the stream evicts lines of the
 // working set between two passes. DRAM serves these lines again: dram_read_bytes increases over
-// stream_alone. They are only part of the set, on an H200 a larger part for larger sets.
+// stream_alone. The evicted lines are only a part of the set, on an H200 a larger part for larger
+// sets.
 
-/// The other kernel in a stream of its own.
-Steps beside(Steps first, Steps other) {
+/// Runs `other` in a second stream, concurrently with `first`.
+Steps concurrently(Steps first, Steps other) {
   for (Step& step : other.all())
     step.stream = 1;
   return std::move(first) + std::move(other);
 }
 
-/// Whether L2 holds the working set by itself, and the stream outlasts its passes.
-bool is_pushed_out(const Problem& p) {
-  constexpr std::int64_t kLeastPasses = 8;
-  return p.hot_bytes() >= 8 * kMiB && fits_alone(p) && p.passes >= kLeastPasses &&
+/// Whether L2 could hold the working set by itself, and the stream lasts as long as its passes.
+bool is_evicted(const Problem& p) {
+  constexpr std::int64_t kMinPasses = 8;
+  return p.hot_bytes() >= 8 * kMiB && fits_alone(p) && p.passes >= kMinPasses &&
          2 * p.streamed >= p.hot * p.passes;
 }
 
 Variant side_by_side() {
   Variant v = variant("side_by_side", "stream_alone", true, true,
-                      {{"dram_read_bytes", Direction::increases, 1.03, is_pushed_out}});
+                      {{"dram_read_bytes", Direction::increases, 1.03, is_evicted}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return beside(hot_step(p, d), stream_step(p, d));
+    return concurrently(hot_step(p, d), stream_step(p, d));
   };
   return v;
 }
 
-// ---- window
+// ---- window: access-policy window with a set-aside part of L2
 //
-// A part of L2 is set aside for accesses that persist, and the working set is the window whose
-// accesses do, a share `hit_ratio` of them; the others count as streaming and go first. It relieves
-// DRAM of the passes behind the first, as long as the window fits in what is set aside; beyond that
-// its lines push each other out. It costs all others that part of L2.
+// A part of L2 is set aside for persisting accesses. The working set is the access-policy window: a
+// share `hit_ratio` of its accesses persist, and the others count as streaming accesses, whose
+// lines are evicted first. DRAM no longer serves the passes after the first if the window fits in
+// the set-aside part: dram_read_bytes decreases. A larger window evicts its own lines. The cost is
+// less L2 for all other accesses.
 
 bool is_kept(const Problem& p) {
-  return is_pushed_out(p) && p.hit_ratio == 1 && p.set_aside_mib << 20 >= p.hot_bytes();
+  return is_evicted(p) && p.hit_ratio == 1 && p.set_aside_mib << 20 >= p.hot_bytes();
 }
 
 // CUDA C++ Programming Guide, "L2 cache Set-Aside for Persisting Accesses": at most three quarters.
-std::optional<std::string> sets_aside_too_much(const Problem& p, const DeviceSpec& device) {
+std::optional<std::string> set_aside_too_large(const Problem& p, const DeviceSpec& device) {
   const std::int64_t most_mib = device.l2_bytes * 3 / 4 >> 20;
   if (p.set_aside_mib <= most_mib) return std::nullopt;
   return "needs set_aside_mib <= " + std::to_string(most_mib) + ", three quarters of L2";
@@ -225,7 +228,7 @@ std::optional<std::string> sets_aside_too_much(const Problem& p, const DeviceSpe
 Variant keeping(std::string id, std::string compare_to) {
   Variant v = variant(std::move(id), std::move(compare_to), true, true,
                       {{"dram_read_bytes", Direction::decreases, 1.03, is_kept}});
-  v.unsupported = sets_aside_too_much;
+  v.unsupported = set_aside_too_large;
   return v;
 }
 
@@ -235,48 +238,48 @@ Variant window() {
     Steps hot = hot_step(p, d);
     std::get<KernelStep>(hot.all().front().action).window = AccessPolicyWindow{
         d.hot, p.hot_bytes(), static_cast<float>(p.hit_ratio), p.set_aside_mib << 20};
-    return beside(std::move(hot), stream_step(p, d));
+    return concurrently(std::move(hot), stream_step(p, d));
   };
   return v;
 }
 
-// ---- evict_first
+// ---- evict_first: evict-first loads of the stream
 //
-// Nothing is set aside, and the streaming loads say that their lines may be evicted first. It
-// protects what others have in L2, and takes a change of the kernel that streams, not of the one
-// that profits.
+// No part of L2 is set aside. The streaming loads mark their lines to be evicted first, which
+// protects the lines of other kernels: dram_read_bytes decreases. The cost is a change of the
+// streaming kernel, which does not benefit itself.
 
 Variant evict_first() {
   Variant v = variant("evict_first", "side_by_side", true, true,
-                      {{"dram_read_bytes", Direction::decreases, 1.02, is_pushed_out}});
+                      {{"dram_read_bytes", Direction::decreases, 1.02, is_evicted}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return beside(hot_step(p, d), stream_step<Eviction::first>(p, d));
+    return concurrently(hot_step(p, d), stream_step<Eviction::first>(p, d));
   };
   return v;
 }
 
 // ---- evict_last: evict-last loads of the working set
 //
-// The loads of the working set say that their lines shall be evicted last. Such accesses persist,
-// but no part of L2 is set aside for them, so L2 treats them like others. For sets of 8 MiB and
-// more dram_read_bytes is unchanged. On an H200 a smaller set takes the time that it takes with a
-// set-aside part.
+// The loads of the working set mark their lines to be evicted last. Such accesses persist, but no
+// part of L2 is set aside for them, so L2 treats them like others. For sets of 8 MiB and more
+// dram_read_bytes is unchanged. On an H200 a smaller set takes as long as with a set-aside part.
 
-// About a tenth of all bytes from DRAM are the working set's. How its passes meet the stream
-// changes that part, with or without a hint: half of it more or less is the default factor.
+// About a tenth of all bytes from DRAM belong to the working set. The overlap of its passes with
+// the stream changes this part, with or without a hint. The default factor allows it to change by
+// half.
 Variant evict_last() {
   Variant v = variant("evict_last", "side_by_side", true, true,
-                      {{"dram_read_bytes", Direction::unchanged, kUnchangedFactor, is_pushed_out}});
+                      {{"dram_read_bytes", Direction::unchanged, kUnchangedFactor, is_evicted}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return beside(hot_step<Eviction::last>(p, d), stream_step(p, d));
+    return concurrently(hot_step<Eviction::last>(p, d), stream_step(p, d));
   };
   return v;
 }
 
-// ---- evict_last_set_aside
+// ---- evict_last_set_aside: evict-last loads with a set-aside part of L2
 //
-// The same loads with a part of L2 set aside: what a window does, as a property of the kernel's
-// loads instead of its launch.
+// The loads are those of evict_last, with a part of L2 set aside: dram_read_bytes decreases. This
+// has the effect of a window, as a property of the kernel's loads instead of its launch.
 
 Variant evict_last_set_aside() {
   Variant v = keeping("evict_last_set_aside", "evict_last");
@@ -284,7 +287,7 @@ Variant evict_last_set_aside() {
     Steps hot = hot_step<Eviction::last>(p, d);
     std::get<KernelStep>(hot.all().front().action).window =
         AccessPolicyWindow{nullptr, 0, 1, p.set_aside_mib << 20};
-    return beside(std::move(hot), stream_step(p, d));
+    return concurrently(std::move(hot), stream_step(p, d));
   };
   return v;
 }
@@ -305,7 +308,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-/// Sums of bit patterns of what a thread reads.
+/// Checksum of the elements that a thread reads.
 struct Reference {
   const float* in;
   std::int64_t n;
@@ -326,27 +329,28 @@ struct Reference {
 
 Family declare() {
   Family f("l2_persistence", Topic::memory,
-           "Can a working set be kept in L2 while other data pass through?");
+           "Can a working set stay in L2 while other data stream through?");
   f.physics =
-      "L2 keeps what was used last. Data that are streamed are used once, and push out what will "
-      "be used again. A program can set a part of L2 aside for accesses that persist, and name a "
-      "window of addresses whose accesses do; or say with each load whether its line shall be "
-      "evicted first or last. Each helps as long as what shall stay fits; a set-aside part is lost "
-      "for all else until it is given back.";
+      "L2 keeps the most recently used lines. Streamed data are used once, and evict lines that "
+      "will be used again. A program can set a part of L2 aside for persisting accesses and name a "
+      "window of addresses whose accesses persist, or mark the lines of each load to be evicted "
+      "first or last. Each mechanism helps as long as the persisting data fit. A set-aside part is "
+      "unavailable to all other accesses until it is released.";
   f.extent("hot", &Problem::hot, 4 << 20, std::int64_t{1} << 30, "floats of the working set")
-      .extent("passes", &Problem::passes, 128, 1 << 16, "times that it is read")
+      .extent("passes", &Problem::passes, 128, 1 << 16,
+              "number of times that the working set is read")
       .extent("streamed", &Problem::streamed, std::int64_t{1} << 30, std::int64_t{1} << 32,
               "floats that the other kernel reads once")
       .real("hit_ratio", &Problem::hit_ratio, 1, 0, 1, "",
-            "share of the window's accesses that persist; others: unused")
+            "share of the window's accesses that persist; ignored by all variants except window")
       .integer("set_aside_mib", &Problem::set_aside_mib, 24, 1, 256, "MiB",
-               "of L2, for accesses that persist; without a window: unused");
+               "part of L2 set aside for persisting accesses; ignored by variants without one");
   f.input("hot", &Data::hot, &Problem::hot)
       .input("streamed", &Data::streamed, &Problem::streamed)
       .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
       .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
   f.figure("l2_persistence", "kept_sets",
-           "A working set beside a kernel that streams: time over that of streaming alone",
+           "Working set with a concurrent stream: time divided by the time of streaming only",
            {{"param.hot", "working set"}});
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -354,7 +358,7 @@ Family declare() {
            evaluate_reference(out[1], kStreamThreads,
                               Reference{d.streamed, p.streamed, kStreamThreads, 1});
   };
-  f.tolerance_derivation = "Zero: sums of whole numbers modulo 2^32.";
+  f.tolerance_derivation = "Zero: sums of integers modulo 2^32.";
   f.variants(hot_alone(), stream_alone(), side_by_side(), window(), evict_first(), evict_last(),
              evict_last_set_aside());
   return f;

@@ -1,14 +1,14 @@
-// lane_handover: y = stage B of stage A of x, where one half of a warp's lanes does A and the other
-// half B; how a value gets from one lane to another.
+// lane_handover: y = stage B of stage A of x, where one half of a warp's lanes executes A and the
+// other half B; methods to pass a value from one lane to another.
 //
-// The question: can lanes of one warp wait for each other, and is it worth it? Since Volta each
-// lane has a program counter of its own (independent thread scheduling): of lanes that parted at a
-// branch, now these are issued and now those, and one may spin until another one has written.
-// Before, the side that a warp took up first ran to its end, and a lane that spun for a lane of its
-// own warp did so for ever. But the two sides are never issued together: lanes with different jobs
-// gain nothing that the warp's other lanes do not lose.
+// The question: can lanes of one warp wait for each other, and is it worthwhile? Since Volta each
+// lane has its own program counter (independent thread scheduling). After a divergent branch the
+// scheduler alternates between the two groups of lanes, so one lane may spin until another one has
+// written. Before Volta, the first scheduled side ran to its end, and a lane that waited for a lane
+// of its own warp never stopped. The two sides are never issued together, however. Lanes with
+// different tasks gain nothing, because the other lanes of the warp are inactive meanwhile.
 //
-// Both stages are `cost` times 8 dependent multiply-adds, the same for all variants.
+// In all variants, each stage executes `cost` times 8 dependent multiply-adds.
 #include "kernels/common/family.cuh"
 #include "kernels/common/whole_numbers.cuh"
 
@@ -22,23 +22,23 @@ struct Problem {
 };
 
 struct Data {
-  float* x;  // n whole numbers
+  float* x;  // n integers
   float* y;  // n
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- own: each lane does both stages
+// ---- own: both stages in each lane
 //
-// No lane needs another one, all 32 are on, and nothing is handed over: fewer instructions than any
-// way in which lanes share it out.
+// No lane needs another one, all 32 are active, and no value is passed. This takes fewer
+// instructions than any division of the stages among lanes.
 
 constexpr int kBlock = 256;
-constexpr int kPerWarp = 256;  // elements
-constexpr int kStep = 8;       // multiply-adds
-constexpr int kStageA = 1;     // what a multiply-add of a stage adds
-constexpr int kStageB = 2;
+constexpr int kPerWarp = 256;  // elements per warp
+constexpr int kStep = 8;       // multiply-adds per step
+constexpr int kStageA = 1;     // amount that a multiply-add of stage A adds
+constexpr int kStageB = 2;     // amount that a multiply-add of stage B adds
 
 __device__ __forceinline__ float stage(float v, int cost, float one, float each) {
 #pragma unroll 1
@@ -64,14 +64,14 @@ __global__ void __launch_bounds__(kBlock)
 
 // ---- how the variants are launched
 
-constexpr float kOne = 1.0f;  // which the compiler does not know
+constexpr float kOne = 1.0f;  // as a value unknown to the compiler
 
 Work work(const Problem& p) {
   return streaming_work<float>(p.n, p.n,
                                {{Pipe::fp32, 2.0 * 2 * kStep * static_cast<double>(p.n) * p.cost}});
 }
 
-// Where the stages are most of what a warp executes, and its halves have as much to do.
+// Problems whose stages are most of the executed instructions, with equal work for both halves.
 bool is_long(const Problem& p) {
   constexpr int kLong = 8;
   return p.n >= kPerWarp && p.cost >= kLong;
@@ -95,12 +95,12 @@ Variant own() {
   return of_kernel("own", "", own_kernel, {});
 }
 
-// ---- shuffle: lanes that meet
+// ---- shuffle: values passed by a warp shuffle
 //
-// Lanes 0 to 15 do stage A of 16 elements, a shuffle hands the values to lanes 16 to 31, and these
-// do stage B. All lanes meet at the shuffle, an instruction per 16 elements. While 16 lanes work
-// the others are off: active_lanes_per_instruction falls to nearly half, and warp_instructions
-// nearly doubles.
+// Lanes 0 to 15 execute stage A of 16 elements, a shuffle passes the values to lanes 16 to 31, and
+// these execute stage B. All lanes reconverge at the shuffle, one instruction per 16 elements.
+// While 16 lanes work, the others are inactive: active_lanes_per_instruction decreases to nearly
+// half, and warp_instructions nearly doubles.
 
 __global__ void __launch_bounds__(kBlock)
     shuffle_kernel(std::int64_t n, int cost, float one, const float* x, float* y) {
@@ -122,15 +122,15 @@ Variant shuffle() {
                     {"warp_instructions", Direction::increases, 1.6, is_long}});
 }
 
-// ---- mailbox: lanes that wait for each other
+// ---- mailbox: values passed through shared memory
 //
-// Each of lanes 0 to 15 puts its value into a word of shared memory once that is empty, and one of
-// lanes 16 to 31 takes it out once it is full; both spin until then. The value itself is the flag,
-// and both ends touch it by atomic operations alone, so that nothing has to be ordered beside it.
-// It works because the hardware lets both sides go on, and costs what spinning takes:
-// shared_atomic_wavefronts and warp_instructions that a shuffle has none of.
+// Each of lanes 0 to 15 stores its value in a word of shared memory once this word is empty, and
+// one of lanes 16 to 31 loads it once the word is full. Both spin until then. The value itself is
+// the flag, and both sides access it only with atomic operations, so no other access must be
+// ordered. It works because the hardware lets both sides make progress. The cost is spinning:
+// shared_atomic_wavefronts and warp_instructions increase compared with shuffle.
 
-constexpr unsigned kEmpty = ~0u;  // a NaN, which no value is
+constexpr unsigned kEmpty = ~0u;  // bits of a NaN, which no value has
 
 __device__ __forceinline__ void put(unsigned* mailbox, float v) {
   while (atomicCAS(mailbox, kEmpty, __float_as_uint(v)) != kEmpty)
@@ -187,18 +187,18 @@ struct AfterStages {
 
 Family declare() {
   Family f("lane_handover", Topic::execution,
-           "Can lanes of one warp wait for each other, and is it worth it?");
+           "Can lanes of one warp wait for each other, and is it worthwhile?");
   f.physics =
-      "Lanes of a warp that do different things are issued one after the other: each half of a "
-      "warp is off while the other half works, so that sharing out the stages doubles the "
-      "instructions. Handing a value over costs one instruction where all lanes meet (a shuffle), "
-      "and as many rounds of spinning as it takes where they wait for each other.";
-  constexpr int kMostCost = 1 << 16;
+      "A warp issues the instructions of lanes with different tasks one after the other. Each half "
+      "of a warp is inactive while the other half works, so dividing the stages among the lanes "
+      "doubles the instructions. Passing a value costs one instruction if all lanes reconverge (a "
+      "shuffle), and several rounds of spinning if lanes wait for each other.";
+  constexpr int kMaxCost = 1 << 16;
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
-      .integer("cost", &Problem::cost, 16, 1, kMostCost, "",
-               "times that each stage makes 8 dependent multiply-adds");
+      .integer("cost", &Problem::cost, 16, 1, kMaxCost, "",
+               "repetitions of 8 dependent multiply-adds per stage");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
-  f.figure("lane_handover", "relative_times", "Lanes that hand over to each other",
+  f.figure("lane_handover", "relative_times", "Values passed between lanes of a warp",
            {{"param.cost", "cost of a stage (8 dependent FMAs each)"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
@@ -207,9 +207,9 @@ Family declare() {
     return AfterStages{p.cost, d.x};
   });
   f.tolerance_derivation =
-      "Zero: multiply-adds with a factor of 1 add 1 and 2 to whole numbers. Starts below 2^10 and "
-      "up to 2^16 times 8 of either stay below 2^24, to which fp32 has all whole numbers.";
-  static_assert(kWholeStarts + kMostCost * kStep * (kStageA + kStageB) < kWholeEnd,
+      "Zero: multiply-adds with a factor of 1 add 1 and 2 to integers. Starts below 2^10 and up to "
+      "2^16 times 8 of each stay below 2^24, and fp32 represents all integers up to 2^24.";
+  static_assert(kWholeStarts + kMaxCost * kStep * (kStageA + kStageB) < kWholeEnd,
                 "sums are exact");
   f.variants(own(), shuffle(), mailbox());
   return f;

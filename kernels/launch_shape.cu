@@ -1,13 +1,13 @@
-// launch_shape: one element-wise kernel over lines, planes and volumes, launched in blocks of many
+// launch_shape: one element-wise kernel over 1D, 2D and 3D arrays, launched with blocks of many
 // shapes.
 //
-// The question: which threads should a launch have? The kernel changes the sign of every other
-// element, as on a checkerboard, which moves the origin of a Fourier transform to the middle. A
-// thread needs to know where its element is, and does nothing else but load and store it. So the
-// time is that of the bytes, unless the launch gets in the way: a warp's 32 lanes are neighbours
-// along x first, then y, then z, and whether they lie side by side in memory is up to the block's
-// shape; threads outside of the volume are started, and end; a warp of one thread takes what one of
-// 32 takes; and a grid has limits, in y and z much lower ones than in x.
+// The question: which block shape and grid should a launch have? The kernel changes the sign of
+// every other element, in a checkerboard pattern, which moves the origin of a Fourier transform to
+// the center. A thread computes its element's position, loads the element and stores it. The time
+// is therefore the time of the bytes unless the launch adds to it. The 32 lanes of a warp are
+// numbered along x first, then y, then z, so the block's shape decides whether they are contiguous
+// in memory. Threads outside the array start and exit. A warp with one active lane costs as much as
+// a warp with 32. The number of blocks is limited, in y and z much more than in x.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@
 
 namespace gpuexp::launch_shape {
 
-// Element (x, y, z) is at (z·ny + y)·nx + x. A plane has nz = 1, a line ny = nz = 1.
+// Element (x, y, z) has index (z·ny + y)·nx + x. A 2D array has nz = 1, a 1D array ny = nz = 1.
 struct Problem {
   std::int64_t nx, ny, nz;
 };
@@ -27,7 +27,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// The extents as kernels have them: indices along one axis fit in 32 bits.
+/// The extents with the types that kernels use: indices along one axis fit in 32 bits.
 struct Volume {
   unsigned nx, ny, nz;
   explicit Volume(const Problem& p)
@@ -43,16 +43,15 @@ __host__ __device__ inline float checkered(float v, unsigned x, unsigned y, unsi
   return (x ^ y ^ z) & 1 ? -v : v;
 }
 
-// ---- block_256x1x1: a warp per 32 elements of a row
+// ---- block_256x1x1: rows of 256 threads
 //
-// The lanes of a warp have neighbours in a row: a request is 128 bytes, which are 4 sectors where
-// rows begin at one (global_load_sectors_per_request). Rows are cut into pieces of 256, and the
-// last one's other threads have nothing to do: few of a long row, nearly all where rows are shorter
-// than a block.
+// Each warp processes 32 contiguous elements of a row. A request is 128 bytes, which are 4 sectors
+// if rows start at a sector boundary (global_load_sectors_per_request). Each row is divided into
+// pieces of 256 elements, and the remaining threads of the last piece have no element. These are
+// few threads if rows are long, and most threads if rows are shorter than a block.
 // held: global_load_sectors_per_request = 4
 
-/// The block's shape is the launch's alone: this is the kernel of all variants with a block's
-/// extents for a name.
+/// The kernel of all variants named after a block shape, which only the launch determines.
 __global__ void block_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -65,7 +64,7 @@ __global__ void block_kernel(Volume v, const float* in, float* out) {
 // ---- how the variants are launched
 
 constexpr int kBlock = 256;
-constexpr std::int64_t kMostBlocksYZ = 65535;
+constexpr std::int64_t kMaxBlocksYZ = 65535;
 
 std::int64_t elements(const Problem& p) {
   return p.nx * p.ny * p.nz;
@@ -79,15 +78,15 @@ Shape shape(const Problem& p, const Extent& block) {
   return shape_of_tiles({p.nx, p.ny, p.nz}, block, block);
 }
 
-/// Each thread of the launch takes up to `turns` elements, one after the other.
+/// Metrics of a launch whose threads each process up to `turns` elements.
 MetricValues metrics(const Problem& p, const Shape& s, std::int64_t turns) {
   const std::int64_t warps = s.grid.count() * ceil_div(s.block.count(), kWarp);
   const double idle = 1 - static_cast<double>(elements(p)) / (warps * kWarp * turns);
   return {{"launched_warps", static_cast<double>(warps)}, {"idle_lanes_pct", 100 * idle}};
 }
 
-/// `shape_of(p, device)` is the launch's, and `turns` how many elements a thread of it takes: one,
-/// unless it says more.
+/// `shape_of(p, device)` returns the launch shape. `turns` returns the maximum number of elements
+/// per thread; without it, each thread processes one.
 template <class Extents, class ShapeOf>
 Variant variant(std::string id, std::string compare_to,
                 void (*kernel)(Extents, const float*, float*), ShapeOf shape_of,
@@ -102,9 +101,9 @@ Variant variant(std::string id, std::string compare_to,
   v.unsupported = [shape_of](const Problem& p,
                              const DeviceSpec& device) -> std::optional<std::string> {
     const std::int64_t blocks = shape_of(p, device).grid.y;
-    if (blocks <= kMostBlocksYZ) return std::nullopt;
+    if (blocks <= kMaxBlocksYZ) return std::nullopt;
     return "needs " + std::to_string(blocks) + " blocks in y; a grid has at most " +
-           std::to_string(kMostBlocksYZ);
+           std::to_string(kMaxBlocksYZ);
   };
   v.launch = [kernel, shape_of](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(kernel, shape_of(p, x.device), Extents(p), d.in, d.out);
@@ -125,17 +124,17 @@ Variant block_256x1x1() {
   return in_blocks("block_256x1x1", "", {kBlock, 1, 1}, {});
 }
 
-// Of planes and volumes in which most warps of all shapes are whole, or have nothing.
+// Arrays where, in all shapes, nearly all warps are completely inside or outside.
 bool has_wide_planes(const Problem& p) {
   constexpr std::int64_t kMany = 256;
   return p.nx >= kMany && p.ny >= kMany;
 }
-// Likewise, and each row begins where a sector does.
+// Arrays of has_wide_planes whose rows all start at a sector boundary.
 bool has_whole_sectors(const Problem& p) {
   constexpr std::int64_t kFloats = kSectorBytes / sizeof(float);
   return has_wide_planes(p) && p.nx % kFloats == 0;
 }
-// Likewise, and every other row begins at an odd element.
+// Arrays of has_wide_planes in which every other row starts at an odd element.
 bool has_odd_rows(const Problem& p) {
   return has_wide_planes(p) && p.nx % 2 != 0;
 }
@@ -144,12 +143,12 @@ bool is_line(const Problem& p) {
   return p.nx >= kMany && p.ny == 1 && p.nz == 1;
 }
 
-// ---- block_32x8x1: eight rows per block
+// ---- block_32x8x1: one row of 32 elements per warp
 //
-// A warp is a row of the block, and has the elements of one of block_256x1x1's:
-// global_load_sectors_per_request stays. Pieces of rows are shorter, so that fewer threads have
-// nothing to do at their ends, and some may at the last rows. Of a line, seven warps of eight are
-// outside: warp_instructions rises.
+// Each warp processes 32 contiguous elements of one of the block's eight rows:
+// global_load_sectors_per_request is unchanged. The pieces of rows are shorter than in
+// block_256x1x1, so fewer threads are idle at row ends, but some may be idle at the last rows. In a
+// 1D array, seven of eight warps are outside the array: warp_instructions increases.
 
 Variant block_32x8x1() {
   return in_blocks(
@@ -160,10 +159,10 @@ Variant block_32x8x1() {
 
 // ---- block_16x16x1: two rows per warp
 //
-// A warp's lanes are in two rows, 64 bytes of each. Where rows begin at a sector that is as many
-// sectors as before. Elsewhere a piece of a row begins within one, and has one more than it would
-// fill: two pieces, two more. If there is one row, 16 lanes of each warp that has work are outside:
-// active_lanes_per_instruction falls.
+// The lanes of a warp are in two rows and access 64 bytes of each. If rows start at a sector
+// boundary, the number of sectors is unchanged. Otherwise a piece of a row starts within a sector
+// and touches one additional sector, so a request touches two more. In a 1D array, 16 lanes of each
+// warp with work are outside: active_lanes_per_instruction decreases.
 
 Variant block_16x16x1() {
   return in_blocks(
@@ -175,8 +174,9 @@ Variant block_16x16x1() {
 
 // ---- block_8x32x1: four rows per warp
 //
-// Pieces of 32 bytes, a sector each where rows begin at one. Elsewhere most pieces lie in two
-// sectors: seven or eight per request instead of five.
+// The lanes of a warp access 32 bytes in each of four rows, one sector each if rows start at a
+// sector boundary. Otherwise most pieces cross a sector boundary, and a request touches seven or
+// eight instead of five: global_load_sectors_per_request increases.
 
 Variant block_8x32x1() {
   return in_blocks(
@@ -186,11 +186,11 @@ Variant block_8x32x1() {
        {"global_load_requests", Direction::increases, 1.8, is_line}});
 }
 
-// ---- block_1x256x1: a column per block
+// ---- block_1x256x1: one column per block
 //
-// x and y exchanged, as when rows are taken for what blocks should follow. Each lane is in a row of
-// its own: 32 sectors per request, of which 4/32 = 1/8 is used. The blocks beside it use the rest,
-// if L1 or L2 still has it.
+// x and y are exchanged, a common mistake, so consecutive threads are in consecutive rows. Each
+// lane is in a different row: 32 sectors per request, of which 4/32 = 1/8 is used. Neighbouring
+// blocks use the rest, if L1 or L2 still holds it.
 // held: global_load_sectors_per_request = 32
 
 Variant block_1x256x1() {
@@ -199,11 +199,11 @@ Variant block_1x256x1() {
                     {"l1_tag_wavefronts", Direction::increases, 4, has_wide_planes}});
 }
 
-// ---- block_32x4x2: a block in three dimensions
+// ---- block_32x4x2: a three-dimensional block
 //
-// Rows of 32 in two planes. A warp is still a piece of one row, so that nothing changes for it; a
-// block's neighbourhood is what such shapes are made for, in kernels that use one. Where there is
-// one plane alone, the warps of the other plane are outside.
+// The block has rows of 32 threads in two planes. A warp still processes 32 contiguous elements of
+// one row, so its requests are unchanged. Such shapes serve kernels that use the neighbours of an
+// element. In an array with one plane, the warps of the second plane are outside.
 
 Variant block_32x4x2() {
   return in_blocks(
@@ -212,10 +212,11 @@ Variant block_32x4x2() {
        {"global_load_requests", Direction::unchanged, 1.05, has_wide_planes}});
 }
 
-// ---- block_8x8x4: nearly a cube
+// ---- block_8x8x4: a nearly cubic block
 //
-// The most neighbours within a block, and four rows per warp: where rows begin at a sector that is
-// four sectors per request, as before, elsewhere up to eight.
+// This shape has the most neighbours within a block, and four rows per warp. A request touches four
+// sectors, as before, if rows start at a sector boundary, and up to eight otherwise:
+// global_load_sectors_per_request then increases.
 // held: global_load_sectors_per_request = 4
 
 Variant block_8x8x4() {
@@ -225,11 +226,12 @@ Variant block_8x8x4() {
        {"global_load_sectors_per_request", Direction::increases, 1.3, has_odd_rows}});
 }
 
-// ---- block_1024: as large as a block may be
+// ---- block_1024: the maximum block size
 //
-// 1024 threads in place of 256: blocks are a quarter. The GPU starts only so many of them per
-// second, and those of block_256x1x1, with 1 KB to load each, are done as fast as they are started.
-// Two fill an SM: a place stays empty until the last of 32 warps has ended.
+// Blocks have 1024 threads instead of 256, so there are a quarter as many blocks. The GPU starts a
+// limited number of blocks per second, and the blocks of block_256x1x1 load 1 KB each and end as
+// fast as they start. The cost is that only two blocks fit on an SM: a block slot stays occupied
+// until the last of 32 warps has ended.
 // held: blocks = 1/4 × block_256x1x1
 
 constexpr auto has_long_rows = at_least(&Problem::nx, 4096);
@@ -240,11 +242,11 @@ Variant block_1024() {
                     {"warp_instructions", Direction::unchanged, 1.15, has_long_rows}});
 }
 
-// ---- block_32: a warp per block
+// ---- block_32: one warp per block
 //
-// The warps of block_256x1x1, each a block of its own. An SM holds 32 blocks, whose warps are 32 /
-// 64 = 1/2 of those that it has room for (blocks_per_sm), and eight times as many blocks have to be
-// started.
+// Each warp of block_256x1x1 is a block of its own. An SM holds 32 blocks, whose warps are 32 / 64
+// = 1/2 of the warps that it has room for (blocks_per_sm). The GPU must start eight times as many
+// blocks.
 // held: blocks_per_sm = 32; blocks = 8 × block_256x1x1
 
 Variant block_32() {
@@ -259,11 +261,11 @@ ExpectedChangesOf<Problem> a_second_warp() {
           {"global_load_requests", Direction::increases, 1.7, has_long_rows}};
 }
 
-// ---- block_33: one thread more
+// ---- block_33: one thread more than a warp
 //
-// A block of 33 threads is two warps, and the second has one lane: warp_instructions nearly
-// doubles, active_lanes_per_instruction falls to 16.5, and every other request is for one element.
-// That is no time as long as starting blocks is what takes it.
+// A block of 33 threads has two warps, and the second has one lane: warp_instructions nearly
+// doubles, active_lanes_per_instruction decreases to 16.5, and every other request is for one
+// element. This costs no time as long as starting blocks is the limit.
 // held: warp_instructions = 2 × block_32 within 10 %
 // held: active_lanes_per_instruction = 16.5 within 2 %
 
@@ -271,10 +273,10 @@ Variant block_33() {
   return in_blocks("block_33", "block_32", {kWarp + 1, 1, 1}, a_second_warp());
 }
 
-// ---- busy_32: the same where instructions are the limit
+// ---- busy_32: one warp per block, limited by instructions
 //
-// block_32 with a chain of multiplications by 1 for each element, enough of them that the
-// schedulers' issue slots are what the kernel waits for: warp_instructions rises by their number.
+// The kernel of block_32 also executes a chain of multiplications by 1 for each element. They are
+// so numerous that issue slots become the limit: warp_instructions increases by their number.
 
 constexpr int kMultiplications = 1024;
 
@@ -282,7 +284,7 @@ __global__ void busy_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= v.nx) return;
   const std::int64_t i = v.at(x, blockIdx.y, blockIdx.z);
-  const auto one = static_cast<float>(blockDim.y);  // which the compiler does not know
+  const auto one = static_cast<float>(blockDim.y);  // as a value unknown to the compiler
   float value = in[i];
 #pragma unroll 64
   for (int k = 0; k < kMultiplications; ++k)
@@ -308,22 +310,22 @@ Variant busy_32() {
                {"global_load_requests", Direction::unchanged}});
 }
 
-// ---- busy_33: and one thread more
+// ---- busy_33: one thread more than a warp, limited by instructions
 //
-// The second warp of each block takes as many issue slots as the first, for one lane:
-// warp_instructions doubles, and the time with it.
+// The second warp of each block uses as many issue slots as the first one, for only one lane:
+// warp_instructions doubles, and so does the time.
 // held: warp_instructions = 2 × busy_32 within 5 %
 
 Variant busy_33() {
   return busy("busy_33", "busy_32", kWarp + 1, a_second_warp());
 }
 
-// ---- twice_the_blocks: a grid with blocks that have nothing to do
+// ---- twice_the_blocks: a grid with excess blocks
 //
-// The grid of block_256x1x1 with twice as many blocks in x, as when it was made for the largest
-// problem there may be. A thread outside of the volume ends at its first branch: it costs the
-// instructions up to there and no bytes. Its block is started as any other, and takes as much time
-// where that is what a launch waits for.
+// The grid of block_256x1x1 has twice as many blocks in x, like a grid sized for the largest
+// possible problem. A thread outside the array exits at its first branch. It executes the
+// instructions before this branch and accesses no bytes. The GPU starts its block like any other,
+// which costs the full time if starting blocks is the limit.
 // held: blocks = 2 × block_256x1x1
 
 Variant twice_the_blocks() {
@@ -337,11 +339,11 @@ Variant twice_the_blocks() {
                   {"global_load_requests", Direction::unchanged}});
 }
 
-// ---- loop_rows: as many rows as there are
+// ---- loop_rows: loop over rows
 //
-// A grid has at most 65535 blocks in y and in z (2^31 - 1 in x). With more rows than that, a launch
-// of one block per row fails as a whole. Here a block goes on with the row that is as many blocks
-// further, whatever there is of them.
+// A grid has at most 65535 blocks in y and in z (2^31 - 1 in x). If there are more rows, a launch
+// with one block per row fails. Here each block advances by the number of blocks in y until the
+// last row, so any number of rows works.
 
 __global__ void loop_rows_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -355,7 +357,7 @@ __global__ void loop_rows_kernel(Volume v, const float* in, float* out) {
 
 Shape loop_shape(const Problem& p, const DeviceSpec&) {
   Shape s = shape(p, {kBlock, 1, 1});
-  s.grid.y = std::min(s.grid.y, kMostBlocksYZ);
+  s.grid.y = std::min(s.grid.y, kMaxBlocksYZ);
   s.tile.y = ceil_div(p.ny, s.grid.y);
   return s;
 }
@@ -367,12 +369,13 @@ Variant loop_rows() {
                  [](const Problem&, const Shape& s) { return s.tile.y; });
 }
 
-// ---- flat_64: one index for all, taken apart by division
+// ---- flat_64: one linear index, decomposed by division
 //
-// Threads are numbered through, and where an element is follows from its number. No thread is idle
-// but in the last block, however short rows are, and the grid's limit is that of x. The GPU has no
-// instruction that divides: two divisions by what the compiler does not know are many instructions
-// in 32 bits, and more in 64, where code first looks whether 32 would do. warp_instructions rises.
+// Each thread has one linear index and computes the position of its element from it. No thread is
+// idle except in the last block, even if rows are short, and the limit of the grid is the limit in
+// x. The GPU has no integer division instruction: two divisions by values unknown to the compiler
+// take many instructions in 32 bits. In 64 bits they take more, because the code first checks
+// whether 32 bits suffice. warp_instructions increases.
 
 template <class Index>
 __device__ void do_flat(const Volume& v, Index i, const float* in, float* out) {
@@ -389,7 +392,7 @@ __global__ void __launch_bounds__(kBlock) flat_kernel(Volume v, const float* in,
   if (i < static_cast<Index>(v.at(0, 0, v.nz))) do_flat<Index>(v, i, in, out);
 }
 
-// A block's elements may be in any rows.
+// The elements of a block can be in any rows.
 Shape flat_shape(const Problem& p, std::int64_t blocks) {
   return shape_of_blocks({blocks}, {kBlock}, {p.nx, p.ny, p.nz});
 }
@@ -398,7 +401,7 @@ Shape one_each(const Problem& p, const DeviceSpec&) {
   return flat_shape(p, ceil_div(elements(p), kBlock));
 }
 
-// Rows of which a block of 256 threads leaves most of its threads without work.
+// Arrays whose rows use only a few threads of a block of 256.
 bool has_short_rows(const Problem& p) {
   constexpr std::int64_t kShort = 40;
   constexpr std::int64_t kMany = 1024;
@@ -413,9 +416,10 @@ Variant flat_64() {
 
 constexpr auto has_many_elements = at_least(elements, 1 << 16);
 
-// ---- flat_32: the same in 32 bits
+// ---- flat_32: linear index in 32 bits
 //
-// Up to 2^31 elements the index and both divisions fit in 32 bits: warp_instructions falls.
+// With up to 2^31 elements, the index and both divisions fit in 32 bits: warp_instructions
+// decreases.
 
 Variant flat_32() {
   return variant("flat_32", "flat_64", flat_kernel<unsigned>, one_each,
@@ -425,13 +429,12 @@ Variant flat_32() {
 
 // ---- flat_multiply: division by multiplication
 //
-// The divisors are the same for all threads: the host finds for each a factor and a shift whose
-// product, sum and shift are the quotient (T. Granlund, P. Montgomery, "Division by invariant
-// integers using multiplication", PLDI 1994), as libraries do for indices of tensors. A division
-// becomes a product, a sum and a shift: warp_instructions falls once more, and all parameters that
-// a thread needs come with the launch.
+// All threads use the same divisors. The host computes a factor and a shift for each divisor, as
+// libraries do for tensor indices (T. Granlund, P. Montgomery, "Division by invariant integers
+// using multiplication", PLDI 1994). A division becomes a multiplication, an addition and a shift:
+// warp_instructions decreases again. The factors and shifts are arguments of the kernel.
 
-/// Quotients of what is below 2^31.
+/// Divides numbers below 2^31 by a constant divisor.
 struct Divisor {
   unsigned divisor, factor, shift;
 
@@ -471,10 +474,10 @@ Variant flat_multiply() {
 
 // ---- grid_stride: one wave of blocks for any size
 //
-// As many blocks as fit on all SMs; a thread goes on with the element that is as many threads
-// further. Blocks are started once instead of for each 1 KB, what a thread computes before its loop
-// it computes once (warp_instructions falls), and the grid follows the GPU instead of the problem.
-// A thread has one load in flight, as before.
+// The grid has as many blocks as fit on all SMs, and each thread advances by the number of threads
+// in the grid. The GPU starts these blocks once instead of one block per 1 KB, and a thread
+// executes the code before its loop once: warp_instructions decreases. The grid depends on the GPU
+// and not on the problem. Each thread still has one load in flight.
 
 __global__ void __launch_bounds__(kBlock) grid_stride_kernel(Rows r, const float* in, float* out) {
   const unsigned stride = gridDim.x * kBlock;
@@ -511,34 +514,34 @@ struct Checkered {
 // ---- declaration
 
 Family declare() {
-  Family f("launch_shape", Topic::execution, "Which threads should a launch have?");
+  Family f("launch_shape", Topic::execution, "Which block shape and grid should a launch have?");
   f.physics =
-      "A block's threads are numbered along x first, then y, then z, and 32 in a row are a warp. "
-      "Lanes that are neighbours in x are neighbours in memory: the block's extent in x decides "
-      "how many pieces of rows a request is made of, and so its sectors. The GPU starts whole "
-      "blocks of whole warps: what of them lies outside of the problem, or beyond the last "
-      "multiple of 32, "
-      "takes its place and its instructions and does nothing. Where a thread's element is, it has "
-      "to compute: from three indices of a grid that has limits, or from one, by division.";
-  f.extent("nx", &Problem::nx, 8192, 1 << 26, "elements of a row, which lie side by side")
-      .extent("ny", &Problem::ny, 8192, 1 << 21, "rows of a plane")
-      .integer("nz", &Problem::nz, 1, 1, kMostBlocksYZ, "", "planes");
+      "The threads of a block are numbered along x first, then y, then z, and 32 consecutive "
+      "threads are a warp. Lanes that are neighbours in x access neighbouring words, so the "
+      "block's extent in x decides how many pieces of rows, and how many sectors, a request "
+      "touches. The GPU starts whole blocks of whole warps. Threads outside the array, and lanes "
+      "of a partial last warp, use block slots and issue slots without any result. "
+      "A thread computes the position of its element from three indices, whose ranges are limited, "
+      "or from one index by division.";
+  f.extent("nx", &Problem::nx, 8192, 1 << 26, "elements per row, contiguous in memory")
+      .extent("ny", &Problem::ny, 8192, 1 << 21, "rows per plane")
+      .integer("nz", &Problem::nz, 1, 1, kMaxBlocksYZ, "", "planes");
   f.input("in", &Data::in, elements).output("out", &Data::out, elements);
-  f.metric("launched_warps", "", "warps of all blocks, whether they have work or not")
+  f.metric("launched_warps", "", "warps of all blocks, with or without work")
       .metric("idle_lanes_pct", "%",
-              "lanes of these that have no element, because their thread is outside or because the "
-              "block has no thread for them");
+              "share of lanes of launched warps without an element: threads outside the array, and "
+              "lanes for which the block has no thread");
   f.figure("launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes");
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
   f.unsupported = needs([](const Problem& p) { return elements(p) <= std::int64_t{1} << 31; },
-                        "needs up to 2^31 elements, whose number fits in 32 bits");
+                        "needs nx × ny × nz <= 2^31, so that indices fit in 32 bits");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
   set_references(f, elements, [](const Problem& p, const Data& d, int) {
     return Checkered{p, d.in};
   });
-  f.tolerance_derivation = "Zero: a change of sign keeps every other bit.";
+  f.tolerance_derivation = "Zero: a change of sign preserves all other bits.";
   f.variants(block_256x1x1(), block_32x8x1(), block_16x16x1(), block_8x32x1(), block_1x256x1(),
              block_32x4x2(), block_8x8x4(), block_1024(), block_32(), block_33(), busy_32(),
              busy_33(), twice_the_blocks(), loop_rows(), flat_64(), flat_32(), flat_multiply(),

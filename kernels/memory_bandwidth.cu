@@ -1,15 +1,15 @@
-// memory_bandwidth: how many bytes per second DRAM and L2 deliver and take at most.
+// memory_bandwidth: maximum bandwidth of DRAM and L2, for loads and for stores.
 //
-// The question: what is the ceiling that a memory-bound kernel can reach on this device? Not the
-// datasheet's: DRAM refreshes, opens rows and turns its bus between reads and writes, and what is
-// left of the printed bandwidth is found by asking for as much as possible. That needs wide
-// accesses, several times as many bytes in flight as bandwidth times the latency of an idle DRAM
-// (bytes_in_flight), and no SM without work.
+// The question: what bandwidth can a memory-bound kernel reach on this device? It is less than the
+// datasheet's value, because DRAM refreshes, activates rows and turns its bus around between reads
+// and writes. The family measures the rest by requesting as many bytes as possible. This needs wide
+// accesses, work for every SM, and several times as many bytes in flight as bandwidth × latency of
+// an idle DRAM (bytes_in_flight).
 //
-// The size decides who serves: arrays of many times L2 come from DRAM; arrays that fit in L2 and
-// were there before (mode warm) come from L2. These are small, so that a launch would take longer
-// than the transfer: `passes` over the same array make it long enough to be timed. All loads go
-// past L1, which would otherwise serve the later passes.
+// The array size decides which memory serves the accesses. DRAM serves arrays of many times the
+// capacity of L2. L2 serves arrays that fit in it and were accessed before (mode warm). One pass
+// over such a small array would take less time than the launch, so `passes` repeats it. All loads
+// bypass L1, which would otherwise serve the later passes.
 #include <algorithm>
 
 #include "kernels/common/bulk_copy.cuh"
@@ -20,9 +20,9 @@
 
 namespace gpuexp::memory_bandwidth {
 
-/// Elements of one checksum: 16 KiB read for 4 bytes written.
+/// Elements per checksum: 16 KiB read for 4 bytes written.
 constexpr int kChunk = 4096;
-constexpr int kVector = 4;  // elements that a lane moves with one instruction, 16 bytes
+constexpr int kVector = 4;  // elements per load or store of a lane, 16 bytes
 
 struct Problem {
   std::int64_t n;
@@ -31,9 +31,9 @@ struct Problem {
 
 struct Data {
   float* in;
-  float* out;           // of copies
-  float* filled;        // of writes
-  std::uint32_t* sums;  // of reads, one per chunk of `in`, added up over the passes
+  float* out;           // output of copies
+  float* filled;        // output of writes
+  std::uint32_t* sums;  // output of reads: checksum of each chunk of `in`, over all passes
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -43,17 +43,16 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// ---- read
+// ---- read: 16-byte loads
 //
-// Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of them,
-// several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 KiB. It
-// saturates DRAM, or L2 where the array lies there; dram_read_bytes, or lts__t_sectors_op_read, is
-// all that moves.
+// Each thread issues eight 16-byte loads before it uses the first one. A full SM has 160 KB in
+// flight, several times the bytes that the latency of DRAM requires. The kernel writes only 4 bytes
+// per 16 KiB. It saturates DRAM, or L2 if the array is there: nearly all moved bytes are
+// dram_read_bytes or lts__t_sectors_op_read.
 
 constexpr int kReadBlock = 128;
 
-// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
-// need.
+// Launch bounds of eight resident blocks leave enough registers for eight loads in flight.
 __global__ void __launch_bounds__(kReadBlock, 8)
     read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
   constexpr int kLoads = kChunk / kVector / kReadBlock;
@@ -90,10 +89,11 @@ Work work(const Problem& p) {
                                        moves == Moves::reads ? chunks(p) : p.n);
 }
 
-// Where DRAM serves every pass, whatever the caches kept of the one before.
+// Problems whose every pass is served by DRAM, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
-// Where what the copy engine leaves to the lanes, the end of the array, is next to nothing.
+// Problems where the part that lanes copy instead of the copy engine, the end of the array, is
+// small.
 constexpr auto has_whole_chunks = at_least(&Problem::n, 1 << 20);
 
 template <Moves moves>
@@ -120,12 +120,11 @@ Variant read() {
 
 // ---- write, copy: one vector per thread
 
-// With more vectors per thread a block would write longer runs between its reads, and DRAM is then
-// slower, not faster: vector_width measures 4.29 TB/s for one load per thread and 4.03 for eight
-// on an H200.
+// More vectors per thread would make a block write longer runs between its reads, which is slower:
+// vector_width measures 4.29 TB/s for one load per thread and 4.03 for eight on an H200.
 constexpr int kCopyBlock = 256;
 
-// The `count` elements, up to kVector, from element `first` on: as a vector where all are there.
+// Moves up to kVector elements, starting at `first`: as one vector if all are within n.
 template <class Move>
 __device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move move) {
 #pragma unroll 1
@@ -139,7 +138,7 @@ __device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move
   }
 }
 
-// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
+// The value that write stores in element i: a number in [1, 2) that differs from its neighbours.
 __host__ __device__ float pattern(std::int64_t i) {
   constexpr unsigned kPeriod = 1u << 23;
   return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
@@ -175,11 +174,12 @@ Steps launch_move(const Problem& p, const Move& move) {
                 p.passes);
 }
 
-// ---- write
+// ---- write: 16-byte stores
 //
-// One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus to
-// reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is still on its
-// way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.
+// Each thread issues one 16-byte store and no load, so DRAM never turns its bus around for reads.
+// Whole lines are overwritten, so L2 fetches none of them first: dram_read_bytes decreases. When
+// the kernel ends, L2 still holds stores that it has not written to DRAM yet, up to its capacity.
+// It saturates the write bandwidth of DRAM or of L2.
 
 Variant write() {
   Variant v = moving<Moves::writes>("write", "read",
@@ -191,12 +191,11 @@ Variant write() {
   return v;
 }
 
-// ---- copy
+// ---- copy: one 16-byte load and store per thread
 //
-// One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in flight,
-// and at every moment some blocks read while others write. It saturates DRAM as most kernels can
-// use it, reading and writing as much; what is missing to read is the time that DRAM takes to turn
-// its bus.
+// Each thread issues one 16-byte load and one 16-byte store. A full SM has 32 KB in flight, and at
+// any time some blocks read while others write. It saturates DRAM as most kernels use it, with as
+// many reads as writes. The difference from read is the time in which DRAM turns its bus around.
 
 Variant copy() {
   Variant v = moving<Moves::copies>("copy", "write",
@@ -208,7 +207,7 @@ Variant copy() {
   return v;
 }
 
-// ---- read_bulk, copy_bulk: one block per SM, whose copy engine moves 16 KiB at a time
+// ---- read_bulk, copy_bulk: one block per SM, whose copy engine copies 16 KiB at a time
 
 constexpr int kBulkWarps = 4;
 constexpr int kBulkBlock = kBulkWarps * kWarp;
@@ -217,8 +216,8 @@ constexpr int kChunkBytes = kChunk * static_cast<int>(sizeof(float));
 constexpr std::int64_t kBulkSharedBytes =
     kBulkWarps * kStages * (kChunkBytes + static_cast<std::int64_t>(sizeof(Barrier)));
 
-// The iterations of one warp: every pass over its first chunk, then over its next one, … Iteration
-// t uses stage t mod kStages, for the (t / kStages)-th time.
+// The iterations of one warp: all passes over its first chunk, then all passes over its next one, …
+// Iteration t uses stage t mod kStages, for the (t / kStages)-th time.
 struct Ring {
   char* stages;  // kStages × kChunkBytes
   Barrier* barriers;
@@ -247,8 +246,8 @@ struct Ring {
   __device__ int elements(int iteration) const {
     return static_cast<int>(min(n - chunk(iteration) * kChunk, static_cast<std::int64_t>(kChunk)));
   }
-  // What the copy engine moves of the chunk: whole units of 16 bytes. Only the array's last chunk
-  // can have less than one, and it is the last of its warp.
+  // Bytes of the chunk that the copy engine moves: whole units of 16 bytes. Only the last chunk of
+  // the array can have less than one unit, and it is the last chunk of its warp.
   __device__ unsigned bytes(int iteration) const {
     return elements(iteration) / kVector * kBulkCopyUnit;
   }
@@ -302,8 +301,8 @@ __global__ void __launch_bounds__(kBulkBlock)
   }
 }
 
-// A stage is loaded again one iteration after its store was started: by then the store has read it,
-// and nothing waits.
+// A stage is loaded again one iteration after the start of its store: by then the store has read
+// it, so the wait is short.
 __global__ void __launch_bounds__(kBulkBlock)
     copy_bulk_kernel(const float* in, float* out, std::int64_t n, int passes) {
   extern __shared__ __align__(128) char shared[];
@@ -324,7 +323,7 @@ __global__ void __launch_bounds__(kBulkBlock)
   wait_for_stores();
 }
 
-// One block per SM that stays.
+// One persistent block per SM.
 Shape bulk_shape(const Problem& p, const DeviceSpec& device) {
   const std::int64_t blocks =
       std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));
@@ -335,12 +334,13 @@ Variant bulk(Variant v) {
   return needs_capability(std::move(v), kBulkCopyComputeCapability);
 }
 
-// ---- read_bulk
+// ---- read_bulk: bulk copies to shared memory
 //
-// cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them to shared
-// memory. 192 KiB are in flight per SM whatever the registers and the occupancy, with one block per
-// SM that stays. Costs the shared memory, and its bandwidth once more; what reaches DRAM is the
-// same, so a gain says that read left some.
+// One lane requests 16 KiB at a time (cp.async.bulk), and the SM's copy engine writes them to
+// shared memory. With one persistent block per SM, 192 KiB per SM are in flight, independent of
+// registers and occupancy. The cost is shared memory capacity, and shared memory bandwidth in
+// addition. The traffic to L2 is unchanged (l2_sectors), so any gain shows bandwidth that read did
+// not use.
 
 Variant read_bulk() {
   Variant v = bulk(
@@ -353,11 +353,12 @@ Variant read_bulk() {
   return v;
 }
 
-// ---- copy_bulk
+// ---- copy_bulk: bulk copies in both directions
 //
-// The copy engine both ways: what it brought to shared memory it stores from there, and four lanes
-// per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM sees runs of 16 KiB
-// to read and to write, which it may like less than many short ones.
+// The copy engine loads 16 KiB into shared memory and stores them from there. Four lanes per SM
+// only start the copies, and no byte passes through a register: global_load_requests decreases.
+// DRAM alternates between runs of 16 KiB to read and to write, which may be slower than many short
+// ones.
 
 Variant copy_bulk() {
   Variant v = bulk(
@@ -370,10 +371,10 @@ Variant copy_bulk() {
   return v;
 }
 
-// ---- memcpy
+// ---- memcpy: cudaMemcpyAsync
 //
-// cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the figure
-// to beat. The driver chooses the kernel.
+// The host calls cudaMemcpyAsync from device to device, once per pass. This copy is available to
+// every program and is the reference for the other copies. The driver chooses the kernel.
 
 Variant vendor_memcpy() {
   Variant v = moving<Moves::copies>("memcpy", "copy");
@@ -405,21 +406,22 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 Family declare() {
   Family f("memory_bandwidth", Topic::limits,
-           "How many bytes per second do DRAM and L2 move at most?");
+           "What is the maximum bandwidth of DRAM and L2?");
   f.physics =
       "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
-      "direction. On an H200 some 97 % of it are left to reads and 89 % to copies "
+      "direction. On an H200 about 97 % of it remain for reads and 89 % for copies "
       "(configs/ceilings/h200.json), if every SM has enough bytes in flight. Arrays that fit in L2 "
-      "show what L2 delivers instead, which its slices and the crossbar bind, not the SMs.";
+      "show the bandwidth of L2, which its slices and the crossbar limit, not the SMs.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 34, "fp32 elements")
       .integer("passes", &Problem::passes, 1, 1, 1024, "",
-               "times that the array is moved; above 1 for arrays that fit in L2");
+               "number of times that the array is moved; above 1 for arrays that fit in L2");
   f.input("in", &Data::in, &Problem::n)
       .output("out", &Data::out, &Problem::n)
       .output("filled", &Data::filled, &Problem::n)
       .output("sums", &Data::sums, chunks);
-  f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
-  // DRAM is read cold, L2 in passes over what fits in it. What waits for memory runs at full clock.
+  f.metric("passed_bytes", "B", "bytes read and written over all passes, bypassing L1, through L2");
+  // DRAM is read cold, L2 in several passes over an array that fits in it. A kernel that waits for
+  // memory runs at full clock.
   using Source = CeilingRows;
   f.ceilings = {Source::rate("dram_read", {"read", "read_bulk"}, Mode::cold, "useful_bytes"),
                 Source::rate("dram_write", {"write"}, Mode::cold, "useful_bytes"),
@@ -433,8 +435,8 @@ Family declare() {
   };
   f.reference = reference;
   f.tolerance_derivation =
-      "Zero: a copy keeps every bit, what is written is an exact fp32 number, and checksums are "
-      "integers added modulo 2^32, which is exact in any order.";
+      "Zero: a copy preserves every bit, each written value is an exact fp32 number, and checksums "
+      "are integers added modulo 2^32, which is exact in any order.";
   f.variants(read(), write(), copy(), read_bulk(), copy_bulk(), vendor_memcpy());
   return f;
 }
