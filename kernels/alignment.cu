@@ -1,15 +1,17 @@
-// alignment: the same square product, contiguous, at sizes that differ in what divides them.
+// alignment: products of contiguous square matrices whose sizes have different power-of-two
+// divisors.
 //
 // The question: what does the alignment of a contiguous leading dimension cost? Row r of an n×n
-// matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only when 8
-// divides n. A lane moves at most 16 bytes per instruction, and only from such addresses: each
-// factor of two that n lacks doubles the instructions per byte. At odd n every other row is no
-// multiple of 4 bytes, the minimum width of an asynchronous copy, and passes through registers.
+// matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only if n is a
+// multiple of 8. A lane loads or stores at most 16 bytes per instruction, and only at such
+// addresses: each missing factor of two in n doubles the instructions per byte. At odd n, every
+// other row does not start at a multiple of 4 bytes, the minimum width of an asynchronous copy, and
+// its elements pass through registers.
 //
-// Two sweeps answer it, and both are of this problem, so they are two experiments of one family.
-// From 2041 to 2048 every product has 16×16 tiles of 128×128 and 64 steps of K: alignment alone
-// differs. Over every n, one by one, the plot of cuBLAS coloured by divisor_pow2 shows alignment,
-// tiles and waves at once, and a library that picks another kernel at each size.
+// Two sweeps over n answer the question, as two experiments of this family. From 2041 to 2048 every
+// product has 16×16 tiles of 128×128 and 64 steps of K, so only the alignment differs. Over every
+// single n, the plot of cuBLAS coloured by divisor_pow2 shows alignment, tiles and waves together,
+// and the kernel choices of a library.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
@@ -19,7 +21,7 @@
 namespace gpuexp::alignment {
 
 using Element = __nv_bfloat16;
-// A warp sums 64×32, so that registers are left for the addresses of narrow copies.
+// A warp sums 64×32, which leaves registers for the addresses of narrow copies.
 using Tile = Pipeline<Tiling<128, 128, 64, 64, 32>, 4>;
 constexpr std::int64_t kTileM = Tile::kBlockM;
 constexpr std::int64_t kTileN = Tile::kBlockN;
@@ -46,21 +48,21 @@ Work work(const Problem& p) {
   return gemm_work(p.n, p.n, p.n, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
-// ---- widest_access: one tile and one schedule, as wide an access as n allows
+// ---- widest_access: the widest access that all rows allow
 //
-// One 128×128 tile per block, one block per SM and the same arithmetic at every n; the width of
-// each access is the largest of 16, 8 and 4 bytes that divides a row. Narrower copies cost issue
-// slots and load-store cycles (l1tex__lsuin_requests rises as the width falls). Of an odd n every
-// other row goes in pieces of 2 bytes, for which there is no asynchronous copy: they pass through
-// registers.
+// Each block computes one 128×128 tile, with one block per SM and the same arithmetic at every n.
+// The width of each access is the largest of 16, 8 and 4 bytes that divides the length of a row.
+// Narrower copies need more issue slots and load-store cycles: l1tex__lsuin_requests increases as
+// the width decreases. At odd n, every other row is copied in pieces of 2 bytes, for which there is
+// no asynchronous copy, so they pass through registers.
 
-// Bytes per access that all rows allow: 16, 8, 4 or 2.
+// Access width in bytes that all rows allow: 16, 8, 4 or 2.
 std::int64_t access_bytes(const Problem& p) {
   return widest_access(p.n * static_cast<std::int64_t>(sizeof(Element)));
 }
 
-// Copies kUnitBytes at a time; of an odd n, whose every other row is off the words of 4 bytes,
-// those rows go 2 bytes at a time.
+// Copies kUnitBytes at a time. At odd n, every other row does not start at a multiple of 4 bytes
+// and is copied 2 bytes at a time.
 template <int kUnitBytes>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     widest_access_kernel(Problem p, const Element* a, const Element* b, Element* c) {
@@ -101,12 +103,12 @@ Variant widest_access() {
   return v;
 }
 
-// ---- cublas: what a library makes of it
+// ---- cublas: cuBLAS matrix product
 //
-// cublasGemmEx in bf16 with fp32 accumulation. It has kernels for each alignment: where 16-byte
-// accesses are allowed, those of the newest tensor cores and copy engines; elsewhere older ones
-// with narrower loads. It also picks tile and split by size, so steps in a sweep of n are not
-// alignment alone.
+// cublasGemmEx in bf16 with fp32 accumulation has kernels for each alignment. If 16-byte accesses
+// are allowed, it uses kernels for the newest tensor cores and copy engines, otherwise older
+// kernels with narrower loads. It also chooses tile and split by size, so steps in a sweep over n
+// are not only due to alignment.
 
 Variant cublas_gemm() {
   Variant v = cublas_variant<Variant>("", work, [](const Problem& p, const Data& d) {
@@ -135,19 +137,20 @@ Family declare() {
   Family f("alignment", Topic::matrix_products,
            "What does the alignment of a contiguous leading dimension cost?");
   f.physics =
-      "Memory is addressed by instructions of up to 16 bytes per lane, aligned to their width. A "
+      "An instruction accesses up to 16 bytes per lane, at an address aligned to its width. A "
       "contiguous leading dimension of n elements of 2 bytes aligns every row to 2·divisor_pow2(n) "
-      "bytes. Below 16 the same bytes need more instructions, and below 4 they cannot be copied to "
-      "shared memory asynchronously. Neither DRAM nor the tensor cores have any more to do: what "
-      "is lost is issue slots, load-store cycles and overlap.";
+      "bytes. Below 16 bytes, the same data need more instructions; below 4, they cannot be copied "
+      "to shared memory asynchronously. DRAM and the tensor cores have the same work. The cost is "
+      "issue slots, load-store cycles and less overlap.";
   f.extent("n", &Problem::n, 2048, kTensorCoreBoundMaxK, "rows and columns of A, B and C");
   const auto count = [](const Problem& p) { return p.n * p.n; };
   f.input("a", &Data::a, count).input("b", &Data::b, count).output("c", &Data::c, count);
   f.metric("divisor_pow2", "", "largest power of two that divides n")
       .metric("load_width_bits", "bit",
-              "width of one lane's access to global memory that all rows allow")
+              "widest access of a lane to global memory that all rows allow")
       .metric("tiles", "", "128×128 tiles of C");
-  f.figure("alignment", "divisibility", "Alignment: what divides n", {{"param.n", "n"}});
+  f.figure("alignment", "divisibility", "Alignment: power-of-two divisors of n",
+           {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

@@ -1,10 +1,10 @@
-// block_start: how long a place on an SM stays empty between two blocks, how many blocks a GPU
-// starts per second, and how long it stays empty between two kernels.
+// block_start: time between two blocks in the same block slot of an SM, blocks that a GPU starts
+// per second, and time between two kernels.
 //
-// The question: what does it cost to have many blocks? Blocks of this kernel do nothing but write
-// their number, so that what is left is their coming and going: with one block per SM at a time the
-// next one's start is waited for, and with many the rate at which the work distributor hands them
-// out binds. A kernel for each block waits for the one before to end.
+// The question: what does a large number of blocks cost? Each block only writes its number, so the
+// time is the time to start and end blocks. With one resident block per SM, it is the latency of
+// the next block's start. With many resident blocks, it is the rate at which the work distributor
+// starts blocks. With one kernel per block, each kernel waits for the previous one to end.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::block_start {
@@ -20,7 +20,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the kernel, the same for all variants
+// ---- the kernel of all variants
 
 constexpr int kBlock = 32;
 
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) 
   if (threadIdx.x == 0) numbers[blockIdx.x] = blockIdx.x;
 }
 
-// As many blocks fit on an SM as shared memory has room for; they do not use it.
+// Dynamic shared memory, which the kernel does not use, limits the number of resident blocks.
 Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
   Variant v(std::move(id));
   v.work = [](const Problem& p) { return streaming_work<std::uint32_t>(0, p.blocks); };
@@ -40,32 +40,33 @@ Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) 
   return v;
 }
 
-// ---- one_resident
+// ---- one_resident: one resident block per SM
 //
-// Each block takes all of an SM's shared memory, so the next one on the SM starts after it has
-// ended: time over rounds is what a change of blocks takes.
+// Each block occupies all shared memory of an SM, so the next block starts only after it has ended.
+// Time divided by the number of blocks per SM is the time from one block to the next.
 
 Variant one_resident() {
   return number("one_resident",
                 [](const DeviceSpec& device) { return device.sm.shared_bytes_per_block; });
 }
 
-// ---- many_resident
+// ---- many_resident: as many resident blocks as fit
 //
-// The same block without the shared memory: as many per SM as it holds, so that changes of blocks
-// overlap and the rate at which blocks are handed out is what is left.
+// The blocks are those of one_resident without the shared memory. Many blocks are resident
+// (active_warps_per_sm increases), so starts and ends overlap, and the rate of block starts is the
+// limit.
 
 Variant many_resident() {
   return number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; })
       .against("one_resident", {{"active_warps_per_sm", Direction::increases, 1.5}});
 }
 
-// ---- one_per_kernel
+// ---- one_per_kernel: one kernel per block
 //
-// Each block is a kernel of its own, and each of these waits until the one before has ended and
-// what it wrote is visible. Nothing of two kernels overlaps, so that a step is what launches of a
-// stream cost beyond the first, however fast the host enqueues them; of a graph, a step between its
-// nodes.
+// Each block is a kernel of its own, which waits until the previous kernel has ended and its stores
+// are visible. Two kernels never overlap. The time per kernel is the cost of a launch in a stream
+// after the first one, however fast the host submits them; in a graph, it is the cost of one node
+// after another.
 
 constexpr std::int64_t kMostKernels = 512;
 
@@ -78,7 +79,7 @@ Variant one_per_kernel() {
   Variant v = number("one_per_kernel", [](const DeviceSpec&) { return std::int64_t{0}; });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.blocks <= kMostKernels) return std::nullopt;
-    return "needs blocks <= " + std::to_string(kMostKernels) + ", each of which is a launch";
+    return "needs blocks <= " + std::to_string(kMostKernels) + ": each block is one launch";
   };
   v.shown_at = {{"blocks", kMostKernels}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -102,16 +103,17 @@ struct Reference {
 // ---- declaration
 
 Family declare() {
-  Family f("block_start", Topic::limits, "What does it cost to have many blocks?");
+  Family f("block_start", Topic::limits, "What does a large number of blocks cost?");
   f.physics =
-      "The work distributor hands blocks to SMs as their places become free. A place is empty from "
-      "the last instruction of a block to the first of the next, while the block's resources are "
-      "set up, and the distributor has one start at a time to give. Both are hidden by long "
-      "blocks: a grid-stride loop pays once per place. Between two kernels all places are empty: "
-      "the second starts when memory has taken all that the first has written.";
+      "The work distributor assigns blocks to SMs as their block slots become free. A slot is "
+      "empty from the last instruction of a block to the first instruction of the next one, while "
+      "the block's resources are set up, and the distributor starts one block at a time. Long "
+      "blocks hide both costs: with a grid-stride loop, each slot pays them once. Between two "
+      "kernels all slots are empty: the second kernel starts when memory has accepted all stores "
+      "of the first one.";
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
   f.output("numbers", &Data::numbers, &Problem::blocks);
-  // Without the shared memory blocks overlap; with it they come one after the other on each SM.
+  // Without the shared memory, blocks overlap; with it, they run one after the other on each SM.
   f.ceilings = {
       CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
           .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })

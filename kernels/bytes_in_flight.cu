@@ -45,8 +45,6 @@ using Variant = Family::Variant;
 // up to the full bandwidth of this memory.
 
 /// Sums `vectors` vectors; each thread issues `kLoads` loads at a time. load(i) returns vector i.
-
-/// Reads `vectors` vectors, `kLoads` of each thread at a time; load(i) gives the i-th.
 template <int kLoads, int kThreads, class Load>
 __device__ std::uint32_t sum_of_slice(std::int64_t vectors, Load load) {
   std::uint32_t sum = 0;

@@ -1,15 +1,15 @@
-// coalescing: the same n values read from four layouts; only the addresses of a warp's lanes
-// differ.
+// coalescing: the same n values read from four layouts, which differ only in the addresses of a
+// warp's lanes.
 //
-// The question: what does DRAM have to move for a read, given which addresses the 32 lanes of a
-// warp ask for together? The load unit merges the lanes' addresses into 32-byte sectors, the unit
-// in which L1, L2 and DRAM exchange data. What counts is the set of sectors, not which lane asks
-// for which word. Lanes 4 bytes apart fill 4 sectors; lanes s words apart touch min(4·s, 32) of
-// them, and each comes whole: at stride 8 and beyond, 28 of every 32 bytes moved are thrown away.
+// The question: how many bytes must DRAM move for a load, depending on the addresses of the 32
+// lanes of a warp? The load-store unit merges the lanes' addresses into 32-byte sectors, the unit
+// in which L1, L2 and DRAM exchange data. Only the set of sectors matters, not which lane loads
+// which word. Lanes 4 bytes apart fill 4 sectors. Lanes s words apart touch min(4·s, 32) sectors,
+// and each sector is moved whole: at stride 8 and above, 28 of every 32 bytes moved are unused.
 //
-// Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
-// first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
-// binds.
+// Every kernel writes contiguously and issues the same four 4-byte loads per thread before its
+// first store. A full SM thus has 32 KB of useful bytes in flight, so that bandwidth and not
+// latency is the limit.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::coalescing {
@@ -25,8 +25,8 @@ struct Problem {
   int offset;
 };
 
-// The values of `packed` lie in each of the other inputs too, elsewhere; what is around them there
-// is other random numbers. Every variant brings the n values to `out` in order.
+// All inputs contain the values of `packed`, at different positions, and random numbers elsewhere.
+// Every variant copies the n values to `out` in order.
 struct Data {
   float* packed;    ///< n: value i at i
   float* reversed;  ///< n rounded up to whole warps: at i ^ 31, each group of 32 back to front
@@ -38,9 +38,10 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Where a layout keeps the values of the tile that starts at value `begin` (a multiple of kTile),
-// where within it value begin + j, for j < kTile, and which value it keeps at a place: none of
-// [0, n) where it keeps none.
+// A layout's tile() returns the first element of the tile that starts at value `begin` (a multiple
+// of kTile). within() returns the position of value begin + j in this tile, for j < kTile.
+// value_at() returns the index of the value at a position, or an index outside [0, n) if it stores
+// none.
 struct Packed {
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
   __host__ __device__ int within(int j) const { return j; }
@@ -67,7 +68,7 @@ struct Spread {
   }
 };
 
-// ---- the kernel, the same for all layouts
+// ---- the kernel of all layouts
 
 template <class Layout>
 __global__ void __launch_bounds__(kBlock)
@@ -94,15 +95,15 @@ Shape shape(const Problem& p) {
   return shape_of_tiles(p.n, kTile, kBlock);
 }
 
-// `stride` and `offset` say where the layout keeps its values, in elements.
+// `stride` and `offset` are the positions of the layout's values, in elements.
 Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
   return reads<float>(p.n, stride, offset) + writes<float>(p.n);
 }
 
-// ---- read_contiguous
+// ---- read_contiguous: neighbouring lanes, neighbouring words
 //
-// Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly four
-// sectors, every byte of which is used. global_load_sectors_per_request is 4.
+// Neighbouring lanes load neighbouring words: the 128 bytes of a warp are one line and exactly four
+// sectors, all of whose bytes are used. global_load_sectors_per_request is 4.
 // held: global_load_sectors_per_request = 4
 
 Variant read_contiguous() {
@@ -114,14 +115,14 @@ Variant read_contiguous() {
   return v;
 }
 
-// ---- read_reversed
+// ---- read_reversed: lanes in reversed order
 //
-// Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
+// Lane 0 loads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
 // line costs nothing: the request still covers the same four sectors, and
-// global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.
+// global_load_sectors_per_request stays 4. Before compute capability 1.2 the order mattered.
 // held: global_load_sectors_per_request = 4
 
-// Where DRAM serves every launch, whatever the caches kept of the one before.
+// Problems whose every launch is served by DRAM, regardless of the caches' contents.
 bool beyond_caches(const Problem& p) {
   constexpr std::int64_t kManyBytes = std::int64_t{1} << 28;
   return p.n * static_cast<std::int64_t>(sizeof(float)) >= kManyBytes;
@@ -138,12 +139,13 @@ Variant read_reversed() {
   return v;
 }
 
-// ---- read_misaligned
+// ---- read_misaligned: warps that cross a line boundary
 //
-// The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines and,
-// unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one too and
-// finds it in L1 or L2: global_load_sectors_per_request rises to 5, but dram_read_bytes hardly
-// moves. The dearer loss is not here: 16-byte loads need 16-byte alignment (see vector_width).
+// The values start `offset` words into the buffer. The 128 bytes of a warp therefore span two lines
+// and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth sector too
+// and hits it in L1 or L2: global_load_sectors_per_request increases to 5, but dram_read_bytes is
+// nearly unchanged. Misalignment costs more where it prevents 16-byte loads, which need 16-byte
+// alignment (see vector_width).
 // held: global_load_sectors_per_request = 5
 
 Variant read_misaligned() {
@@ -160,13 +162,13 @@ Variant read_misaligned() {
   return v;
 }
 
-// ---- read_strided
+// ---- read_strided: lanes `stride` words apart
 //
-// Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array of
-// structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the launch
-// needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one sector per lane,
-// and stays there beyond stride 8. Where L2 fetches two sectors per miss, as on an H200,
-// dram_read_bytes doubles once more from stride 8 to 16.
+// Lanes load words at a distance of `stride`, like a column of a row-major matrix or one field of
+// an array of structures. DRAM moves min(stride, 8) times the useful bytes, and the launch uses no
+// other bytes of these sectors. global_load_sectors_per_request increases as 4·stride up to 32, one
+// sector per lane, and is constant beyond stride 8. Where L2 fetches two sectors per miss, as on an
+// H200, dram_read_bytes doubles once more from stride 8 to 16.
 
 Variant read_strided() {
   Variant v("read_strided", "read_contiguous",
@@ -196,7 +198,7 @@ std::int64_t spread_count(const Problem& p) {
 }
 
 template <class Layout>
-struct LaidOut {
+struct LaidOutValue {
   Layout layout;
   std::int64_t n;
   Uniform<float> values;
@@ -211,7 +213,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const Uniform<float> values{stream_seed(seed, 0)};
   const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
     return fill(to, count,
-                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
+                LaidOutValue<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
   };
   Steps steps;
   steps += fill(d.packed, p.n, values);
@@ -225,31 +227,31 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 Family declare() {
   Family f("coalescing", Topic::memory,
-           "What does DRAM move for the addresses that a warp asks for together?");
+           "How many bytes must DRAM move for the addresses of a warp's lanes?");
   f.physics =
-      "The 32 addresses of a warp's load become a set of 32-byte sectors, and each sector is moved "
-      "whole. Useful bytes over sector bytes bounds the share of the bandwidth that a kernel can "
-      "use: all of it at stride 1, an eighth at stride 8 and beyond. moved_bytes counts these "
-      "sectors. L2 may fetch more than the sector that missed: an H200, whose "
-      "cudaLimitMaxL2FetchGranularity is 64 bytes, reads exactly 64 per value at strides of 16 and "
-      "more (dram__bytes_read, docs/results/README.md), so that they cost twice what stride 8 "
-      "does. At strides of 32 and 64 the bytes stay and time still grows: each row that DRAM opens "
-      "then serves fewer of them.";
+      "The SM merges the 32 addresses of a warp's load into a set of 32-byte sectors, and each "
+      "sector is moved whole. Useful bytes divided by sector bytes is the maximum share of the "
+      "bandwidth that a kernel can use: all of it at stride 1, an eighth at stride 8 and above. "
+      "moved_bytes counts these sectors. L2 may fetch more than the missing sector. An H200, whose "
+      "cudaLimitMaxL2FetchGranularity is 64 bytes, reads exactly 64 bytes per value at strides of "
+      "16 and above (dram__bytes_read, docs/results/README.md), which cost twice as many bytes as "
+      "stride 8. At strides of 32 and 64 the bytes are the same and the time still increases, "
+      "because each row that DRAM opens serves fewer of them.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 values read")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
-               "distance of neighbouring values in read_strided")
+               "distance between neighbouring values in read_strided")
       .integer("offset", &Problem::offset, 1, 0, kMaxOffset, "elements",
-               "where the values start in read_misaligned");
+               "position of the first value in read_misaligned");
   f.input("packed", &Data::packed, &Problem::n)
       .input("reversed", &Data::reversed, reversed_count)
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
       .output("out", &Data::out, &Problem::n);
-  f.figure("coalescing", "traffic", "Coalescing: which addresses a warp asks for");
+  f.figure("coalescing", "traffic", "Coalescing: addresses of a warp's lanes");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
-  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance_derivation = "Zero: every variant copies values bit for bit.";
   f.variants(read_contiguous(), read_reversed(), read_misaligned(), read_strided());
   return f;
 }

@@ -161,10 +161,10 @@ Variant split_in_warp() {
 
 // ---- split_by_warp: one side per warp
 //
-// The number of elements per side is that of split_in_warp, but all lanes of a warp take the same
-// side: in each group of 32 warps, the first ones take A. Each warp issues one side and jumps over
-// the other: warp_instructions decreases, and the time equals the time of uniform. The cost is that
-// the data must be arranged by warps.
+// Each side has as many elements as in split_in_warp, but all lanes of a warp take the same side:
+// in each group of 32 warps, the first ones take A. Each warp issues one side and jumps over the
+// other: warp_instructions decreases, and the time equals the time of uniform. The cost is that the
+// data must be arranged by warps.
 
 Variant split_by_warp() {
   return branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
@@ -199,10 +199,10 @@ bool mixes_warps(const Problem& p) {
 
 // ---- random: both sides in random order
 //
-// The sides are in random order, as in data without any arrangement. A warp avoids the second pass
-// only if all 32 elements agree, which has the probability f^32 + (1-f)^32: at f = 1 % that is 72 %
-// of warps, at 5 % 19 %, at 14 % under 1 %. A rarely taken side can therefore cost almost as much
-// as a frequent one.
+// The sides are in random order, as in unsorted data. A warp avoids the second pass only if all 32
+// elements agree, which has the probability f^32 + (1-f)^32: at f = 1 % that is 72 % of warps, at 5
+// % 19 %, at 14 % under 1 %. A rarely taken side can therefore cost almost as much as a frequent
+// one.
 
 Variant random() {
   return branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",

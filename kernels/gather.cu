@@ -1,13 +1,15 @@
-// gather: out[i] = table[index[i]] with indices in order, in order but a sector apart, and random.
+// gather: out[i] = table[index[i]] with sequential indices, ascending indices one sector apart, and
+// random indices.
 //
-// The question: what does indirection cost, and which part of it is the randomness? Reading through
-// an index adds 4 bytes of index per value and makes the second load wait for the first; that is
-// all while the indices are in order. Indices that leave their sectors cost the rest of each
-// sector. Indices in random order also cost DRAM its open rows and the TLBs their reach.
+// The question: what does indirection cost, and which part of this cost is due to random order? An
+// indirect load reads 4 bytes of index per value, and the second load must wait for the first. This
+// is the only cost if indices are sequential. Indices in different sectors waste the rest of each
+// sector. Indices in random order also miss open DRAM rows and exceed the reach of the TLBs.
 //
 // The table has 8 floats, one sector, per value, and no two indices share a sector. A random gather
-// from any table far larger than L2 behaves so, because a sector is gone before another of its
-// values is asked for; here it holds at every size, so the bytes that move are known exactly.
+// from a table far larger than L2 behaves the same, because L2 evicts a sector before another of
+// its values is loaded. With one value per sector this is true at every size, so the number of
+// moved bytes is known exactly.
 #include "device/l2_cache.hpp"
 #include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
@@ -25,24 +27,23 @@ struct Problem {
   std::int64_t n;
 };
 
-// Through its index, each table yields the values of `packed` in order.
+// With its own index, each table yields the values of `packed` in order.
 struct Data {
   float* packed;                ///< n
   float* ordered_table;         ///< 8 × n: value i in sector i
   float* shuffled_table;        ///< 8 × n: value i in a random sector
   std::int32_t* packed_index;   ///< n: 0, 1, 2, …
-  std::int32_t* ordered_index;  ///< n: one place in each sector of the table, sectors in order
-  std::int32_t*
-      random_index;  ///< n: one place in each sector of the table, sectors in random order
-  float* out;        ///< n
+  std::int32_t* ordered_index;  ///< n: one element of each sector, sectors in order
+  std::int32_t* random_index;   ///< n: one element of each sector, sectors in random order
+  float* out;                   ///< n
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the kernel, the same for all indices
+// ---- the kernel of all variants
 
-// Each thread has four indices, then four values in flight; the second loads wait for the first.
+// Each thread has four index loads in flight, then four value loads, which wait for the indices.
 __global__ void __launch_bounds__(kBlock)
     gather_kernel(const float* table, const std::int32_t* index, float* out, std::int64_t n) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -66,8 +67,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
-// sectors, and the floats of a sector when each has its own.
+// `table` and `index` are the inputs that a variant reads. `stride` is 1 if values share sectors,
+// and the number of floats per sector if each value has its own.
 Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
                std::int64_t stride) {
   Variant v(std::move(id));
@@ -81,11 +82,11 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
   return v;
 }
 
-// ---- gather_sequential
+// ---- gather_sequential: sequential indices
 //
-// Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of index
-// per value and a second latency, which other warps hide. Each of the two loads touches 4 sectors
-// per request.
+// With indices 0, 1, 2, … the addresses are those of a plain copy, but loaded from memory. The cost
+// is 4 bytes of index per value and a second latency, which other warps hide. Each of the two loads
+// touches 4 sectors per request.
 // held: global_load_sectors_per_request = 4
 
 Variant gather_sequential() {
@@ -93,15 +94,15 @@ Variant gather_sequential() {
   return v;
 }
 
-// Where the table is larger than any L2.
+// Problems whose table is larger than any L2.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 23);
 
-// ---- gather_strided
+// ---- gather_strided: ascending indices, one value per sector
 //
-// Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of each.
-// Isolates what unused parts of sectors cost: the values move 32 / 4 = 8 times their bytes, as in
-// coalescing's read_strided at stride 8. The requests for values touch 32 sectors and those for
-// indices 4: global_load_sectors_per_request is (32 + 4) / 2 = 18.
+// Indices ascend by one sector: neighbouring lanes load 4 bytes from neighbouring sectors. This
+// isolates the cost of the unused parts of sectors: the values move 32 / 4 = 8 times their bytes,
+// as in read_strided of coalescing at stride 8. A request for values touches 32 sectors and a
+// request for indices 4: global_load_sectors_per_request is (32 + 4) / 2 = 18.
 // held: global_load_sectors_per_request = 18
 
 Variant gather_strided() {
@@ -111,12 +112,13 @@ Variant gather_strided() {
                                      {"dram_read_bytes", Direction::increases, 4, beyond_caches}});
 }
 
-// ---- gather_random
+// ---- gather_random: random indices, one value per sector
 //
-// The same number of sectors, one per value and each once, in random order. Isolates order: the
-// least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked for
-// together, so each opens a DRAM row for itself, fetches of 64 bytes waste one sector, and TLBs
-// miss. dram_read_bytes shows the second of these, time the others.
+// Each sector is loaded once, as in gather_strided, but in random order. This isolates the cost of
+// the order: the minimum number of bytes that DRAM must move is equal. Neighbouring sectors are no
+// longer requested together, so each one opens a DRAM row, fetches of 64 bytes waste one sector,
+// and TLBs miss. The wasted sectors increase dram_read_bytes; the other two effects only increase
+// the time.
 
 Variant gather_random() {
   return gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats)
@@ -132,7 +134,7 @@ struct PackedIndex {
   }
 };
 
-/// A random place in sector i of a table.
+/// A random element of sector i of a table.
 struct OrderedIndex {
   std::uint64_t seed;
   __host__ __device__ std::int32_t operator()(std::int64_t i) const {
@@ -141,7 +143,7 @@ struct OrderedIndex {
   }
 };
 
-/// A random place in the i-th of the sectors in random order.
+/// A random element of the i-th sector in random order.
 struct RandomIndex {
   Permutation sector;
   OrderedIndex place;
@@ -152,7 +154,7 @@ struct InOrder {
   __host__ __device__ std::int64_t inverse(std::int64_t sector) const { return sector; }
 };
 
-// A table whose sectors keep the values in this order, one each.
+// A table whose sectors store one value each, in this order, and random numbers elsewhere.
 template <class Order>
 struct Table {
   Order order;
@@ -186,14 +188,14 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 Family declare() {
   Family f("gather", Topic::memory,
-           "What does indirection cost, and which part of it is the randomness?");
+           "What does indirection cost, and which part of this cost is due to random order?");
   f.physics =
-      "A gather loads an index and then the value it names. In order it moves 12 bytes per value "
-      "with the result, and a copy 8. One value per sector makes that 4 + 32 + 4 bytes. In random "
-      "order the same sectors are loaded, but if L2 fetches two sectors from DRAM, the second is "
-      "wasted: 4 + 64 + 4 bytes. They come from closed DRAM rows: a row of 1 KB or 2 KB is opened "
-      "for each of them, and a bank can open one only every 45 ns or so. DRAM delivers less than "
-      "its bandwidth unless the table fits in L2.";
+      "A gather loads an index and then the value at this index. In order, it moves 12 bytes per "
+      "value including the result; a copy moves 8. With one value per sector it moves 4 + 32 + 4 "
+      "bytes. In random order the same sectors are loaded, but if L2 fetches two sectors from "
+      "DRAM, the second is wasted: 4 + 64 + 4 bytes. These sectors are in closed DRAM rows: DRAM "
+      "must open a row of 1 KB or 2 KB for each of them, and a bank can open a row only about "
+      "every 45 ns. DRAM then delivers less than its bandwidth, unless the table fits in L2.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, kMaxValues, "values gathered");
   const auto values = [](const Problem& p) { return p.n; };
   const auto table = [](const Problem& p) { return p.n * kSectorFloats; };
@@ -204,17 +206,18 @@ Family declare() {
       .input("ordered_index", &Data::ordered_index, values)
       .input("random_index", &Data::random_index, values)
       .output("out", &Data::out, values);
-  // The sequential gather reads an index and a value and writes a value, of 4 bytes each; the
-  // random one does the first and the last likewise, and fetches a value each from its own line.
+  // The sequential gather reads an index and a value and writes a value, of 4 bytes each. The
+  // random gather also reads the index and writes the value, but fetches each value from its own
+  // line.
   f.ceilings = {
       CeilingRows::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
           .without("gather_sequential", 2.0 / 3.0)};
-  f.figure("gather", "traffic", "Gather: indirection and randomness");
+  f.figure("gather", "traffic", "Gather: indirection and random order");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });
-  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance_derivation = "Zero: every variant copies values bit for bit.";
   f.variants(gather_sequential(), gather_strided(), gather_random());
   return f;
 }

@@ -332,7 +332,7 @@ Variant pageable_both() {
   return variant("pageable_both", "", {"on_device", "pageable_out"}, {},
                  [](const Problem& p, const Data& d, const LaunchContext&) {
                    return concurrently(copy_by_engine(d.pageable_in, d.on_device, p),
-                                  copy_by_engine(d.source, d.pageable_out, p));
+                                       copy_by_engine(d.source, d.pageable_out, p));
                  });
 }
 
@@ -346,7 +346,7 @@ Variant pinned_both() {
                  time(Direction::decreases, 1.5),
                  [](const Problem& p, const Data& d, const LaunchContext&) {
                    return concurrently(copy_by_engine(d.pinned_in, d.on_device, p),
-                                  copy_by_engine(d.source, d.pinned_out, p));
+                                       copy_by_engine(d.source, d.pinned_out, p));
                  });
 }
 
@@ -360,7 +360,7 @@ Variant mapped_both() {
                  time(Direction::increases, 1.1),
                  [](const Problem& p, const Data& d, const LaunchContext& x) {
                    return concurrently(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
-                                  copy_by_kernel(d.source, d.mapped_out, p, x.device));
+                                       copy_by_kernel(d.source, d.mapped_out, p, x.device));
                  });
 }
 

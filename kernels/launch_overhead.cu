@@ -128,7 +128,7 @@ Variant programmatic_variant(std::string id, std::string compare_to) {
   Variant v = chain_variant(std::move(id), std::move(compare_to), programmatic_kernel);
   // Two additional instructions per about thirty.
   v.expected_changes = {{"warp_instructions", Direction::unchanged, 1.2}};
-  v.without_time = "the overlap of kernels by programmatic dependent launch is not modelled";
+  v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
     Steps steps;
@@ -329,8 +329,7 @@ Family declare() {
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
   f.figure("launch_overhead", "per_item", "A chain of small kernels: time per kernel",
            {{"param.kernels", "kernels in the chain"}})
-      .figure("timeline_launch_overhead", "timelines",
-              "Ten small kernels: host calls and kernels");
+      .figure("timeline_launch_overhead", "timelines", "Ten small kernels: host calls and kernels");
   f.ceilings = {CeilingRows::latency("host_call", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")

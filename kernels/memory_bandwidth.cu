@@ -405,8 +405,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 // ---- declaration
 
 Family declare() {
-  Family f("memory_bandwidth", Topic::limits,
-           "What is the maximum bandwidth of DRAM and L2?");
+  Family f("memory_bandwidth", Topic::limits, "What is the maximum bandwidth of DRAM and L2?");
   f.physics =
       "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
       "direction. On an H200 about 97 % of it remain for reads and 89 % for copies "

@@ -1,19 +1,21 @@
-// partial_write: one 4-byte value in every `stride` words of the output, zeros between.
+// partial_write: stores of one 4-byte value in every `stride` words of the output, with zeros
+// between.
 //
-// The question: is it cheaper to store only the values, or to store the gaps with them? Stores
-// merge into 32-byte sectors as loads do, and L2 keeps a byte mask of what was written. A sector
-// that leaves L2 incomplete is the trouble: DRAM is written in whole bursts, and with ECC the check
-// bits cover the whole burst, so the missing bytes have to be fetched first. A store of 4 bytes
-// then costs a sector read and a sector written; on an H200 (ECC on) the counters show exactly
-// that, 32 bytes read and 32 written per value from stride 8 on (docs/results/README.md). Filling
-// the gaps makes every sector whole and the read needless: more bytes stored, fewer moved.
+// The question: is it cheaper to store only the values, or also the zeros between them? Stores
+// merge into 32-byte sectors like loads, and L2 keeps a byte mask of the written bytes. Sectors
+// that leave L2 incomplete are expensive. DRAM is written in whole bursts, and with ECC the check
+// bits cover the whole burst, so L2 must first fetch the missing bytes. A store of 4 bytes then
+// costs one sector read and one sector written. On an H200 (ECC on) the counters show exactly this:
+// 32 bytes read and 32 written per value at stride 8 and above (docs/results/README.md). Storing
+// the zeros makes every sector complete and avoids the reads: more bytes are stored, fewer are
+// moved.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::partial_write {
 
 constexpr int kBlock = 256;
 constexpr int kLoads = 4;
-constexpr int kTile = kBlock * kLoads;  ///< values that one block brings to their places
+constexpr int kTile = kBlock * kLoads;  ///< values that one block stores
 
 struct Problem {
   std::int64_t n;
@@ -32,12 +34,13 @@ std::int64_t out_count(const Problem& p) {
   return p.n * p.stride;
 }
 
-// ---- write_strided: the values alone; the zeros are there before the launch
+// ---- write_strided: stores of only the values
 //
-// Stores the n values alone, into an output whose gaps are zero already. The sectors that they
-// dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: with ECC, L2
-// has to fetch the rest before it can write the sector to DRAM. dram_write_bytes counts whole
-// sectors, and dram_read_bytes rises by as much where they are filled first.
+// The kernel stores only the n values, into an output whose other words are zero already. The
+// modified sectors have min(stride, 8) times the bytes of the values, and at stride 2 and above no
+// sector is complete. With ECC, L2 must fetch the rest of a sector before it writes the sector to
+// DRAM. dram_write_bytes counts whole sectors, and dram_read_bytes increases by as much if they are
+// filled first.
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -56,14 +59,14 @@ __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d
   }
 }
 
-// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
+// Both kernels read the values in the same way: four loads per thread, contiguous over the lanes.
 Shape shape(const Problem& p) {
   return shape_of_tiles(p.n * p.stride, std::int64_t{kTile} * p.stride, kBlock);
 }
 
 Variant write_strided() {
   Variant v("write_strided");
-  // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
+  // Filling incomplete sectors depends on the memory system and is not part of the minimum bytes.
   v.work = [](const Problem& p) { return reads<float>(p.n) + writes<float>(p.n, p.stride); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(write_strided_kernel, shape(p), p, d);
@@ -71,15 +74,15 @@ Variant write_strided() {
   return v;
 }
 
-// ---- write_whole_sectors: values and zeros
+// ---- write_whole_sectors: stores of values and zeros
 //
-// Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes
-// without being read first. Up to stride 8 both variants write the same sectors, so what is saved
-// is the fill: dram_read_bytes falls to the values' own bytes. Costs more store instructions and a
-// pass through shared memory; beyond stride 8 it writes sectors that the values do not need.
+// The kernel also stores the zeros: `stride` times the bytes, in complete sectors that DRAM writes
+// without a read. Up to stride 8 both variants write the same sectors, so the saving is the fill:
+// dram_read_bytes decreases to the bytes of the values. The cost is more store instructions and a
+// copy through shared memory. Beyond stride 8 it writes sectors that the values do not need.
 
-// Values pass through shared memory (4 KB), so that a warp stores 32 neighbouring words at a time,
-// whoever read the values among them.
+// Values pass through shared memory (4 KB), so that a warp stores 32 consecutive words at a time,
+// whichever threads loaded the values among them.
 __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, Data d) {
   __shared__ float values[kTile];
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -92,7 +95,7 @@ __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, 
   }
   __syncthreads();
   float* out = d.out + begin * p.stride;
-  // Output j holds value j / stride when the remainder is 0; both advance without dividing again.
+  // Output j is value j / stride if the remainder is 0; both advance without a further division.
   int value = thread / p.stride;
   int remainder = thread % p.stride;
   const int value_step = kBlock / p.stride;
@@ -108,7 +111,7 @@ __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, 
   }
 }
 
-// Where sectors that are not complete reach DRAM in every launch.
+// Problems whose incomplete sectors reach DRAM in every launch.
 bool leaves_gaps_in_dram(const Problem& p) {
   constexpr std::int64_t kManyValues = 1 << 25;
   return p.n >= kManyValues && p.stride > 1 && p.stride <= 8;
@@ -149,15 +152,16 @@ Steps zeros(const Problem& p, const Data& d) {
 
 Family declare() {
   Family f("partial_write", Topic::memory,
-           "What does a store cost that fills only part of a sector?");
+           "What does a store that fills only part of a sector cost?");
   f.physics =
-      "DRAM is written in bursts of whole sectors. A sector that leaves L2 with bytes missing has "
-      "to be completed from DRAM first, a read for every write; one that is full has not. Stores "
-      "of 4 bytes, 8 words apart, therefore cost 16 times their bytes in traffic, twice what loads "
-      "of the same pattern do, and writing the bytes between them as well can be the faster way.";
+      "DRAM is written in bursts of whole sectors. An incomplete sector that leaves L2 must first "
+      "be "
+      "completed from DRAM, which is one read per write; a complete sector needs no read. Stores "
+      "of 4 bytes, 8 words apart, therefore cost 16 times their bytes in traffic, twice as much as "
+      "loads with the same pattern. Storing the bytes between them as well can be faster.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 32, "fp32 values written")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
-               "distance of neighbouring values in the output");
+               "distance between neighbouring values in the output");
   f.input("in", &Data::in, &Problem::n).in_out("out", &Data::out, out_count);
   f.figure("partial_write", "traffic", "Stores that fill part of a sector");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
@@ -167,7 +171,7 @@ Family declare() {
   set_references(f, out_count, [](const Problem& p, const Data& d, int) {
     return Reference{p, d};
   });
-  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance_derivation = "Zero: every variant copies values bit for bit.";
   f.variants(write_strided(), write_whole_sectors());
   return f;
 }

@@ -1,15 +1,14 @@
-// pipe_rate: how many multiply-adds per second the SMs' own pipes carry out at most, without tensor
-// cores.
+// pipe_rate: maximum rate of multiply-adds on the SMs' arithmetic pipes, without tensor cores.
 //
-// The question: what is the ceiling of arithmetic on this device, type by type? A scheduler issues
-// one instruction per clock, and a pipe takes 16 or 32 lanes of it per clock, so the peak is lanes
-// times clock, provided that there always is an instruction whose operands are ready. A
-// multiply-add takes 4 clocks and more until its result can be used; here every thread has eight
-// chains that do not wait for each other, on an SM full of threads, which hides many times that.
+// The question: what is the maximum arithmetic rate of this device for each type? A scheduler
+// issues one instruction per cycle, and a pipe accepts 16 or 32 lanes of it per cycle. The peak
+// rate is lanes × clock frequency, if an instruction with available operands always exists. The
+// result of a multiply-add is available after at least 4 cycles. Here every thread has eight
+// independent chains, on an SM full of threads, which hides many times this latency.
 //
-// All blocks do the same on the same numbers. Nothing is loaded or stored between the first step
-// and the last, and 256 multiply-adds stand between two jumps: where a pipe takes an instruction
-// per clock, every other one costs its share.
+// All blocks compute the same chains from the same numbers. No instruction loads or stores between
+// the first and the last step, and 256 multiply-adds follow each jump, because any other
+// instruction takes issue slots from a pipe that accepts one instruction per cycle.
 #include "kernels/common/family.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/rounding.cuh"
@@ -18,7 +17,7 @@
 namespace gpuexp::pipe_rate {
 
 constexpr int kBlock = 256;
-constexpr int kChains = 8;     // per thread, of one register each
+constexpr int kChains = 8;     // chains per thread, one register each
 constexpr int kUnrolled = 32;  // steps between two jumps
 
 struct Problem {
@@ -27,10 +26,10 @@ struct Problem {
   Pipe pipe;
 };
 
-// A chain is x ← c·x + d, `steps` times. With l lanes in a register (two of fp16, else one):
-//   start  of kChains × kBlock × l chains, those of one block
-//   c, d   kBlock × l: the chains of a thread share them
-//   out    as start, for every block
+// A chain is x ← c·x + d, `steps` times. With l lanes per register (two for fp16, otherwise one):
+//   start  kChains × kBlock × l start values, for the chains of one block
+//   c, d   kBlock × l values: the chains of a thread share them
+//   out    results, in the layout of start, for every block
 struct Data {
   void* start;
   void* c;
@@ -43,7 +42,7 @@ using Variant = Family::Variant;
 
 // ---- types
 
-/// What a register of chains of T holds.
+/// Type of a register that holds chains of T.
 template <class T>
 struct Register {
   using Type = T;
@@ -52,13 +51,13 @@ template <>
 struct Register<__half> {
   using Type = __half2;
 };
-// ---- fma_chains
+// ---- fma_chains: independent multiply-adds
 //
-// Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent ones
-// per thread in a row, and three other instructions per 256. On an SM full of threads every
-// scheduler has 128 of them to choose from, and issues one per clock where the pipe takes 32 lanes,
-// one per two clocks where it takes 16. It saturates that pipe: sm__inst_executed_pipe_fma, _fp64
-// or _fmaheavy over cycles is at its peak.
+// Each thread executes eight independent multiply-adds in turn: FFMA, DFMA, HFMA2 (two fp16 values)
+// or IMAD. There are only three other instructions per 256 of these. On an SM full of threads,
+// every scheduler can choose from 128 of them. It issues one per cycle if the pipe accepts 32 lanes
+// per cycle, and one per two cycles if it accepts 16. It saturates this pipe:
+// sm__inst_executed_pipe_fma, _fp64 or _fmaheavy per cycle is at its peak.
 
 __device__ float step(float x, float c, float d) {
   return fmaf(x, c, d);
@@ -99,7 +98,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
 
-// Calls f with a value of the type of the chains.
+// Calls f with a value of the chains' type.
 template <class Function>
 auto with_type(const Problem& p, Function f) {
   switch (p.pipe) {
@@ -151,8 +150,8 @@ enum class Input { start, c, d };
 template <class T>
 struct Number;
 
-// |x| starts at no more than 1 and stays there: |c| + |d| <= 1. c is so near to 1 that after
-// thousands of steps x still depends on where it started, and on how many they were.
+// |x| starts at most at 1 and stays there: |c| + |d| <= 1. c is so close to 1 that after thousands
+// of steps x still depends on its start and on the number of steps.
 template <>
 struct Number<double> {
   std::uint64_t seed;
@@ -174,8 +173,8 @@ struct Number<float> {
     return (input == Input::d ? 0x1.fp-13f : 1.0f) * (2.0f * unit - 1.0f);
   }
 };
-// c is negative here: x swings around d/(1-c), within 2 of zero. Its last bits stop changing after
-// some hundred steps, from where on a pair of steps leaves it as it was.
+// c is negative here: x oscillates around d/(1-c), within 2 of zero. After some hundred steps its
+// last bits stop changing, and each further pair of steps leaves x unchanged.
 template <>
 struct Number<__half> {
   std::uint64_t seed;
@@ -186,7 +185,7 @@ struct Number<__half> {
     return __float2half_rn((input == Input::d ? 0.5f : 1.0f) * (2.0f * unit - 1.0f));
   }
 };
-// Modulo 2^32; odd, so that no bit of x gets lost.
+// Modulo 2^32; odd, so that a step loses no bit of x.
 template <>
 struct Number<std::uint32_t> {
   std::uint64_t seed;
@@ -213,8 +212,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Chain i of a block in fp64, rounded after each step where the type has fewer digits than the
-// tolerance could do without; whole numbers modulo 2^32.
+// Chain i of a block in fp64, rounded after each step for types with too few digits for the
+// tolerance; integers modulo 2^32.
 template <class T>
 struct ChainResult {
   const void* start;
@@ -292,17 +291,18 @@ Tolerance tolerance(const Problem& p) {
 
 Family declare() {
   Family f("pipe_rate", Topic::limits,
-           "How many multiply-adds per second do the SMs' pipes carry out at most?");
+           "What is the maximum rate of multiply-adds on the SMs' arithmetic pipes?");
   f.physics =
-      "A pipe's rate is its lanes times the clock. Per clock and SM there are 128 multiply-adds in "
-      "fp32 from compute capability 8.6 on and 64 before; 64 in int32; 64 in fp64 on 9.0, 32 on "
-      "8.0, and 2 on GPUs for graphics; 256 in fp16 on 8.0 and 9.0 and 128 on 7.x, where a lane "
-      "takes two, and as many as in fp32 elsewhere. Reaching it takes an independent instruction "
-      "for every clock of a multiply-add's latency, which registers and threads provide together.";
+      "The rate of a pipe is its lanes times the clock frequency. Multiply-adds per cycle and SM: "
+      "in fp32 128 on compute capability 8.6 and later, and 64 before; in int32 64; in fp64 64 on "
+      "9.0, 32 on 8.0, and 2 on graphics GPUs; in fp16 256 on 8.0 and 9.0, 128 on 7.x, where a "
+      "lane processes two, and the fp32 rate elsewhere. To reach the maximum, an SM needs an "
+      "independent instruction for every cycle of a multiply-add's latency; more threads and more "
+      "chains per thread both provide them.";
   f.extent("blocks", &Problem::blocks, 31680, 1 << 20,
-           "blocks of 256 threads with eight chains each; the default gives each of up to 170 SMs "
-           "186 and more")
-      .extent("steps", &Problem::steps, 4096, 1 << 16, "multiply-adds of each chain");
+           "blocks of 256 threads with eight chains each; default: 186 or more per SM on up to 170 "
+           "SMs")
+      .extent("steps", &Problem::steps, 4096, 1 << 16, "multiply-adds per chain");
   f.choice(
       "pipe", &Problem::pipe,
       {{"fp32", Pipe::fp32}, {"fp16", Pipe::fp16}, {"int32", Pipe::int32}, {"fp64", Pipe::fp64}},
@@ -319,18 +319,18 @@ Family declare() {
   f.reference = reference;
   f.tolerance_derivation =
       "int32 is exact modulo 2^32. fp64 and fp16 are compared bit by bit: IEEE 754 defines the "
-      "fused multiply-add as one rounding of the exact result, which the fp64 reference makes by "
-      "the same operation, and for fp16, where c·x + d is exact in fp64, by the definition of the "
-      "format. fp32 is held against fp64: all values lie in [-1, 1], where a rounding errs by at "
-      "most 2^-25, and each step multiplies the error so far by c < 1, so `steps` steps err by at "
-      "most steps·2^-25; steps·2^-50 are for the reference's own roundings. The RMS error of fp32 "
-      "over all elements: a step's error is spread evenly over ±2^-25, independent of those before "
-      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), and shrinks "
-      "by c² per step in the square, c up to 1 - 2^-12: 2^-25·√((1 - c^(2·steps))/(1 - c²)/3), of "
-      "which twice is allowed up to 4096 steps. After more x has come so near to d/(1 - c) that it "
-      "moves by less than its last digit, and roundings have one sign: 2^-25·(1 - c^steps)/(1 - "
-      "c), to which each element is bound. For chance comes the bound per element times "
-      "√(32/elements) (Bernstein's inequality, probability 1e-14).";
+      "fused multiply-add as one rounding of the exact result. For fp64 the reference uses the "
+      "same operation. For fp16, c·x + d is exact in fp64, and the reference rounds it to the "
+      "format. fp32 is compared with fp64: all values are in [-1, 1], where a rounding errs by at "
+      "most 2^-25, and each step multiplies the previous error by c < 1, so `steps` steps err by "
+      "at most steps·2^-25; steps·2^-50 covers the reference's own roundings. The RMS error of "
+      "fp32 over all elements: a step's error is uniform in ±2^-25, independent of the previous "
+      "errors (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5). Its "
+      "square shrinks by c² per step, with c up to 1 - 2^-12: 2^-25·√((1 - c^(2·steps))/(1 - "
+      "c²)/3), and twice this is allowed up to 4096 steps. After more steps, x is so close to "
+      "d/(1 - c) that it moves by less than its last digit, and all roundings have one sign: "
+      "2^-25·(1 - c^steps)/(1 - c), which is also the bound of each element. For chance, the bound "
+      "per element times √(32/elements) is added (Bernstein's inequality, probability 1e-14).";
   f.tolerance = tolerance;
   f.variant(fma_chains());
   return f;

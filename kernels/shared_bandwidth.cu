@@ -1,21 +1,21 @@
-// shared_bandwidth: how many bytes per second the SMs read from their shared memory at most.
+// shared_bandwidth: maximum bandwidth of loads from shared memory.
 //
-// The question: what is the ceiling of a kernel that keeps its data in shared memory? It has 32
-// banks of 4 bytes, so an SM gets at most 128 bytes per clock, provided that the lanes of each
-// request meet every bank equally often. A warp that loads 16 bytes per lane takes four clocks, in
-// which its eight lanes at a time read 128 consecutive bytes.
+// The question: what is the bandwidth limit of a kernel that keeps its data in shared memory?
+// Shared memory has 32 banks of 4 bytes, so an SM loads at most 128 bytes per cycle, if the lanes
+// of each request access all banks equally often. A warp that loads 16 bytes per lane needs four
+// cycles. In each of them, eight lanes load 128 consecutive bytes.
 //
-// Every block copies its own 32 KiB of the input to shared memory once and reads them `passes`
-// times; each thread adds up what it read. DRAM's share in that is next to nothing, so the bytes
-// that count have a column of their own, metric.shared_bytes.
+// Each block copies its own 32 KiB of the input to shared memory once and reads them `passes`
+// times. Each thread sums the words that it reads. The share of DRAM in the time is negligible, so
+// metric.shared_bytes counts the bytes read from shared memory.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::shared_bandwidth {
 
 constexpr int kBlock = 256;
-constexpr int kVectors = 8;  // of 16 bytes, that a thread reads in each pass
-constexpr int kVector = 4;   // elements of one
+constexpr int kVectors = 8;  // 16-byte vectors that a thread reads per pass
+constexpr int kVector = 4;   // elements per vector
 constexpr int kBlockElements = kBlock * kVectors * kVector;
 
 struct Problem {
@@ -25,7 +25,7 @@ struct Problem {
 
 struct Data {
   float* in;
-  std::uint32_t* sums;  // one per thread, of the bit patterns that it read (checksum.cuh)
+  std::uint32_t* sums;  // one checksum per thread (checksum.cuh)
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -38,17 +38,18 @@ std::int64_t elements(const Problem& p) {
   return p.blocks * kBlockElements;
 }
 
-// ---- read_16b
+// ---- read_16b: 16-byte loads
 //
-// 16 bytes per lane and load, consecutive over the warp: every request is 32 × 16 / 128 = 4
-// wavefronts of 128 bytes without a bank conflict, and takes 1 issue slot of 4 × 4 = 16. Four
-// additions per load leave the schedulers idle most of the time, and 32 warps or more with eight
-// loads in flight each hide the latency of some 30 clocks. It saturates shared memory's data banks:
-// l1tex__data_pipe_lsu_wavefronts_mem_shared is one per clock and SM.
+// Each lane loads 16 bytes, consecutive over the warp. Every request has 32 × 16 / 128 = 4
+// wavefronts of 128 bytes without a bank conflict, and uses 1 issue slot of 4 × 4 = 16. Four
+// additions per load leave the schedulers idle most of the time. At least 32 warps with eight loads
+// in flight each hide the latency of about 30 cycles. It saturates the data banks of shared memory:
+// l1tex__data_pipe_lsu_wavefronts_mem_shared is one per cycle and SM.
 // held: bank_conflict = 1
 
-// Volatile for both compilers: nvcc would move an asm that is not, and ptxas reads once for two
-// passes in a row what no ld.volatile reads (the counter of wavefronts shows it).
+// Both the asm and the load are volatile: nvcc would move a non-volatile asm, and ptxas would merge
+// the loads of two consecutive passes if they were not ld.volatile (the wavefront counter shows
+// it).
 __device__ float4 load_shared(unsigned address) {
   float4 v;
   asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -101,7 +102,7 @@ Variant read_16b() {
 
 // ---- the plain reference
 
-// Where element e of a thread's 32 stands: vectors of a block go around its threads.
+// Index of element e of a thread's 32: consecutive vectors belong to consecutive threads.
 __host__ __device__ std::int64_t element_of(std::int64_t thread, int e) {
   const std::int64_t vector = e / kVector * kBlock + thread % kBlock;
   return thread / kBlock * kBlockElements + vector * kVector + e % kVector;
@@ -122,17 +123,17 @@ struct ReferenceSum {
 
 Family declare() {
   Family f("shared_bandwidth", Topic::limits,
-           "How many bytes per second do SMs read from shared memory at most?");
+           "What is the maximum bandwidth of loads from shared memory?");
   f.physics =
-      "Shared memory is 32 banks that give 4 bytes each per clock: 128 bytes times SMs times "
-      "clock, several times what L2 delivers. A request is served in as many clocks as the fullest "
-      "bank has words to give, so that only loads whose lanes meet all banks equally often come "
-      "near it; wide ones do with the fewest instructions.";
+      "Shared memory consists of 32 banks that deliver 4 bytes each per cycle: 128 bytes × SMs × "
+      "clock frequency, several times the bandwidth of L2. A request takes as many cycles as the "
+      "largest number of words that one bank must deliver. Only loads whose lanes access all banks "
+      "equally often come near the maximum; wide loads need the fewest instructions for it.";
   f.extent("blocks", &Problem::blocks, 7920, 1 << 17,
-           "blocks of 256 threads that read 32 KiB each; the default gives each of up to 170 SMs "
-           "46 and more")
+           "blocks of 256 threads that read 32 KiB each; default: 46 or more per SM on up to 170 "
+           "SMs")
       .integer("passes", &Problem::passes, 512, 1, 1 << 16, "",
-               "times that a block reads its share");
+               "number of times that a block reads its share");
   f.input("in", &Data::in, elements).output("sums", &Data::sums, threads);
   f.metric("shared_bytes", "B", "bytes read from shared memory over all passes");
   f.ceilings = {CeilingRows::rate("shared", {"read_16b"}, Mode::warm, "metric.shared_bytes")};

@@ -1,13 +1,13 @@
-// streams: an array that is copied to the device, computed on, and copied back.
+// streams: an array that is copied to the device, processed by a kernel, and copied back.
 //
-// The question: what can run at once, and what keeps it from doing so? A GPU has a copy engine for
-// each direction of the bus, and its SMs: three units that work side by side, on different data.
-// Work in one stream comes one after the other. So the array is cut into chunks, each of which
-// passes through the three units in its own stream's order, while other chunks are in the others.
-// In the long run the slowest unit is all that is left of the time, and a chunk's way through the
-// other two.
+// The question: which copies and kernels can overlap, and what prevents it? A GPU has a copy engine
+// for each direction of the bus, and its SMs: three units that can work concurrently on different
+// data. The steps of one stream run one after the other. The array is therefore divided into
+// chunks. Each chunk passes through the three units in the order of its stream, while other chunks
+// use the other units. With many chunks, the time approaches the time of the slowest unit plus the
+// time of one chunk in the other two.
 //
-// Times are of the host's clock: enqueueing hundreds of small steps is a part of them.
+// Times are from the host's clock and include the time to enqueue hundreds of small steps.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -35,17 +35,17 @@ using Variant = Family::Variant;
 constexpr int kBlock = 256;
 constexpr unsigned kWay = 5;
 
-/// `cost` dependent FMAs per element.
+/// Executes `cost` dependent FMAs per element.
 __global__ void __launch_bounds__(kBlock)
     compute_kernel(const float* x, float* y, std::int64_t n, int cost) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (i < n) y[i] = fma_way::run<kWay>(x[i], cost);
 }
 
-/// A chunk's elements, and the three steps that it takes.
+/// The elements of a chunk and its three steps.
 struct Chunk {
-  float* d_x;  ///< on the device, where the chunk's elements of x arrive
-  float* d_y;  ///< and those of y are made
+  float* d_x;  ///< device memory for the chunk's elements of x
+  float* d_y;  ///< device memory for the chunk's elements of y
   std::int64_t begin;
   std::int64_t count;
   int cost;
@@ -68,7 +68,7 @@ std::vector<Chunk> chunks_of(const Problem& p, std::int64_t chunks, const Launch
   return cut;
 }
 
-/// The step in a stream.
+/// Assigns the step to a stream.
 Step in_stream(Steps steps, std::int64_t stream) {
   Step step = steps.all().front();
   step.stream = static_cast<int>(stream);
@@ -93,7 +93,7 @@ Variant variant(std::string id, std::string compare_to, std::string writes,
   return v;
 }
 
-// Where copies take long, some chunks are cut, and there are streams for all three units.
+// Problems with long copies, several chunks, and streams for all three units.
 bool overlaps(const Problem& p) {
   constexpr std::int64_t kLarge = 1 << 22;
   constexpr std::int64_t kUnits = 3;
@@ -104,10 +104,10 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, overlaps}};
 }
 
-// ---- one_stream
+// ---- one_stream: one chunk in one stream
 //
-// The whole array in, the kernel, the whole array out, in one stream: at each time one of three
-// units works, and the time is the sum of the three.
+// One stream copies the whole array to the device, runs the kernel and copies the whole array back.
+// Only one of the three units works at a time, so the time is the sum of the three.
 
 Variant one_stream() {
   Variant v = variant("one_stream", "", "y", {});
@@ -118,13 +118,14 @@ Variant one_stream() {
   return v;
 }
 
-// ---- depth_first
+// ---- depth_first: chunk after chunk, in several streams
 //
-// Chunk after chunk is enqueued whole (in, compute, out), in streams by turns. The three units work
-// at once on different chunks. It costs a call per step, the latency of each copy, and kernels that
-// are too small to fill the GPU where chunks are many.
+// The host enqueues all steps of one chunk (copy in, kernel, copy out) before the next chunk, and
+// assigns the chunks to the streams in turn. The three units work concurrently on different chunks,
+// so the time decreases. The cost is one call per step, the latency of each copy, and, if there are
+// many chunks, kernels that are too small to fill the GPU.
 
-/// All chunks through stream(i), i = 0, 1, … by turns.
+/// Enqueues all chunks; chunk i uses stream(i mod p.streams).
 template <class StreamOf>
 Steps chunk_by_chunk(const Problem& p, const LaunchContext& context, const float* x, float* y,
                      const StreamOf& stream) {
@@ -198,10 +199,11 @@ Variant default_stream() {
   return v;
 }
 
-// ---- pageable
+// ---- pageable: chunks in pageable memory
 //
-// depth_first with memory as malloc gives it: a copy keeps the host until its data are in pinned
-// memory of the driver's, so that the next step is enqueued late. Little is left of the overlap.
+// The steps are those of depth_first, with memory from malloc. A copy blocks the host until its
+// data are in pinned memory of the driver, so the next step is enqueued late. Little overlap
+// remains, and the time increases.
 
 Variant pageable() {
   Variant v = variant("pageable", "depth_first", "y_pageable", time(Direction::increases, 1.2));
@@ -231,16 +233,18 @@ struct Reference {
 // ---- declaration
 
 Family declare() {
-  Family f("streams", Topic::execution, "What can run at once, and what keeps it from doing so?");
+  Family f("streams", Topic::execution,
+           "Which copies and kernels can overlap, and what prevents it?");
   f.physics =
-      "Copies to the device, kernels and copies to the host use different units, which work side "
-      "by side when nothing orders them. A stream orders its steps. Chunks in several streams fill "
-      "all three units; the time goes from the sum of the three toward the longest, and smaller "
-      "chunks shorten the start and the end, until the latency of a copy and the host's calls cost "
-      "more.";
+      "Copies to the device, kernels and copies to the host use different units, which work "
+      "concurrently unless their steps are ordered. A stream orders its steps. Chunks in several "
+      "streams use all three units at the same time, and the time decreases from the sum of the "
+      "three toward the longest one. Smaller chunks shorten the start and the end, until the "
+      "latency of copies and the host's calls cost more.";
   f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "floats")
-      .integer("chunks", &Problem::chunks, 16, 1, 1024, "", "that the array is cut into, at most")
-      .integer("streams", &Problem::streams, 4, 1, 8, "", "that chunks take by turns")
+      .integer("chunks", &Problem::chunks, 16, 1, 1024, "", "maximum number of chunks")
+      .integer("streams", &Problem::streams, 4, 1, 8, "",
+               "number of streams, to which chunks are assigned in turn")
       .integer("cost", &Problem::cost, 2048, 1, fma_way::kMaxCost, "",
                "dependent fused multiply-adds per element");
   f.input("x", &Data::x, &Problem::n)
@@ -251,9 +255,9 @@ Family declare() {
       .lives_in(Residence::pinned)
       .output("y_pageable", &Data::y_pageable, &Problem::n)
       .lives_in(Residence::pageable);
-  f.figure("timeline_streams", "timelines", "Copy in, compute, copy out: what runs when")
-      .figure("streams", "swept_times", "Copy in, compute, copy out: over streams and chunks");
-  // With one stream, each chunk changes units three times, and nothing else is slower than whole.
+  f.figure("timeline_streams", "timelines", "Copy in, compute, copy out: timeline of the steps")
+      .figure("streams", "swept_times", "Copy in, compute, copy out: by streams and chunks");
+  // With one stream, each chunk changes units three times; otherwise its time equals one_stream's.
   f.ceilings = {CeilingRows::latency("unit_change", {"depth_first"}, Mode::warm, "param.chunks")
                     .where("streams", "1")
                     .times([](const DeviceSpec&) { return 3.0; })

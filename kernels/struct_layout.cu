@@ -1,15 +1,15 @@
-// struct_layout: records of 8 floats of which a kernel uses the first 1 to 8, kept as an array of
-// structures (AoS) or as one array per field, a structure of arrays (SoA).
+// struct_layout: records of 8 floats, of which a kernel uses the first 1 to 8, stored as an array
+// of structures (AoS) or as one array per field, a structure of arrays (SoA).
 //
-// The question: which layout should data have that a kernel reads field by field? A record of 8
-// floats is 32 bytes, exactly one sector. In AoS, lanes that read the same field of neighbouring
-// records touch a sector each, so DRAM moves whole records whatever is used of them. In SoA the
-// same load covers four full sectors, and fields that are not used are not moved. When all fields
-// are used both layouts move the same bytes; then the number of cache lines per request remains: a
-// warp reads 8 lines of 128 bytes with every load of AoS and one with every load of SoA.
+// The question: array of structures or structure of arrays for a kernel that loads single fields? A
+// record of 8 floats is 32 bytes, exactly one sector. In AoS, lanes that load the same field of
+// neighbouring records touch one sector each, so DRAM moves whole records even if only some fields
+// are used. In SoA, the same load covers four full sectors, and unused fields are not moved. If all
+// fields are used, both layouts move the same bytes. The remaining difference is the number of
+// cache lines per request: each load of a warp touches 8 lines of 128 bytes in AoS and one in SoA.
 //
-// All kernels give each thread four records, load every used field of all four before they add, and
-// add the fields in the same order.
+// In all kernels, each thread processes four records, loads every used field of all four before it
+// adds, and adds the fields in the same order.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::struct_layout {
@@ -24,7 +24,7 @@ struct Problem {
   int fields;
 };
 
-// Both inputs hold the same records.
+// Both inputs contain the same records.
 struct Data {
   float* aos;  ///< n × 8: field f of record i at 8·i + f
   float* soa;  ///< 8 × n: field f of record i at f·n + i
@@ -48,15 +48,15 @@ struct SoaValue {
   }
 };
 
-// ---- the kernel, the same for all layouts
+// ---- the kernel of all layouts
 
-// The fields of a thread's records, all in registers. Records lie kBlock apart, so that the lanes
-// of a warp have neighbouring ones.
+// The fields of a thread's records, all in registers. The records of a thread are kBlock records
+// apart, so that neighbouring lanes have neighbouring records.
 using Records = float[kRecords][kFields];
 
-// A layout's load() fetches the first `fields` fields, and may fetch more, of the records first +
-// r·kBlock for which r·kBlock < left. Fields go round the outer loop: which of them are used is the
-// same for all threads, so a field that is not costs one branch.
+// A layout's load() loads at least the first `fields` fields of the records first + r·kBlock with
+// r·kBlock < left. Its outer loop iterates over the fields: all threads use the same fields, so an
+// unused field costs one uniform branch.
 template <class Layout>
 __global__ void __launch_bounds__(kBlock) sum_kernel(Problem p, Layout in, float* out) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
@@ -85,17 +85,17 @@ Work work(const Problem& p, double moved_read) {
   return w;
 }
 
-// Whichever fields are used, every record is one sector.
+// Every record is one sector, regardless of the used fields.
 Work aos_work(const Problem& p) {
   return work(p, sector_bytes<float>(p.n, kFields));
 }
 
-// ---- aos
+// ---- aos: array of structures
 //
-// An array of structures, one 4-byte load per used field. The lanes of a load are 32 bytes apart,
-// so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32 and DRAM
-// moves whole records. The loads of a record's other fields find its sector in L1, but each walks
-// the 8 lines again, so L1 may bind when all fields are used.
+// Each thread issues one 4-byte load per used field of a record. The lanes of a load are 32 bytes
+// apart, so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32, and
+// DRAM moves whole records. Loads of the other fields of a record hit its sector in L1, but each of
+// them looks up the 8 lines again, so L1 may be the limit when all fields are used.
 // held: global_load_sectors_per_request = 32
 
 struct Aos {
@@ -122,12 +122,13 @@ Variant aos() {
   return v;
 }
 
-// ---- aos_16b
+// ---- aos_16b: array of structures, 16-byte loads
 //
-// The same layout read by 16-byte loads, one for up to four fields and two for more: the sector is
-// asked for by at most two loads instead of one per field, which relieves L1 when many fields are
-// used. DRAM moves the same records, so nothing is gained where only some are. Needs records
-// aligned to 16 bytes. With eight fields global_load_requests falls to a quarter.
+// Each thread loads a record with one 16-byte load for up to four fields and two for more, instead
+// of one load per field. This relieves L1 when many fields are used: with eight fields
+// global_load_requests decreases to a quarter. DRAM moves the same records, so dram_read_bytes is
+// unchanged and kernels that use few fields gain nothing. The cost is that records must be aligned
+// to 16 bytes.
 // held: global_load_requests = 1/4 × aos at fields=8
 
 struct AosVector {
@@ -151,7 +152,7 @@ struct AosVector {
   }
 };
 
-// Where DRAM serves every launch, whatever the caches kept of the one before.
+// Problems whose every launch is served by DRAM, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 25);
 
 Variant aos_16b() {
@@ -166,12 +167,12 @@ Variant aos_16b() {
   return v;
 }
 
-// ---- soa
+// ---- soa: structure of arrays
 //
-// One array per field: the lanes of each load are neighbours, a request is four full sectors
-// (global_load_sectors_per_request), and only fields that are used move. dram_read_bytes is the
-// useful bytes. Costs an address stream per field, and the eight fields of a record that is read
-// alone, at a random place, are then in a sector each.
+// Each field has its own array, and neighbouring lanes load neighbouring elements: a request is
+// four full sectors (global_load_sectors_per_request). Only used fields are moved, and
+// dram_read_bytes equals the useful bytes. The cost is one address stream per field. If a kernel
+// loads single records at random positions, each of the eight fields is in a different sector.
 // held: global_load_sectors_per_request = 4
 
 struct Soa {
@@ -196,7 +197,7 @@ Variant soa() {
               [](const Problem& p) { return p.n >= kTile; }},
              {"dram_read_bytes", Direction::decreases, 1.1,
               [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}});
-  // The arrays of the used fields follow one another.
+  // The arrays of the used fields are contiguous.
   v.work = [](const Problem& p) { return work(p, sector_bytes<float>(p.n * p.fields)); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<Soa>, shape(p), p, Soa{d.soa, p.n}, d.out);
@@ -223,15 +224,16 @@ struct Reference {
 // ---- declaration
 
 Family declare() {
-  Family f("struct_layout", Topic::memory, "Array of structures, or structure of arrays?");
+  Family f("struct_layout", Topic::memory,
+           "Array of structures or structure of arrays for a kernel that loads single fields?");
   f.physics =
-      "DRAM hands out sectors of 32 bytes. Fields that lie together move together: an array of "
-      "structures moves every field of a record for any of them, a structure of arrays only those "
-      "that are used. With u of 8 fields used the first moves 8/u times the useful bytes. At u = 8 "
-      "the bytes are equal, and what is left is how many lines each request touches in L1.";
+      "DRAM transfers sectors of 32 bytes. An array of structures moves all fields of a record if "
+      "one of them is used; a structure of arrays moves only the used fields. With u of 8 fields "
+      "used, the array of structures moves 8/u times the useful bytes. At u = 8 both move the same "
+      "bytes, and the remaining difference is the number of lines per request in L1.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 31, "records of 8 floats")
       .integer("fields", &Problem::fields, 1, 1, kFields, "",
-               "fields of each record that the kernel uses, from the first on");
+               "number of fields of each record that the kernel uses, starting with the first");
   const auto inputs = [](const Problem& p) { return p.n * kFields; };
   f.input("aos", &Data::aos, inputs)
       .input("soa", &Data::soa, inputs)
@@ -247,13 +249,13 @@ Family declare() {
     return Reference{p, d};
   });
   f.tolerance_derivation =
-      "A sum of k terms, one after another in fp32, errs by at most (k - 1)·u/(1 - (k - 1)·u)·Σ|x| "
+      "A sum of k terms in sequence in fp32 errs by at most (k - 1)·u/(1 - (k - 1)·u)·Σ|x| "
       "(u = 2^-24; Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); k·u "
       "covers it for k up to 8. With one field the sum is a copy and must be exact. The RMS error "
-      "over all elements, relative to the RMS sum: terms of random sign make partial sums of RMS "
-      "√i, rounded with an RMS error of 0.42·u each, 0.42·u·√(k/2 + 1) in all (the same, section "
-      "4.5). Twice that is allowed, and for chance the bound per element times √(32/elements) "
-      "(Bernstein's inequality, probability 1e-14).";
+      "over all elements is relative to the RMS sum: terms of random sign make partial sums of RMS "
+      "√i, each rounded with an RMS error of 0.42·u, which gives 0.42·u·√(k/2 + 1) (section 4.5). "
+      "The tolerance is 2 times this value plus, for chance, the bound per element times "
+      "√(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.tolerance = [](const Problem& p) {
     if (p.fields == 1) return Tolerance{};
     return Tolerance{p.fields * unit_roundoff(DataType::fp32), 0.0,

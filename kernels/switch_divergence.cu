@@ -1,10 +1,10 @@
-// switch_divergence: y = way w of x, one of `ways`; the ways lie side by side in lanes, or in
-// warps.
+// switch_divergence: y = case w of x, with one of `ways` cases per element; the case changes from
+// lane to lane or from warp to warp.
 //
-// The question: what does a switch of many ways cost? Each way that some lane of a warp takes is
-// issued for the whole warp, so with neighbours going different ways a warp of 32 lanes can take 32
-// times as long as one whose lanes agree. Interpreters, state machines and tagged unions, one
-// element per lane, look like this.
+// The question: what does a switch with many cases cost? A warp issues every case that at least one
+// of its lanes takes. If neighbouring lanes take different cases, a warp of 32 lanes can take 32
+// times as long as a warp whose lanes agree. Interpreters, state machines and tagged unions with
+// one element per lane behave like this.
 #include <algorithm>
 #include <cmath>
 
@@ -21,14 +21,14 @@ struct Problem {
 
 struct Data {
   float* x;          ///< n
-  float* y_in_warp;  ///< n: ways change from lane to lane
-  float* y_by_warp;  ///< n: ways change from warp to warp
+  float* y_in_warp;  ///< n: the case changes from lane to lane
+  float* y_by_warp;  ///< n: the case changes from warp to warp
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// The way that element i takes when `run` neighbours go the same way: 0, 1, …, ways-1, 0, …
+/// Case of element i if `run` consecutive elements take the same case: 0, 1, …, ways-1, 0, …
 __host__ __device__ inline unsigned way_of(unsigned i, unsigned run, unsigned ways) {
   return i / run % ways;
 }
@@ -39,7 +39,7 @@ constexpr unsigned kLane = 1;
 
 constexpr int kBlock = 256;
 
-/// Way `way` of x; a switch.
+/// Returns case `way` of x, by a switch.
 __device__ float take(unsigned way, float x, int cost);
 
 __global__ void __launch_bounds__(kBlock)
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kBlock)
   if (i < n) y[i] = take(way_of(i, run, ways), x[i], cost);
 }
 
-// On compute capability 9.0 this becomes a tree of branches (BRA) that ends in indirect
-// jumps (BRX): a few instructions, and whichever it is, lanes part only if their ways differ.
+// On compute capability 9.0 this becomes a tree of branches (BRA) that ends in indirect jumps
+// (BRX): a few instructions. Lanes diverge there only if their cases differ.
 __device__ float take(unsigned way, float x, int cost) {
   switch (way) {
     case 0: return fma_way::run<0>(x, cost);
@@ -95,7 +95,7 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
-/// Ways that a warp issues.
+/// Number of cases that a warp issues.
 double passes(const Problem& p, unsigned run) {
   return run == kLane ? std::min(p.ways, kWarp) : 1.0;
 }
@@ -115,19 +115,19 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
   return v;
 }
 
-// ---- switch_by_warp
+// ---- switch_by_warp: one case per warp
 //
-// Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the time
-// should not depend on their number. What may is the fetching of instructions: the warps of a
-// scheduler run up to 32 different loops of 576 bytes, where with one way they share one: on an
-// H200 16 ways cost nothing, and 32 do.
+// Warp w takes case w mod ways. All cases are equally frequent and each warp takes one, so the time
+// should not depend on their number. Instruction fetch may add to it, because the warps of a
+// scheduler execute up to 32 different loops of 576 bytes instead of one. On an H200 16 cases cost
+// nothing, and 32 do.
 
 Variant switch_by_warp() {
   Variant v = switched("switch_by_warp", kWarp, &Data::y_by_warp, "y_by_warp");
   return v;
 }
 
-// Where the ways outweigh what every element costs once.
+// Problems whose cases outweigh the constant cost per element.
 bool splits_warps(const Problem& p) {
   constexpr int kLongEnough = 64;
   return p.n >= kBlock && p.cost >= kLongEnough && p.ways > 1;
@@ -138,8 +138,8 @@ bool splits_warps(const Problem& p) {
 // Neighbouring lanes take neighbouring cases of the switch, and the lanes of a warp diverge. The
 // warp issues each case once, one after the other, with 32 / ways active lanes:
 // active_lanes_per_instruction decreases to that. The time grows by the time of one case for each
-// further way; the launch, the loads and the stores take theirs once.
-
+// active_lanes_per_instruction decreases to that. Each additional case adds the time of one case;
+// the launch, the loads and the stores take the same time as before.
 Variant switch_in_warp() {
   return switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp")
       .against("switch_by_warp",
@@ -163,23 +163,23 @@ struct Reference {
 
 Family declare() {
   Family f("switch_divergence", Topic::execution,
-           "What does a switch of many ways cost within a warp?");
+           "What does a switch with many cases cost within a warp?");
   f.physics =
-      "The branches of a switch send each lane of a warp to its own address; the warp then issues "
-      "one way after the other, each for the lanes that went there. So k ways of equal cost in one "
-      "warp take k times as long, with 32 / k lanes on at a time. If the lanes of each warp agree, "
-      "k does not matter.";
+      "The branches of a switch send each lane of a warp to the address of its case. The warp then "
+      "issues one case after the other, each for the lanes that take it. k cases of equal cost in "
+      "one warp therefore take k times as long, with 32 / k active lanes at a time. If the lanes "
+      "of each warp agree, k does not matter.";
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
-      .integer("ways", &Problem::ways, 4, 1, fma_way::kWays, "", "ways of the switch in use")
+      .integer("ways", &Problem::ways, 4, 1, fma_way::kWays, "", "cases of the switch in use")
       .integer("cost", &Problem::cost, 256, 1, fma_way::kMaxCost, "",
-               "dependent fused multiply-adds in every way");
+               "dependent fused multiply-adds per case");
   f.input("x", &Data::x, &Problem::n)
       .output("y_in_warp", &Data::y_in_warp, &Problem::n)
       .output("y_by_warp", &Data::y_by_warp, &Problem::n);
-  f.metric("expected_passes", "", "ways that a warp issues")
-      .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
-  f.figure("switch_divergence", "relative_times", "Divergence of many ways",
-           {{"param.ways", "ways that the elements are spread over"}});
+  f.metric("expected_passes", "", "cases that a warp issues")
+      .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a case");
+  f.figure("switch_divergence", "relative_times", "Divergence: a switch with many cases",
+           {{"param.ways", "cases among the elements"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));
   };

@@ -1,23 +1,23 @@
 // vector_width: reading and copying an array with loads of 4, 8 and 16 bytes per lane.
 //
-// The question: does the width of a load decide how much of DRAM's bandwidth a kernel gets? By
-// Little's law, bandwidth = bytes in flight / latency. An H200's idle DRAM answers after 0.34 µs
-// (hierarchy), in which 4.8 TB/s deliver 1.6 MB, 12 KB for each of 132 SMs, and busy DRAM answers
-// later. An SM full of threads (2048) that wait for one 4-byte load each has 8 KB in flight; with
-// 16-byte loads it has 32 KB. Four 4-byte loads per thread give the same 32 KB, so the width is one
-// way to get there and the number of independent loads another. What only the width saves is
-// instructions and cache requests: a warp moves 128, 256 or 512 bytes with each.
+// The question: does the width of a load determine how much bandwidth a kernel gets? By Little's
+// law, bandwidth = bytes in flight / latency. An idle H200 answers a DRAM load after 0.34 µs
+// (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. A busy DRAM answers
+// later. An SM full of threads (2048) with one 4-byte load each has 8 KB in flight; with 16-byte
+// loads it has 32 KB. Four 4-byte loads per thread give the same 32 KB, so wider loads and more
+// independent loads both increase the bytes in flight. Only wider loads also save instructions and
+// cache requests: each one of a warp moves 128, 256 or 512 bytes.
 //
-// All variants give each thread the same number of loads before it uses the first
-// (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
-// so all variants move the same bytes.
+// In all variants, a thread issues the same number of loads before it uses the first one
+// (loads_per_thread); only the width differs. Every load of a warp covers whole 32-byte sectors, so
+// all variants move the same bytes.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::vector_width {
 
 constexpr int kBlock = 256;
-/// Elements that one block of a reading kernel adds up: 64 KB read for 4 bytes written.
+/// Elements per checksum of a reading kernel's block: 64 KB read for 4 bytes written.
 constexpr int kChunk = 16384;
 
 struct Problem {
@@ -39,15 +39,16 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// Vectors are 4, 8 or 16 bytes wide; a lane can ask for no more than 16 at once (32 from compute
-// capability 10.0 on).
+// Vectors are 4, 8 or 16 bytes wide. A lane loads at most 16 bytes per instruction (32 on compute
+// capability 10.0 and later).
 template <class Vector>
 constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
 
-// ---- copy_4b, copy_8b, copy_16b: one batch of loads per thread, then as many stores
+// ---- copy_4b, copy_8b, copy_16b: one batch of loads per thread, then the same number of stores
 
-// A block copies kLoads × kBlock consecutive vectors; lanes are neighbours in every request. The
-// last block may end in less than a vector, which its first lanes copy one by one.
+// A block copies kLoads × kBlock consecutive vectors; neighbouring lanes access neighbouring
+// vectors in every request. If the last block ends with less than a vector, its first lanes copy
+// these elements one by one.
 template <class Vector, int kLoads>
 __global__ void __launch_bounds__(kBlock) copy_kernel(const float* in, float* out, std::int64_t n) {
   constexpr int kPerBlock = kLoads * kBlock * kFloats<Vector>;
@@ -77,7 +78,7 @@ MetricValues metrics(const Problem& p, const DeviceSpec&) {
            static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
 }
 
-// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
+// Returns one of four instantiations for the number of loads; `unsupported` rejects other numbers.
 template <class Kernel>
 Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
   switch (p.loads_per_thread) {
@@ -95,10 +96,10 @@ auto copy_kernel_for(const Problem& p) {
                   copy_kernel<Vector, 8>);
 }
 
-// Where DRAM serves every launch, whatever the caches kept of the one before.
+// Problems whose every launch is served by DRAM, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
-// What a lane's wider loads do to a warp's requests; DRAM moves the same bytes.
+// Expected changes of a warp's requests with wider loads; DRAM moves the same bytes.
 ExpectedChangesOf<Problem> wider_loads() {
   return {{"global_load_sectors_per_request", Direction::increases, 1.8, beyond_caches},
           {"global_load_requests", Direction::decreases, 1.8, beyond_caches},
@@ -132,11 +133,12 @@ Variant copy_4b() {
   return copy<float>("copy_4b", "");
 }
 
-// ---- copy_8b
+// ---- copy_8b: 8-byte loads
 //
-// 8 bytes per load: twice the bytes in flight from the same number of threads and loads, and half
-// the load instructions per byte (global_load_requests). Needs 8-byte alignment, registers for data
-// in flight, and code for the tail. global_load_sectors_per_request is 8.
+// Each lane loads and stores 8 bytes at a time: twice the bytes in flight with the same number of
+// threads and loads, and half the load instructions per byte (global_load_requests). The cost is
+// 8-byte alignment, registers for the data in flight, and code for the tail.
+// global_load_sectors_per_request is 8.
 // held: metric.bytes_in_flight_per_thread = 2 × copy_4b; global_load_requests = 1/2 × copy_4b
 // held: global_load_sectors_per_request = 8
 
@@ -144,23 +146,23 @@ Variant copy_8b() {
   return copy<float2>("copy_8b", "copy_4b", wider_loads());
 }
 
-// ---- copy_16b
+// ---- copy_16b: 16-byte loads
 //
-// 16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a full SM
-// with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a source that
-// starts one element late cannot use it. global_load_sectors_per_request is 16.
+// Each lane loads and stores 16 bytes at a time, the maximum up to Hopper. With one load per thread
+// a full SM has 32 KB in flight, enough to keep DRAM busy. The cost is 16-byte alignment, so an
+// array that starts one element late cannot use it. global_load_sectors_per_request is 16.
 // held: global_load_sectors_per_request = 16
 
 Variant copy_16b() {
   return copy<float4>("copy_16b", "copy_8b", wider_loads());
 }
 
-// ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
+// ---- read_4b, read_8b, read_16b: batches of loads in a loop, and only checksums written
 
-// A thread waits for a batch of kLoads loads before it issues the next one, so bytes in flight are
-// those of one batch, however long the chunk is. Asking for four resident blocks at least leaves
-// the compiler the registers that eight 16-byte loads need; by itself it saves registers by adding
-// the first vectors up before it issues the last loads.
+// A thread waits for a batch of kLoads loads before it issues the next one, so the bytes in flight
+// are the bytes of one batch, regardless of the chunk's length. Launch bounds of four resident
+// blocks leave enough registers for eight 16-byte loads. Without them, the compiler saves registers
+// by adding the first vectors before it issues the last loads.
 template <class Vector, int kLoads>
 __global__ void __launch_bounds__(kBlock, 4)
     checksum_kernel(const float* in, std::uint32_t* sums, std::int64_t n) {
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(kBlock, 4)
     for (int i = 0; i < kLoads; ++i)
       sum += bits_sum(v[i]);
   }
-  // What the last chunk has beyond its whole batches.
+  // The elements of the last chunk after its whole batches.
 #pragma unroll 8
   for (int i = done + thread; i < count; i += kBlock)
     sum += bits_sum(in[i]);
@@ -209,11 +211,11 @@ Variant read(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
   return v;
 }
 
-// ---- read_4b
+// ---- read_4b: 4-byte loads without stores
 //
-// The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM need
-// not turn its bus between reading and writing, and reads have the bandwidth for themselves; the
-// bytes in flight bound them just as much. dram_write_bytes falls to next to nothing.
+// Each block sums 64 KB and writes only 4 bytes, so dram_write_bytes decreases to nearly zero. DRAM
+// need not turn its bus around between reads and writes, and reads have its whole bandwidth. The
+// bytes in flight limit the bandwidth as in copy_4b.
 
 Variant read_4b() {
   return read<float>("read_4b", "copy_4b",
@@ -221,20 +223,21 @@ Variant read_4b() {
                       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
-// ---- read_8b
+// ---- read_8b: 8-byte loads without stores
 //
-// 8 bytes per load: twice the bytes in flight, half the load instructions per byte
-// (global_load_requests); the integer additions per byte stay.
+// Each lane loads 8 bytes at a time: twice the bytes in flight, and half the load instructions per
+// byte (global_load_requests). The number of integer additions per byte is unchanged.
 // held: metric.bytes_in_flight_per_thread = 2 × read_4b; global_load_requests = 1/2 × read_4b
 
 Variant read_8b() {
   return read<float2>("read_8b", "read_4b", wider_loads());
 }
 
-// ---- read_16b
+// ---- read_16b: 16-byte loads without stores
 //
-// 16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain little.
-// What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).
+// Each lane loads 16 bytes at a time. One load per thread now hides the latency of DRAM, and more
+// loads gain little. global_load_requests decreases. The difference from the datasheet's bandwidth
+// is due to DRAM itself (refresh, row changes).
 
 Variant read_16b() {
   return read<float4>("read_16b", "read_8b", wider_loads());
@@ -252,25 +255,25 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
   const int loads = p.loads_per_thread;
   if (loads == 1 || loads == 2 || loads == 4 || loads == 8) return std::nullopt;
-  return "loads_per_thread is " + std::to_string(loads) + "; built are 1, 2, 4 and 8";
+  return "loads_per_thread is " + std::to_string(loads) + "; expected 1, 2, 4 or 8";
 }
 
 Family declare() {
   Family f("vector_width", Topic::memory,
-           "Does the width of a load decide how much bandwidth a kernel gets?");
+           "Does the width of a load determine how much bandwidth a kernel gets?");
   f.physics =
-      "Bandwidth is bytes in flight over latency. Wider loads put more bytes in flight per thread, "
-      "and so do more independent loads; once latency times bandwidth is covered, and latency "
-      "grows with the load, neither gains more. Plot bandwidth against bytes_in_flight_per_thread "
-      "times the resident threads: all widths fall on one curve until instruction issue matters.";
+      "Bandwidth is bytes in flight divided by latency. Wider loads and more independent loads per "
+      "thread both increase the bytes in flight. Once bytes in flight reach latency × bandwidth, "
+      "latency increases with the load, and neither helps any more. Plot bandwidth against "
+      "bytes_in_flight_per_thread times the resident threads: all widths fall on one curve until "
+      "instruction issue limits it.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "fp32 elements")
       .integer("loads_per_thread", &Problem::loads_per_thread, 1, 1, 8, "",
                "independent loads that a thread issues before it uses the first: 1, 2, 4 or 8");
   f.input("in", &Data::in, &Problem::n)
       .output("out", &Data::out, &Problem::n)
       .output("sums", &Data::sums, chunks);
-  f.metric(kBytesInFlightMetric, "B",
-           "width of a load times the loads that a thread issues before it waits");
+  f.metric(kBytesInFlightMetric, "B", "bytes of the loads that a thread issues before it waits");
   f.figure("vector_width", "traffic", "Width of a load");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
@@ -278,8 +281,8 @@ Family declare() {
   };
   f.reference = reference;
   f.tolerance_derivation =
-      "Zero: a copy keeps every bit, and checksums are integers added modulo 2^32, which is exact "
-      "in any order.";
+      "Zero: a copy preserves every bit, and checksums are integers added modulo 2^32, which is "
+      "exact in any order.";
   f.variants(copy_4b(), copy_8b(), copy_16b(), read_4b(), read_8b(), read_16b());
   return f;
 }

@@ -66,7 +66,7 @@ TEST_CASE("chases on all SMs in L2 stay there", "[latency]") {
 }
 
 TEST_CASE("more SMs than there are results are refused", "[latency]") {
-  const char* const why = "needs at most 1024 SMs, whose results it has room for";
+  const char* const why = "needs at most 1024 SMs, the number of stored results";
   for (const auto& [variant, bytes] :
        {std::pair{"l2_all_sms", kMib}, {"dram_all_sms", 512 * kMib}}) {
     CAPTURE(variant);

@@ -215,15 +215,16 @@ TEST_CASE("a predicted time does not depend on where the host has put buffers",
 /// Variants whose code has no predicted time, and why.
 const std::map<std::string, std::string>& without_time() {
   static const std::string atomics = "the time model has no rate of atomic operations";
-  static const std::string bus = "how kernels reach the host's memory is not modelled";
+  static const std::string bus = "accesses of kernels to host memory are not modelled";
   static const std::string pageable = "copies of pageable memory are not modelled";
-  static const std::string two_kernels = "what two kernels leave each other of L2 is not modelled";
+  static const std::string two_kernels =
+      "the sharing of L2 between concurrent kernels is not modelled";
   static const std::string places = "where its blocks write is found out while they run";
   static const std::string waiting = "the time of blocks that wait for others is not modelled";
   static const std::string programmatic =
       "how kernels overlap by programmatic dependent launch is not modelled";
   static const std::string launches = "kernels that launch kernels are not executed";
-  static const std::string loading = "what loading a kernel takes is not modelled";
+  static const std::string loading = "the time to load a kernel is not modelled";
   static const std::string through_host =
       "what passes through the host between GPUs is not modelled";
   static const std::map<std::string, std::string> reasons{
@@ -285,14 +286,14 @@ const std::map<std::string, std::string>& without_time() {
       {"normalization_backward/element_atomics", atomics},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", waiting},
-      {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},
-      {"launch_overhead/work_queue", "which block takes which tile is decided while they run"},
+      {"launch_overhead/updated_graph", "the host's time to update a graph is not measured"},
+      {"launch_overhead/work_queue", "the assignment of tiles to blocks is decided at run time"},
       {"loss_scaling/fp16_dynamic_scale",
        "the work of its kernels depends on the results of earlier kernels"},
       {"bytes_in_flight/texture", "fetches of texture objects (TLD) are not simulated"},
       {"hierarchy/texture", "fetches of texture objects (TLD) are not simulated"},
-      {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
-      {"constant_memory/index_per_lane", "the time model has no levels of the constant cache"},
+      {"constant_memory/uniform_index", "the levels of the constant cache are not modelled"},
+      {"constant_memory/index_per_lane", "the levels of the constant cache are not modelled"},
   };
   return reasons;
 }
@@ -382,7 +383,8 @@ TEST_CASE("times of all recorded rows, in a file", "[.times]") {
   }
 }
 
-// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of, beside what counters_test writes.
+// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of, beside what
+// counters_test writes.
 TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_caches.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
