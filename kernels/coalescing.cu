@@ -167,7 +167,7 @@ Variant read_misaligned() {
 // Lanes load words at a distance of `stride`, like a column of a row-major matrix or one field of
 // an array of structures. DRAM moves min(stride, 8) times the useful bytes, and the launch uses no
 // other bytes of these sectors. global_load_sectors_per_request increases as 4·stride up to 32, one
-// sector per lane, and is constant beyond stride 8. Where L2 fetches two sectors per miss, as on an
+// sector per lane, and is constant beyond stride 8. If L2 fetches two sectors per miss, as on an
 // H200, dram_read_bytes doubles once more from stride 8 to 16.
 
 Variant read_strided() {

@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
 //
 // Each LDG uses the result of the previous one as its address. The chain has so few lines that only
 // the first round misses, and l1_hit_pct is near 100. L1 uses the same memory as shared memory, but
-// a load must first translate an address and look up a tag. The difference from shared is the cost
-// of a cache compared with memory that the program fills.
+// each load must look up a tag. The difference from shared is the cost of a cache compared with
+// memory that the program fills.
 
 Variant l1() {
   Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp)
@@ -255,10 +255,10 @@ Variant l2() {
 
 // ---- dram: dependent loads that miss L2
 //
-// The loads of l2, each of which misses: no line repeats, and in mode cold no line is in L2. In
-// other modes the result depends on the lines that L2 keeps from the previous launch. Latency ×
-// bandwidth is the number of bytes that must be in flight to use the full bandwidth of DRAM.
-// dram_read_bytes is 2 × 32 = 64 per step where L2 fetches two sectors.
+// The loads are those of l2, but each one misses: no line repeats, and in mode cold no line is in
+// L2. In other modes the result depends on the lines that L2 keeps from the previous launch.
+// Latency × bandwidth is the number of bytes that must be in flight to use the full bandwidth of
+// DRAM. dram_read_bytes is 2 × 32 = 64 per step where L2 fetches two sectors.
 
 Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp)
@@ -270,10 +270,11 @@ Variant dram() {
 
 // ---- atomic_l2: dependent atomic operations
 //
-// The chase of l2 with atomic additions of zero, which return the next address. A ticket, a lock or
-// the head of a queue has this latency. One lane issues them, because 32 lanes would queue for one
-// word: global_load_requests decreases. L2 executes the addition in the line's home partition. The
-// difference from l2 is the addition and, where L2 has two partitions, the distance to the far one.
+// The chase of l2 is executed with atomic additions of zero, which return the next address. A
+// ticket, a lock or the head of a queue has this latency. One lane issues them, because 32 lanes
+// would queue for one word: global_load_requests decreases. L2 executes the addition in the line's
+// home partition. The difference from l2 is the addition and, where L2 has two partitions, the
+// distance to the far one.
 
 Variant atomic_l2() {
   Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1)
@@ -328,7 +329,7 @@ std::optional<std::string> too_many_sms(const DeviceSpec& device) {
 // one chain, because the SMs share most of the capacity that L2 has for them. They start far apart,
 // so that few requests are for the same line at the same time. One load per SM is far below the
 // bandwidth of L2. The difference from l2 is contention in the network, and the longer distance of
-// the SM whose chase ends last. l2_sectors increases by the number of SMs.
+// the SM whose chase ends last. l2_sectors increases in proportion to the number of SMs.
 
 Variant l2_all_sms() {
   Variant v = on_all_sms("l2_all_sms", "l2").expecting({{"l2_sectors", Direction::increases, 2}});
@@ -344,8 +345,8 @@ Variant l2_all_sms() {
 // One warp on each SM executes the chase of dram. Each warp accesses lines that no other warp
 // accesses, so every step misses L2 as in dram. Each SM also stays in one window for 128 steps, and
 // the SMs are spread over all windows. The difference from dram is contention in the network and in
-// DRAM, and the longer distance of the SM whose chase ends last. dram_read_bytes increases by the
-// number of SMs.
+// DRAM, and the longer distance of the SM whose chase ends last. dram_read_bytes increases in
+// proportion to the number of SMs.
 
 Variant dram_all_sms() {
   Variant v =

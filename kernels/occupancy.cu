@@ -198,8 +198,8 @@ Variant copy_ilp4() {
 //
 // This is copy_ilp2 with so much ballast that half as many blocks are resident as in copy_ilp1:
 // half the warps, each with twice the bytes in flight. active_warps_per_sm halves while
-// bytes_in_flight_per_sm is the same, and so should the bandwidth be. Occupancy does not determine
-// the bandwidth.
+// bytes_in_flight_per_sm is the same, and the bandwidth should be the same as well. Occupancy does
+// not determine the bandwidth.
 
 Variant copy_half_warps() {
   return copy<2>("copy_half_warps", "copy_ilp1", Warps::half,
@@ -444,8 +444,8 @@ Variant held_capped_64() {
 // ---- held_capped_64_shared: spills to shared memory
 //
 // The pragma enable_smem_spilling of nvcc 13 lets the compiler spill to unused shared memory, as
-// far as four blocks remain resident. Spilled values still need loads and stores, but these look up
-// no tag and use no L1 capacity. local_load_requests decreases, and shared_load_wavefronts
+// long as four blocks remain resident. Spilled values still need loads and stores, but these look
+// up no tag and use no L1 capacity. local_load_requests decreases, and shared_load_wavefronts
 // increases.
 
 __global__ void __launch_bounds__(kHeldBlock, 4)
