@@ -1,18 +1,19 @@
-// collectives: an operation that several GPUs do together, each with a vector of its own.
+// collectives: operations in which several GPUs combine or exchange their vectors.
 //
-// The question: what does it cost to bring several GPUs' results together, and what decides it?
-// With two GPUs whose vectors are x = [1 2] and [3 4]:
+// The question: how long do collective operations between GPUs take, and what limits them? With two
+// GPUs whose vectors are x = [1 2] and [3 4]:
 //
-//   all_reduce       each has the sum of all:            [4 6]  [4 6]
-//   reduce_scatter   each has its part of the sum:       [4 .]  [. 6]
-//   all_gather       each has the parts of all:          [1 4]  [1 4]
-//   broadcast        each has what GPU 0 has:            [1 2]  [1 2]
-//   all_to_all       each has its part from each:        [1 3]  [2 4]
-//   shift            each has what the next one has:     [3 4]  [1 2]
+//   all_reduce       each has the sum of all vectors:     [4 6]  [4 6]
+//   reduce_scatter   each has its part of the sum:        [4 .]  [. 6]
+//   all_gather       each has the parts of all GPUs:      [1 4]  [1 4]
+//   broadcast        each has the vector of GPU 0:        [1 2]  [1 2]
+//   all_to_all       each has its part of each vector:    [1 3]  [2 4]
+//   shift            each has the vector of the next:     [3 4]  [1 2]
 //
-// An all-reduce is a reduce-scatter and then an all-gather: whoever sums a part brings it to all.
-// Small vectors cost latency, of starting and of waiting for each other; long ones the bytes that
-// the links carry, of which each algorithm moves another number.
+// An all-reduce is a reduce-scatter followed by an all-gather: each GPU sums a part and sends it to
+// all. For short vectors, the time is the latency of starting a kernel and of waiting for other
+// GPUs. For long vectors, it is the time in which the links carry the bytes, and algorithms differ
+// in the number of bytes.
 #include <algorithm>
 
 #include "kernels/collectives/low_latency.cuh"
@@ -26,19 +27,21 @@ namespace gpuexp::collectives {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- one_shot: every rank reads what it needs from all others
+// ---- one_shot: loads from the memory of all ranks
 //
-// Whoever wants a sum adds up the vectors of all ranks where they lie. It takes one step, and the
-// ranks wait for each other before, so that the vectors are there, and after, so that nobody
-// changes what another still reads. Of an all-reduce every rank then reads the whole vector of each
-// other: (ranks - 1) times its bytes come in over the links.
+// Each rank loads the vectors or parts that it needs from the memory of the other ranks. For a sum,
+// it adds them itself. This takes one step. The ranks wait for each other before it, until the
+// vectors are complete, and after it, so that no rank changes elements that another still reads. In
+// an all-reduce, every rank reads the whole vector of each other rank: (ranks - 1) times its bytes
+// arrive over the links.
 
-// One rank's parts of an operation that only copies, by their source.
+// The parts that one rank copies, with their sources, in an operation without sums.
 struct Copies {
   const char* from[kMostRanks];
   char* to[kMostRanks];
   std::int64_t bytes[kMostRanks];
-  /// Of each part's units of 16 bytes, counted through all; what all have, from the last one on.
+  /// Index of each part's first unit of 16 bytes, counted over all parts. The last entry is the
+  /// total.
   std::int64_t begins[kMostRanks + 1];
   int count;
 };
@@ -50,7 +53,8 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t units = copies.begins[kMostRanks];
-  // Four at a time are on their way, of whichever ranks: nobody waits for one after the other.
+  // Each thread has four loads in flight, from any of the ranks, and does not wait for one rank
+  // after another.
   for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
     uint4 v[kUnroll];
     uint4* to[kUnroll];
@@ -81,8 +85,8 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
 
 // ---- how the variants are launched
 
-// Bytes as nccl-tests counts them for its bus bandwidth (PERFORMANCE.md there): what a link of each
-// GPU has to carry at least, whatever the algorithm.
+// Link bytes as nccl-tests counts them for its bus bandwidth (PERFORMANCE.md there): the minimum
+// that the links of each GPU carry, regardless of the algorithm.
 Work work(const Problem& p) {
   const double bytes = static_cast<double>(p.n * element_bytes(p));
   const double ranks = p.gpus;
@@ -97,7 +101,7 @@ Work work(const Problem& p) {
   return w;
 }
 
-// Of the whole vectors, or of the rank's part.
+// Sums of the whole vectors or, unless `whole`, of the rank's part.
 template <class T, bool kPushed>
 Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whole) {
   const std::int64_t first = whole ? 0 : part_begin(p, d.rank);
@@ -109,7 +113,7 @@ Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whol
   sums.count = (whole ? p.n : part_begin(p, d.rank + 1)) - first;
   constexpr SumWaits kWaits = kPushed ? SumWaits::around_pushed : SumWaits::around;
   return summed_by_ranks<kWaits>(sums, peers_of(p, d, x), whole ? p.n : longest_part(p), x.device,
-                                 blocks_beside_nothing(x.device), {p.n, 1, 1});
+                                 max_blocks_on_idle_device(x.device), {p.n, 1, 1});
 }
 
 template <bool kPushed>
@@ -121,20 +125,20 @@ Steps sums(const Problem& p, const Data& d, const LaunchContext& x, bool whole) 
 Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
   Copies parts{};
   const std::int64_t size = element_bytes(p);
-  const std::int64_t most = most_of_ranks(p.gpus, [&](int r) {
+  const std::int64_t most = max_of_ranks(p.gpus, [&](int r) {
     std::int64_t bytes = 0;
-    for (const Brought& b : brought(p, r))
+    for (const RankCopy& b : rank_copies(p, r))
       bytes += b.count * size;
     return bytes;
   });
-  for (const Brought& b : brought(p, d.rank)) {
+  for (const RankCopy& b : rank_copies(p, d.rank)) {
     parts.from[parts.count] = static_cast<const char*>(taken(p, d).of[b.source]) + b.first * size;
     parts.to[parts.count] = static_cast<char*>(d.y.of[d.rank]) + b.to * size;
     parts.bytes[parts.count++] = b.count * size;
   }
   for (int part = 0; part < kMostRanks; ++part)
     parts.begins[part + 1] = parts.begins[part] + parts.bytes[part] / 16;
-  Shape shape = waiting_blocks(most, x.device, blocks_beside_nothing(x.device));
+  Shape shape = waiting_blocks(most, x.device, max_blocks_on_idle_device(x.device));
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
   return launch(copies_kernel, shape, parts, peers_of(p, d, x));
 }
@@ -145,7 +149,7 @@ Variant variant(std::string id, std::string compare_to) {
   return v;
 }
 
-/// A kernel that waits for all ranks at its begin and at its end, and brings bytes over in between.
+/// A kernel that waits for all ranks at its start and at its end, and moves `link_bytes` between.
 template <class Launch>
 Phase between_waits(const Problem& p, const DeviceSpec& device, Launch launch, double link_bytes) {
   Phase phase;
@@ -155,28 +159,29 @@ Phase between_waits(const Problem& p, const DeviceSpec& device, Launch launch, d
   phase.both_ways = p.operation != Operation::broadcast;
   phase.signals = 2;
   phase.link_loads = 1;
-  phase.memory_loads = 1;  // of the epoch
+  phase.memory_loads = 1;  // load of the epoch
   phase.memory_bytes = 2 * static_cast<double>(p.n * element_bytes(p));
   return phase;
 }
 
-/// Changes of the time, under a condition.
+/// Expected change of the time, under a condition.
 ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)(const Problem&)) {
   return {{std::string(kTimeColumn), direction, factor, when}};
 }
 
-std::optional<std::string> only_own(const Problem& p, const DeviceSpec&) {
+std::optional<std::string> rejects_nccl_settings(const Problem& p, const DeviceSpec&) {
   if (environment(p).empty()) return std::nullopt;
-  return "settings of NCCL change nothing of it";
+  return "NCCL settings have no effect on this variant";
 }
 
-constexpr const char* kStillRead = "in place, ranks would store over what others still read";
+constexpr const char* kStillRead =
+    "in place, ranks would overwrite elements that others still read";
 
 Variant one_shot() {
   Variant v = variant("one_shot", "");
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.in_place && p.operation == Operation::all_reduce) return kStillRead;
-    return only_own(p, device);
+    return rejects_nccl_settings(p, device);
   };
   v.deterministic = true;
   const auto launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -184,7 +189,8 @@ Variant one_shot() {
   };
   v.phases = [launch](const Problem& p, const DeviceSpec& device) {
     const double vector = static_cast<double>(p.n * element_bytes(p));
-    // Of an all-reduce the vectors of all others; a broadcast's source sends that to each.
+    // In an all-reduce, a rank loads the vectors of all others. A broadcast's source sends its
+    // vector to each.
     const bool whole = p.operation == Operation::all_reduce || p.operation == Operation::broadcast;
     return std::vector<Phase>{
         between_waits(p, device, launch, whole ? (p.gpus - 1) * vector : work(p).from_peers)};
@@ -193,11 +199,12 @@ Variant one_shot() {
   return v;
 }
 
-// ---- two_shot
+// ---- two_shot: reduce-scatter and all-gather in one kernel
 //
-// A reduce-scatter and an all-gather in one kernel: each rank sums its part alone, and stores the
-// sum into the y of all. Over the links of a GPU come the part of each other rank's vector, and
-// then the other parts of the sum: 2 (ranks - 1) / ranks times the vector, as around a ring.
+// Each rank sums only its part of the vectors, and stores the sum to the y of all ranks. The links
+// of a GPU first carry its part of each other rank's vector, and then the other parts of the sum: 2
+// (ranks - 1) / ranks times the vector, as in a ring. The cost is that the ranks also wait for each
+// other's stores at the end.
 
 bool is_long(const Problem& p) {
   constexpr std::int64_t kLong = 16 << 20;
@@ -205,9 +212,9 @@ bool is_long(const Problem& p) {
 }
 
 std::optional<std::string> only_all_reduce(const Problem& p, const DeviceSpec& device) {
-  if (const auto other = only_own(p, device)) return other;
+  if (const auto other = rejects_nccl_settings(p, device)) return other;
   if (p.operation == Operation::all_reduce) return std::nullopt;
-  return "it is written for all_reduce alone";
+  return "implements only all_reduce";
 }
 
 Variant two_shot() {
@@ -230,12 +237,13 @@ Variant two_shot() {
   return v;
 }
 
-// ---- ring
+// ---- ring: stores only to the next rank
 //
-// The same two parts, in steps: each rank stores to the next alone, first its own part of the
-// vector, then what it has received and added its own to, and after as many steps as there are
-// others the whole sums. As many bytes as two_shot, over links to one neighbour, which is all that
-// a ring of cables needs; but a chain of 2 (ranks - 1) steps, each of which waits for the last.
+// Each rank stores only to the next one. It sends its own part of the vector first. In each later
+// step it adds its own elements to the received part, and sends the sum. After as many steps as
+// there are other ranks, it sends complete sums. As many bytes cross the links as in two_shot, but
+// only between neighbours, which is all that a ring of cables connects. The cost is a chain of 2
+// (ranks - 1) steps, each of which waits for the previous one.
 
 template <class T>
 Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
@@ -245,8 +253,8 @@ Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   ring.next = static_cast<T*>(d.y.of[(d.rank + 1) % p.gpus]);
   for (int r = 0; r <= p.gpus; ++r)
     ring.begins[r] = part_begin(p, r);
-  Shape shape =
-      waiting_blocks(longest_part(p) * element_bytes(p), x.device, blocks_beside_nothing(x.device));
+  Shape shape = waiting_blocks(longest_part(p) * element_bytes(p), x.device,
+                               max_blocks_on_idle_device(x.device));
   constexpr std::int64_t kLine = 128 / sizeof(T);
   ring.slice = ceil_div(ceil_div(longest_part(p), kLine), shape.grid.x) * kLine;
   const bool is_short = shape.block.x <= kShortRingBlock;
@@ -281,14 +289,15 @@ Variant ring() {
   return v;
 }
 
-// ---- low_latency
+// ---- low_latency: data and launch number in one store
 //
-// Data that say themselves that they have come: each rank stores its vector into an inbox of each
-// rank, its own as well, every 12 bytes beside the number of the launch, and reads its own inbox
-// until the numbers are there. Nobody waits for anything else: what is left is one way over the
-// link. NCCL has the like in its protocol LL, with 4 bytes beside each number. 12 + 4 = 16 bytes
-// move for each 12, which small vectors do not notice. Inboxes take turns: a rank that stores for
-// the next launch but one has seen the last one's data of all others.
+// Each rank stores its vector into an inbox of each rank, including its own. Every 12 bytes of data
+// travel in one store with the number of the launch, and a rank polls its inbox until the numbers
+// have arrived. No rank waits for anything else, so the latency is one transfer over the link.
+// NCCL's protocol LL does this with 4 bytes of data per number. The cost is 12 + 4 = 16 bytes on
+// the links for each 12 bytes of data, which is negligible for small vectors. Launches alternate
+// between inboxes: before a rank overwrites an inbox, it has received the data of the launch in
+// between from all others, so they have read it.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;
@@ -297,7 +306,7 @@ bool is_short_all_reduce(const Problem& p) {
 
 std::optional<std::string> too_long(const Problem& p, const DeviceSpec& device) {
   if (const auto other = only_all_reduce(p, device)) return other;
-  if (p.n * element_bytes(p) > kMostInboxBytes) return "its inboxes hold vectors of 1 MiB";
+  if (p.n * element_bytes(p) > kMaxInboxBytes) return "its inboxes hold vectors of at most 1 MiB";
   return std::nullopt;
 }
 
@@ -306,8 +315,8 @@ std::int64_t units_of(const Problem& p) {
 }
 
 Shape low_latency_shape(const Problem& p, const DeviceSpec& device) {
-  const int warps = 8 * device.sm_count;  // all of them run at once
-  const bool has_a_thread_each = units_of(p) <= kWarpBlock * std::min(warps, kMostSignalBlocks);
+  const int warps = 8 * device.sm_count;  // all of them run at the same time
+  const bool has_a_thread_each = units_of(p) <= kWarpBlock * std::min(warps, kMaxSignalBlocks);
   const std::int64_t threads = has_a_thread_each ? kWarpBlock : kSmallBlock;
   return shape_of_shares({std::min(ceil_div(units_of(p), threads), warps * kWarpBlock / threads)},
                          {p.n}, threads);
@@ -345,7 +354,7 @@ Variant low_latency() {
     Phase phase = between_waits(p, device, launch,
                                 kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
-    // One pass of the grid after another waits for what it brought over.
+    // Iterations of the grid-stride loop wait for their data one after another.
     const Shape shape = low_latency_shape(p, device);
     phase.signals = static_cast<int>(ceil_div(units_of(p), shape.block.x * shape.grid.x));
     phase.memory_loads = 2 * phase.signals;
@@ -359,12 +368,12 @@ Variant low_latency() {
   return v;
 }
 
-// ---- nccl
+// ---- nccl: NCCL with ordinary buffers
 //
-// The vendor's library, which knows rings, trees and protocols and takes what suits the size. It
-// may be given any buffers, and brings data over by way of its own.
+// NCCL chooses among rings, trees and protocols according to the size. It accepts any buffers, and
+// transfers the data through its own buffers.
 
-Variant of_nccl(std::string id, nccl::Buffers buffers) {
+Variant nccl_variant(std::string id, nccl::Buffers buffers) {
   Variant v = variant(std::move(id), "one_shot");
   v.is_vendor = true;
   v.unavailable = nccl::unavailable;
@@ -374,7 +383,7 @@ Variant of_nccl(std::string id, nccl::Buffers buffers) {
                            p.operation == Operation::all_to_all;
     const std::int64_t unit = p.gpus * (16 / element_bytes(p));
     if (has_parts && p.n % unit != 0)
-      return "parts of NCCL's are equal: n has to be a multiple of " + std::to_string(unit);
+      return "NCCL needs equal parts: n must be a multiple of " + std::to_string(unit);
     return std::nullopt;
   };
   v.launch = [buffers](const Problem& p, const Data& d, const LaunchContext&) {
@@ -385,38 +394,38 @@ Variant of_nccl(std::string id, nccl::Buffers buffers) {
 }
 
 Variant plain_nccl() {
-  return of_nccl("nccl", nccl::Buffers::plain);
+  return nccl_variant("nccl", nccl::Buffers::plain);
 }
 
-// ---- nccl_registered
+// ---- nccl_registered: registered buffers
 //
-// The buffers are registered with the communicator before: ranks may reach each other's in place of
-// copies to NCCL's own buffers.
+// The buffers are registered with the communicator in advance. Ranks may then access each other's
+// buffers directly, instead of through copies in NCCL's own buffers.
 
 Variant nccl_registered() {
-  return of_nccl("nccl_registered", nccl::Buffers::registered);
+  return nccl_variant("nccl_registered", nccl::Buffers::registered);
 }
 
-// ---- nccl_windows
+// ---- nccl_windows: symmetric memory
 //
-// The buffers are symmetric windows: NCCL's kernels read and write those of all ranks, as the
-// variants above do.
+// The buffers are symmetric windows. NCCL's kernels load from and store to the windows of all
+// ranks, as the variants above do.
 
 Variant nccl_windows() {
-  return of_nccl("nccl_windows", nccl::Buffers::windows);
+  return nccl_variant("nccl_windows", nccl::Buffers::windows);
 }
 
 // ---- declaration
 
 Family declare() {
   Family f("collectives", Topic::links,
-           "What does it cost to bring several GPUs' results together?");
+           "How long do collective operations between GPUs take, and what limits them?");
   f.physics =
-      "GPUs that work on one problem have to exchange results. Each step between them costs the "
-      "way "
-      "over the link and a wait for the slowest; beyond some hundred kilobytes the bytes decide. A "
-      "sum over all GPUs brings each at least 2 (ranks - 1) / ranks times its vector over its "
-      "links: once to be summed, once as the result. Algorithms differ in steps and in bytes.";
+      "GPUs that work on one problem must exchange results. Each step between them costs the "
+      "latency of the link and a wait for the slowest GPU. Beyond some hundred kilobytes, the "
+      "number of bytes decides. For a sum over all GPUs, the links of each GPU carry at least 2 "
+      "(ranks - 1) / ranks times its vector: once before the sum, and once as the result. "
+      "Algorithms differ in the numbers of steps and bytes.";
   f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 30, "elements of each GPU's vector")
       .choice("operation", &Problem::operation,
               {{"all_reduce", Operation::all_reduce},
@@ -425,42 +434,43 @@ Family declare() {
                {"broadcast", Operation::broadcast},
                {"all_to_all", Operation::all_to_all},
                {"shift", Operation::shift}},
-              "what they do together")
+              "collective operation")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
-              "type of the elements; sums are made in fp32")
+              "type of the elements; sums are accumulated in fp32")
       .spans(&Problem::gpus, &Data::rank)
       .choice("in_place", &Problem::in_place, {{"no", false}, {"yes", true}},
-              "whether results come to where the vectors are")
+              "whether the result overwrites the input vector")
       .choice("nccl_algorithm", &Problem::nccl_algorithm,
               {{"chosen", nullptr}, {"ring", "Ring"}, {"tree", "Tree"}},
-              "which algorithm NCCL takes (NCCL_ALGO)")
+              "algorithm of NCCL (NCCL_ALGO); chosen: NCCL decides")
       .choice("nccl_protocol", &Problem::nccl_protocol,
               {{"chosen", nullptr}, {"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}},
-              "and which protocol (NCCL_PROTO)")
+              "protocol of NCCL (NCCL_PROTO); chosen: NCCL decides")
       .choice("nccl_p2p", &Problem::nccl_p2p_disable, {{"on", nullptr}, {"off", "1"}},
-              "whether NCCL's kernels reach other GPUs' memory, or go through the host's "
-              "(NCCL_P2P_DISABLE)");
+              "whether NCCL's kernels access other GPUs' memory directly; off: through host "
+              "memory (NCCL_P2P_DISABLE)");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .in_out("y", &Data::y, &Problem::dtype, &Problem::n)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kToldWord)
+      .told_from(kFlagsWord)
       .state("inbox", &Data::inbox,
              [](const Problem& p) {
                const std::int64_t bytes = p.n * element_bytes(p);
                constexpr std::int64_t kTurns = 2;
                constexpr std::int64_t kWords = sizeof(Flagged) / 4;
-               return bytes > kMostInboxBytes
+               return bytes > kMaxInboxBytes
                           ? kWords
                           : kTurns * p.gpus * kWords * ceil_div(bytes, kUnitBytes);
              })
       .told_from(0);
   f.repeats_without_reset = true;
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    const bool moves_on = p.operation == Operation::all_to_all || p.operation == Operation::shift;
-    if (p.in_place && moves_on) return kStillRead;
+    const bool overwrites_others =
+        p.operation == Operation::all_to_all || p.operation == Operation::shift;
+    if (p.in_place && overwrites_others) return kStillRead;
     if (p.operation != Operation::all_to_all || part_begin(p, 1) * p.gpus == p.n)
       return std::nullopt;
-    return "parts that change places are equal: n has to be a multiple of " +
+    return "all_to_all needs equal parts: n must be a multiple of " +
            std::to_string(p.gpus * (16 / element_bytes(p)));
   };
   f.environment = environment;
@@ -472,12 +482,13 @@ Family declare() {
     });
   };
   f.tolerance_derivation =
-      "A sum of r terms in any order rounds at most r - 1 times, each time by half a unit in the "
-      "last place of a partial sum, which no sum of magnitudes is below: (r - 1) u of it, u being "
-      "2^-24 in fp32. Who passes partial sums on in bf16, as NCCL's rings do, rounds to u = 2^-8 "
-      "at each of r - 1 steps (Higham, Accuracy and Stability of Numerical Algorithms, section "
-      "4.2). Copies have equal bits: their magnitude is 0. The RMS error is that of a random "
-      "walk's roundings (sum_rms of as many terms as ranks), doubled (kRmsSafety).";
+      "A sum of r terms in any order rounds at most r - 1 times. Each rounding errs by at most "
+      "half a unit in the last place of a partial sum, and no partial sum exceeds the sum of "
+      "magnitudes: (r - 1) u of this sum, u being 2^-24 in fp32. Algorithms that pass on partial "
+      "sums in bf16, as NCCL's rings do, round to u = 2^-8 at each of r - 1 steps (Higham, "
+      "Accuracy and Stability of Numerical Algorithms, section 4.2). Copies are bitwise "
+      "identical: their magnitude is 0. The RMS error is that of a random walk of roundings "
+      "(sum_rms of as many terms as ranks), doubled (kRmsSafety).";
   f.tolerance = [](const Problem& p) {
     const double u = p.dtype == DataType::bf16 ? 0x1p-8 : 0x1p-24;
     const double steps = p.dtype == DataType::bf16 ? p.gpus - 1 + 0x1p-8 : p.gpus - 1;

@@ -1,11 +1,11 @@
-// data_parallel: a step of training in which every GPU has the whole model and a part of the batch.
+// data_parallel: a training step in which every GPU has the whole model and a part of the batch.
 //
-// The question: how much of the exchange of gradients can hide behind the backward pass? Each GPU
-// computes a gradient of all weights from its own samples. What updates the weights is the mean
-// over all GPUs: an all-reduce of as many bytes as the model has, in every step. The backward pass
-// makes gradients layer by layer, so that those of the last layer can be on their way while it goes
-// on: in buckets, which are long enough for the links and short enough that little is left at the
-// end.
+// The question: how much of the gradient exchange can overlap with the backward pass? Each GPU
+// computes gradients of all weights from its own samples. The update needs their mean over all
+// GPUs: an all-reduce of as many bytes as the model has, in every step. The backward pass computes
+// the gradients of the last layer first, and these can be sent while it computes those of the other
+// layers. Gradients are therefore sent in buckets. A bucket must be long enough to use the links
+// well, and short enough that little remains to be sent at the end.
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
@@ -17,35 +17,35 @@
 namespace gpuexp::data_parallel {
 
 struct Problem {
-  std::int64_t n;  // weights
+  std::int64_t n;  // number of weights
   int buckets;
   int cost;        // multiply-adds per weight in the backward pass
-  DataType dtype;  // of gradients: fp32 or bf16
+  DataType dtype;  // type of the gradients: fp32 or bf16
   int gpus;
 };
 
 struct Data {
   int rank;
-  // n: what the backward pass makes gradients of, of each rank its own.
+  // n inputs of the backward pass; each rank has its own.
   Ranks<const float> samples;
-  Ranks<std::uint8_t> gradient;  // n elements of the gradients' type, of the rank's samples
-  Ranks<std::uint8_t> sum;       // likewise, over all ranks
+  Ranks<std::uint8_t> gradient;  // n elements of type dtype, from the rank's samples
+  Ranks<std::uint8_t> sum;       // n elements of type dtype, summed over all ranks
   Ranks<float> weights;          // n, equal on all ranks
-  float* momentum;               // n, likewise; in sharded variants of the rank's part alone
+  float* momentum;               // n, equal on all ranks; sharded variants use only the rank's part
   Ranks<unsigned> signals;       // RankSignals
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- after_backward
+// ---- after_backward: no overlap
 //
-// The whole backward pass, then one all-reduce of all gradients, then the update of all weights:
-// while one works, the other waits. The links do nothing for most of the step.
+// The backward pass computes all gradients, one all-reduce sums them, and then all weights are
+// updated. The SMs and the links wait for each other, and the links are idle for most of the step.
 
 constexpr int kBlock = 256;
 
-// Stands for a layer's backward pass: `cost` multiply-adds per weight, one after another.
+// Stands for a layer's backward pass: a chain of `cost` dependent multiply-adds per weight.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     backward_kernel(const float* samples, T* gradient, std::int64_t first, std::int64_t end,
@@ -53,13 +53,14 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t i = first + static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= end) return;
   float value = samples[i];
-  // One register to read: with three, two of them in one bank, half of the rate is left.
+  // The multiply-add reads one register. If it read three, two of them in the same bank, it would
+  // issue at half the rate.
   repeat<32>(cost, [&] { value = fmaf(value, one, 0.0f); });
   gradient[i] = from_float<T>(value);
 }
 
-// Stochastic gradient descent with momentum, of the weights that a rank updates: all, or its part,
-// which then goes to all.
+// Stochastic gradient descent with momentum. A rank updates all weights or, if `is_sharded`, only
+// its part, which it stores to all ranks.
 struct Update {
   Ranks<float> weights;
   float* momentum;
@@ -96,15 +97,16 @@ std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Where the first of `parts` equal parts of [first, end) begins that is behind `part` others: at a
-/// multiple of 16 bytes from `first`.
+/// First element of part `part` of `parts` equal parts of [first, end). Its distance from `first`
+/// is a multiple of 16 bytes.
 std::int64_t part_begin(std::int64_t first, std::int64_t end, std::int64_t part,
                         std::int64_t parts) {
   constexpr std::int64_t kElements = 8;
   return part == parts ? end : first + (end - first) / kElements * part / parts * kElements;
 }
 
-/// Of the buckets, in the order in which the backward pass makes them: from the last layer on.
+/// Weights whose gradients are exchanged together. buckets() returns them in the order of the
+/// backward pass: the last layer first.
 struct Bucket {
   std::int64_t first;
   std::int64_t end;
@@ -117,23 +119,24 @@ std::vector<Bucket> buckets(const Problem& p, std::int64_t count) {
   return all;
 }
 
-/// How the exchange is made.
+/// How gradients are exchanged.
 struct Way {
-  bool in_buckets;  ///< each bucket's behind its backward pass, in a stream of its own
-  bool is_urgent;   ///< whose blocks go first
-  bool is_sharded;  ///< a rank has its part of sums alone, and updates that
+  bool in_buckets;      ///< each bucket after its backward pass, in another stream
+  bool is_prioritized;  ///< that stream has a higher priority
+  bool is_sharded;      ///< a rank receives only its part of the sums, and updates only this part
   bool by_nccl;
-  bool has_few_blocks = false;  ///< enough for the links
+  bool has_few_blocks = false;  ///< only as many as the links need
 };
 
-/// At most. Each thread of them waits for one pack of 16 bytes of each other rank at a time: half a
-/// MiB of each is on its way, more than a link delivers in the time that a load takes.
+/// Maximum number of blocks of the exchange. Each thread has one load of 16 bytes from each other
+/// rank in flight. The few blocks have half a MiB from each rank in flight, more than a link
+/// delivers during the latency of a load.
 std::int64_t exchange_blocks(const Way& way, const DeviceSpec& device) {
   constexpr std::int64_t kFew = 64;
-  return way.has_few_blocks ? kFew : blocks_beside_nothing(device);
+  return way.has_few_blocks ? kFew : max_blocks_on_idle_device(device);
 }
 
-/// The steps of one launch, of whom each knows what T is.
+/// The steps of one launch with gradients of type T.
 template <class T>
 class StepOf {
  public:
@@ -145,12 +148,12 @@ class StepOf {
                   b.end, p_.cost, 1.0f);
   }
 
-  /// The rank's part of a bucket's sum: to all ranks, or to itself.
+  /// Sums the rank's part of a bucket and stores it to all ranks or, if sharded, to itself.
   Steps sum(const Bucket& b, const Way& way) const {
     return way.is_sharded ? sum<SumWaits::around>(b, way) : sum<SumWaits::around_pushed>(b, way);
   }
 
-  /// By NCCL: all of a bucket's sum on all ranks.
+  /// Sums a bucket on all ranks, by NCCL.
   Steps sum_by_nccl(const Bucket& b) const {
     return nccl::step_of({nccl::Operation::all_reduce, nccl::Buffers::plain, p_.dtype,
                           b.end - b.first, gradient(d_.rank) + b.first, sum_of(d_.rank) + b.first,
@@ -181,7 +184,7 @@ class StepOf {
                 [&](int r) { return sum_of(r) + first(d_.rank); });
     sums.count = first(d_.rank + 1) - first(d_.rank);
     const std::int64_t longest =
-        most_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
+        max_of_ranks(p_.gpus, [&](int r) { return first(r + 1) - first(r); });
     return summed_by_ranks<kWaits>(sums, peers_of(p_, d_, x_), longest, x_.device,
                                    exchange_blocks(way, x_.device), {p_.n, 1, 1});
   }
@@ -217,7 +220,8 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
   for (const Bucket& b : buckets(p, p.buckets)) {
     if (b.end == b.first) continue;
     const std::size_t backward = add(step.backward(b), 0);
-    if (way.in_buckets) last = add(exchange(b), way.is_urgent ? kFirstUrgentStream : 1, {backward});
+    if (way.in_buckets)
+      last = add(exchange(b), way.is_prioritized ? kFirstUrgentStream : 1, {backward});
   }
   if (!way.in_buckets) add(exchange(whole), 0);
   if (way.is_sharded) return steps;
@@ -229,7 +233,8 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
   return steps;
 }
 
-// What each rank sends at least: its part of each other's sum, and of what is made of it to all.
+// A rank sends at least its gradients of the other ranks' parts, and the result of its own part to
+// all others.
 Work work(const Problem& p, bool is_sharded) {
   const auto n = static_cast<double>(p.n);
   const double gradients = n * static_cast<double>(element_bytes(p));
@@ -241,7 +246,7 @@ Work work(const Problem& p, bool is_sharded) {
   return w;
 }
 
-/// Of a phase each, of shapes alone.
+/// Sets the kernels of the phases, which depend only on shapes.
 template <class T>
 void name_kernels(const Problem& p, const DeviceSpec& device, const Way& way, Phase& backward,
                   Phase& exchange, Phase& update) {
@@ -255,7 +260,7 @@ void name_kernels(const Problem& p, const DeviceSpec& device, const Way& way, Ph
   name_kernel(update, step.update(way.in_buckets && way.is_sharded ? one : all, way.is_sharded));
 }
 
-/// Of the busiest rank, in the order of the steps.
+/// The phases of the busiest rank, in the order of the steps.
 std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way& way) {
   const auto n = static_cast<double>(p.n);
   const double gradient = static_cast<double>(element_bytes(p));
@@ -273,8 +278,8 @@ std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way&
   exchange.link_loads = 1;
   exchange.fences = way.is_sharded ? 0 : 1;
   exchange.memory_bytes = 2 * n * gradient;
-  // Without priority the two take turns.
-  if (way.is_urgent)
+  // Without priority, the exchange and the backward pass alternate.
+  if (way.is_prioritized)
     exchange.sm_share = static_cast<double>(exchange_blocks(way, device)) * kSumBlock /
                         (device.sm.max_threads * device.sm_count);
   Phase update;
@@ -318,7 +323,7 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   if (way.by_nccl) v.unavailable = nccl::unavailable;
   if (!way.by_nccl)
     v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
-  // Momentum is a rank's own where updates are sharded: of the other parts there is none.
+  // If updates are sharded, a rank updates only its part of the momentum.
   v.writes = {"weights"};
   if (!way.is_sharded) v.writes.emplace_back("momentum");
   v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -328,8 +333,8 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   return v;
 }
 
-/// Changes of the time of long gradients whose backward pass takes about as long as the exchange,
-/// in buckets whose waits do not count yet.
+/// Expected change of the time for long gradients, if the backward pass takes about as long as the
+/// exchange and the waits of few buckets are negligible.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, [](const Problem& p) {
              constexpr std::int64_t kLong = 1 << 24;
@@ -342,76 +347,80 @@ Variant after_backward() {
   return variant("after_backward", "", {false, false, false, false});
 }
 
-// ---- overlapped
+// ---- overlapped: exchange in another stream
 //
-// Each bucket is exchanged while the backward pass of the next ones runs, in a stream of its own,
-// and the update comes when all have come. But the backward pass of the next bucket has begun by
-// then, and its blocks wait for places on the SMs before those of the exchange: these get theirs
-// when the last of the former have begun. The two take turns.
+// Each bucket is exchanged in another stream while the backward pass of the next buckets runs. The
+// update runs after the last exchange. But the backward pass of the next bucket starts before the
+// exchange, and its blocks are ahead in the queue for block slots on the SMs. Blocks of the
+// exchange start only after all of them have started. The kernels therefore run alternately, and
+// the time is unchanged.
 
 Variant overlapped() {
   return variant("overlapped", "after_backward", {true, false, false, false})
       .expecting(time(Direction::unchanged, 1.25));
 }
 
-// ---- prioritized
+// ---- prioritized: exchange with higher priority
 //
-// The stream of the exchange has a higher priority: its blocks are next whenever one of the
-// backward pass ends, and both run at once. But a kernel that has as many blocks as fit on all SMs
-// then holds a part of their places while it waits for its links, and the backward pass takes as
-// much longer.
+// The stream of the exchange has a higher priority: whenever a block of the backward pass ends, a
+// block of the exchange starts. Both kernels then run at the same time. But the exchange has as
+// many blocks as fit on all SMs. They occupy a part of the block slots while they wait for the
+// links, and the backward pass takes longer by this share. The time is unchanged.
 
 Variant prioritized() {
   return variant("prioritized", "overlapped", {true, true, false, false})
       .expecting(time(Direction::unchanged, 1.25));
 }
 
-// ---- few_blocks
+// ---- few_blocks: exchange with priority and few blocks
 //
-// Both are needed: priority, and no more blocks than fill the links. Those wait for their links on
-// a part of the SMs' places, and the backward pass keeps the rest.
+// The exchange has priority, and only as many blocks as the links need. These blocks wait for the
+// links in a part of the SMs' block slots, and the backward pass keeps the others. The time
+// decreases.
 
 Variant few_blocks() {
   return variant("few_blocks", "prioritized", {true, true, false, false, true})
       .expecting(time(Direction::decreases, 1.1));
 }
 
-// ---- sharded
+// ---- sharded: reduce-scatter and sharded update
 //
-// The first part of the exchange, a reduce-scatter: each GPU gets its part of the sum alone,
-// updates its part of the weights, and stores these to all. The update is divided among the GPUs,
-// too, and with it what an optimizer keeps beside the weights: here the momentum, of which each GPU
-// has a part (ZeRO, Rajbhandari et al., SC20). Weights go out in fp32, so that with gradients in
-// bf16 more bytes cross the links than in an all-reduce.
+// A reduce-scatter replaces the all-reduce: each GPU receives only its part of the sum, updates its
+// part of the weights, and stores these to all GPUs. This divides the update among the GPUs, and
+// also the state of the optimizer: each GPU has only its part of the momentum (ZeRO, Rajbhandari et
+// al., SC20). The cost is that weights cross the links in fp32. With gradients in bf16, these are
+// more bytes than in an all-reduce.
 
 Variant sharded() {
   return variant("sharded", "after_backward", {false, false, true, false})
       .expecting(time(Direction::unchanged, 1.5));
 }
 
-// ---- sharded_prioritized
+// ---- sharded_prioritized: sharded update with priority
 //
-// Both: each bucket's sum, update and gathering while the backward pass goes on, at the price that
-// prioritized pays. In a real step the weights of a layer may change as soon as its own backward
-// pass is done.
+// Each bucket is summed, updated and distributed while the backward pass continues, in a stream of
+// higher priority. The cost is the same as in prioritized: these blocks occupy block slots of the
+// backward pass. In a real step, the weights of a layer may change as soon as the layer's own
+// backward pass has ended.
 
 Variant sharded_prioritized() {
   return variant("sharded_prioritized", "sharded", {true, true, true, false})
       .expecting(time(Direction::unchanged, 1.25));
 }
 
-// ---- nccl
+// ---- nccl: NCCL's all-reduce, no overlap
 //
-// after_backward with NCCL's all-reduce.
+// The steps are those of after_backward, with NCCL's all-reduce instead of this file's kernel.
 
 Variant nccl_after_backward() {
   return variant("nccl", "after_backward", {false, false, false, true});
 }
 
-// ---- nccl_prioritized
+// ---- nccl_prioritized: NCCL's all-reduce with priority
 //
-// few_blocks with NCCL's, as frameworks do it (Li et al., PyTorch Distributed, VLDB 2020): its
-// kernel has some dozens of blocks, enough for the links, and leaves the SMs to the backward pass.
+// The steps are those of few_blocks, with NCCL's all-reduce per bucket, as in frameworks (Li et
+// al., PyTorch Distributed, VLDB 2020). NCCL's kernel has only a few dozen blocks. They are enough
+// for the links, and leave the SMs to the backward pass.
 
 Variant nccl_prioritized() {
   return variant("nccl_prioritized", "few_blocks", {true, true, false, true});
@@ -441,7 +450,7 @@ struct Expected {
   Output output;
   Ranks<const float> samples;
   int ranks;
-  bool is_rounded;  // gradients, to bf16
+  bool is_rounded;  // gradients are rounded to bf16
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     double mean = 0;
@@ -453,7 +462,7 @@ struct Expected {
     }
     const double before = kMomentum * Uniform<float>{kMomentumSeed}(i);
     const double changed = before + mean;
-    // What is never rounded to bf16 counts as much less.
+    // With bf16 gradients, quantities in fp32 count with a small share of their magnitude.
     const double exact = is_rounded ? 0x1p-14 : 1;
     const double own = exact * (before < 0 ? -before : before) + size;
     if (output == momentum) return {changed, own};
@@ -466,18 +475,19 @@ struct Expected {
 
 Family declare() {
   Family f("data_parallel", Topic::links,
-           "How much of the exchange of gradients can hide behind the backward pass?");
+           "How much of the gradient exchange can overlap with the backward pass?");
   f.physics =
-      "Each GPU has all weights and its own samples; the update takes the mean of all gradients, "
-      "so that in each step an all-reduce carries 2 (ranks - 1) / ranks times the model's size "
-      "over each GPU's links. The backward pass needs SMs and the exchange links, but the kernels "
-      "that exchange need SMs, too. What is made last cannot hide: the smaller the last bucket, "
-      "the shorter the end, and the more often the exchange waits for the way over the link.";
-  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "weights")
+      "Each GPU has all weights and its own samples. The update needs the mean of all gradients, "
+      "so in each step an all-reduce carries 2 (ranks - 1) / ranks times the model's size over "
+      "each GPU's links. The backward pass needs SMs and the exchange needs links, but the "
+      "kernels of the exchange occupy SMs, too. The exchange of the gradients that are computed "
+      "last cannot overlap. A smaller last bucket shortens this remainder, but more buckets wait "
+      "more often for the latency of the link.";
+  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "number of weights")
       .integer("buckets", &Problem::buckets, 8, 1, 128, "",
-               "parts of the gradients, exchanged by themselves")
+               "number of parts in which the gradients are exchanged")
       .integer("cost", &Problem::cost, 256, 0, 1 << 20, "",
-               "multiply-adds per weight, which the backward pass makes")
+               "multiply-adds per weight in the backward pass")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the gradients; weights are fp32")
       .spans(&Problem::gpus, &Data::rank);
@@ -488,19 +498,20 @@ Family declare() {
       .state("gradient", &Data::gradient, bytes)
       .state("sum", &Data::sum, bytes)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kToldWord);
+      .told_from(kFlagsWord);
   f.inputs = inputs;
   f.reset = reset;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
     return Expected{static_cast<Output>(output), d.samples, p.gpus, p.dtype == DataType::bf16};
   });
   f.tolerance_derivation =
-      "Gradients are rounded to their type once, and their sum at each of at most r - 1 additions, "
-      "r being the ranks: r u of the mean of magnitudes, u being 2^-8 in bf16. In fp32, where u is "
-      "2^-24, the mean, the momentum and the weight are rounded as well, each of which errs by u "
-      "of what it adds up: (r + 4) u of all magnitudes (Higham, Accuracy and Stability of "
-      "Numerical Algorithms, section 4.2). With gradients in bf16 these count with 2^-14 of their "
-      "magnitude, which covers them: 2^-8 2^-14 is 4 u. The RMS error is that of a random walk's "
+      "Gradients are rounded to their type once, and their sum at each of at most r - 1 "
+      "additions, r being the number of ranks: r u of the mean of magnitudes, u being 2^-8 in "
+      "bf16. In fp32, where u is 2^-24, the mean, the momentum and the weight are rounded as "
+      "well. Each of these roundings errs by u of the magnitudes of its terms: (r + 4) u of all "
+      "magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). With "
+      "gradients in bf16, the quantities in fp32 count with 2^-14 of their magnitude, which "
+      "covers their roundings: 2^-8 2^-14 is 4 u. The RMS error is that of a random walk of "
       "roundings (sum_rms of r + 1 terms, in fp32 of r + 4), doubled (kRmsSafety).";
   f.tolerance = [](const Problem& p) {
     if (p.dtype == DataType::bf16)

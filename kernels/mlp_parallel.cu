@@ -1,15 +1,17 @@
 // mlp_parallel: Y = gelu(X·W1)·W2 on several GPUs, the two products of a transformer's MLP.
 //
-// The question: what has to be told between two products that several GPUs share? Each product by
-// itself can be split by columns, and its results gathered. As a pair, of 2 GPUs:
+// The question: which division of the two products needs the least communication? Each product by
+// itself can be split by columns, and its results gathered. The two divisions of both products, on
+// 2 GPUs with H = gelu(X·W1):
 //
 //   split by                 GPU 0's H   exchange    GPU 0's product             exchange
 //   W1 columns, W2 columns   [h0 .]      gather H    [h0 h1]·W2's left columns   gather Y
 //   W1 columns, W2 rows      [h0 .]                  h0·W2's upper rows          sum Y
 //
-// A hidden unit needs all of a token and one column of W1, and it is needed by the row of W2 that
-// has its number: who makes units can use them himself. What is left is one sum of Y, whose rows
-// are a fourth as long as those of H (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3).
+// A hidden unit, a column of H, is computed from one column of W1 and multiplied only by the row of
+// W2 with the same index. A GPU that computes hidden units can therefore use them itself. Only one
+// sum of Y remains, whose rows are a fourth as long as the rows of H (Shoeybi et al.,
+// "Megatron-LM", arXiv:1909.08053, section 3).
 #include "gpu/nccl.hpp"
 #include "kernels/common/rank_product.cuh"
 #include "kernels/common/rank_sums.cuh"
@@ -20,7 +22,7 @@ namespace gpuexp::mlp_parallel {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the activation: between the products, in place, of rows × columns of a matrix
+// ---- the activation between the products, in place, of rows × columns of a matrix
 
 constexpr int kBlock = 256;
 
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Waits for all ranks: what they wrote for this one ahead of it is there.
+/// Waits for all ranks. Data that they stored to this rank before is then visible.
 __global__ void __launch_bounds__(32) wait_kernel(RankPeers peers) {
   const unsigned epoch = epoch_of(peers);
   wait_for_ranks<Before::stores>(peers, epoch, 0);
@@ -72,7 +74,7 @@ Range units_of(const Problem& p, int rank) {
   return even_part(p.hidden, p.gpus, rank);
 }
 
-/// Units of some tokens: activations of X by columns of W1, to a matrix of this pitch.
+/// Hidden units of some tokens: gelu of X times columns of W1, stored to a matrix of this pitch.
 Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
                    Range units, T* to, std::int64_t pitch, int sm_count = 0) {
   return part_product(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
@@ -80,7 +82,7 @@ Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Rang
          activated(to, tokens.size(), units.size(), pitch, x);
 }
 
-/// The rank's columns of a matrix, in place, to the same matrix of all others.
+/// Copies the rank's columns of a matrix to the same position in the matrices of all others.
 Steps gathered(const Problem& p, int rank, const Ranks<T>& matrices, std::int64_t columns) {
   const Range own = even_part(columns, p.gpus, rank);
   Move<T> move{matrices.of[rank] + own.first, {}, p.tokens, own.size(), columns};
@@ -89,7 +91,8 @@ Steps gathered(const Problem& p, int rank, const Ranks<T>& matrices, std::int64_
   return copied(move);
 }
 
-/// Y of some tokens from the summands of all ranks: each adds up its part, for all.
+/// Y of some tokens, from the partial sums of all ranks. Each rank sums its part and stores it to
+/// all.
 Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
              std::int64_t most_blocks) {
   const auto part = [&](int r) { return even_part(tokens.size(), p.gpus, r); };
@@ -99,14 +102,14 @@ Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range toke
     sums.from.of[r] = d.partial.of[r] + first;
   add_targets(sums, d.rank, p.gpus, true, [&](int r) { return d.y.of[r] + first; });
   sums.count = part(d.rank).size() * p.width;
-  const std::int64_t most = p.width * most_of_ranks(p.gpus, [&](int r) { return part(r).size(); });
+  const std::int64_t most = p.width * max_of_ranks(p.gpus, [&](int r) { return part(r).size(); });
   return summed_by_ranks<SumWaits::begin>(sums, peers_of(p, d, x), most, x.device, most_blocks,
                                           {p.tokens, p.width, 1});
 }
 
-/// The summand of Y that the rank's units make, of some tokens; in the workspace the units.
-Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to,
-              int sm_count = 0) {
+/// The rank's partial sum of Y for some tokens. The workspace holds its hidden units.
+Steps partial_sum(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to,
+                  int sm_count = 0) {
   const Range units = units_of(p, d.rank);
   auto* const hidden = static_cast<T*>(x.workspace) + tokens.first * units.size();
   return hidden_units(p, d, x, tokens, units, hidden, units.size(), sm_count) +
@@ -115,17 +118,17 @@ Steps summand(const Problem& p, const Data& d, const LaunchContext& x, Range tok
                       p.width, sm_count);
 }
 
-// ---- what is said of all variants
+// ---- properties of all variants
 
 double bytes_of(std::int64_t elements) {
   return static_cast<double>(kBytes * elements);
 }
 
-std::int64_t most_units(const Problem& p) {
-  return most_of_ranks(p.gpus, [&](int r) { return units_of(p, r).size(); });
+std::int64_t max_units(const Problem& p) {
+  return max_of_ranks(p.gpus, [&](int r) { return units_of(p, r).size(); });
 }
 
-/// Of the products of so many units with both matrices.
+/// Operations of both products for this number of hidden units.
 double operations_of(const Problem& p, std::int64_t units) {
   return 2.0 * 2.0 * static_cast<double>(p.tokens * p.width) * static_cast<double>(units);
 }
@@ -138,21 +141,22 @@ Work work_of(const Problem& p, std::int64_t units, double link_bytes) {
   return w;
 }
 
-/// Bytes out of the rank that has most columns of a matrix of tokens.
+/// Bytes that the rank with the most columns of a tokens × columns matrix sends.
 double gathered_bytes(const Problem& p, std::int64_t columns) {
-  return bytes_of((p.gpus - 1) * p.tokens * most_of_ranks(p.gpus, [&](int r) {
+  return bytes_of((p.gpus - 1) * p.tokens * max_of_ranks(p.gpus, [&](int r) {
                     return even_part(columns, p.gpus, r).size();
                   }));
 }
 
-/// Out of a rank or into it: its summand of all others' parts, and then its sums for all.
+/// Bytes that a rank sends, or receives: partial sums of the other ranks' parts, then its sums for
+/// all.
 double summed_bytes(const Problem& p) {
   const std::int64_t most =
-      most_of_ranks(p.gpus, [&](int r) { return even_part(p.tokens, p.gpus, r).size(); });
+      max_of_ranks(p.gpus, [&](int r) { return even_part(p.tokens, p.gpus, r).size(); });
   return bytes_of(2 * (p.gpus - 1) * most * p.width);
 }
 
-/// Both products of some units, or one, and the activation: three kernels in a row.
+/// A share of both products of `units` hidden units.
 Phase products_phase(const Problem& p, std::int64_t units, double share) {
   Phase phase;
   phase.what = "products";
@@ -161,7 +165,7 @@ Phase products_phase(const Problem& p, std::int64_t units, double share) {
   return phase;
 }
 
-/// Memory is read and written once.
+/// The activation loads each hidden unit once and stores it once.
 Phase gelu_phase(const Problem& p, std::int64_t units, double share) {
   Phase phase;
   phase.what = "gelu";
@@ -179,7 +183,7 @@ Phase sums_phase(double link_bytes) {
   phase.signals = 1;
   phase.fences = 1;
   phase.link_loads = 1;
-  phase.memory_loads = 1;  // of the epoch
+  phase.memory_loads = 1;  // load of the epoch
   return phase;
 }
 
@@ -197,16 +201,16 @@ Variant variant(std::string id, std::string compare_to) {
   Variant v(std::move(id), std::move(compare_to));
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
-  v.work = [](const Problem& p) { return work_of(p, most_units(p), summed_bytes(p)); };
+  v.work = [](const Problem& p) { return work_of(p, max_units(p), summed_bytes(p)); };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return kBytes * p.tokens * most_units(p);
+    return kBytes * p.tokens * max_units(p);
   };
   return v;
 }
 
-// ---- one_gpu
+// ---- one_gpu: no division
 //
-// Each GPU computes everything by itself, and no byte crosses a link.
+// Each GPU computes both products completely. No bytes cross the links.
 
 Variant one_gpu() {
   Variant v = variant("one_gpu", "");
@@ -224,21 +228,21 @@ Variant one_gpu() {
   return v;
 }
 
-// ---- two_gathers
+// ---- two_gathers: both products split by columns
 //
-// Each product is split by columns, for itself. The second needs all hidden units of a token: each
-// GPU copies its own to all others, and waits until it has theirs. Then it makes its columns of Y,
-// and copies these. The hidden units are most of what crosses the links, and nothing is multiplied
-// meanwhile.
+// Each product is split by columns. The second product needs all hidden units of a token, so each
+// GPU copies its units to all others and waits for theirs. It then computes its columns of Y, and
+// copies these to all others. Hidden units are most of the bytes on the links, and the tensor cores
+// are idle while they are copied.
 
 Variant two_gathers() {
   Variant v = variant("two_gathers", "one_gpu");
   const auto link_bytes = [](const Problem& p) {
     return gathered_bytes(p, p.hidden) + gathered_bytes(p, p.width);
   };
-  v.work = [link_bytes](const Problem& p) { return work_of(p, most_units(p), link_bytes(p)); };
+  v.work = [link_bytes](const Problem& p) { return work_of(p, max_units(p), link_bytes(p)); };
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    const std::int64_t units = most_units(p);
+    const std::int64_t units = max_units(p);
     return std::vector<Phase>{
         products_phase(p, units, 0.5),
         gelu_phase(p, units, 1),
@@ -263,31 +267,31 @@ Variant two_gathers() {
   return v;
 }
 
-// ---- columns_then_rows
+// ---- columns_then_rows: W1 split by columns, W2 by rows
 //
-// W1 by columns and W2 by rows: whoever makes a hidden unit also multiplies it by its row of W2,
-// and nothing crosses the links between the products. Each GPU then has a summand of all of Y. A
-// kernel reads the rank's tokens of all summands where they lie, adds them up in fp32, and stores
-// the sums to all: one all-reduce in place of two gathers.
+// A GPU that computes a hidden unit also multiplies it by the unit's row of W2, so nothing crosses
+// the links between the products. Each GPU then has a partial sum of all of Y. A kernel loads the
+// rank's tokens from the partial sums of all GPUs, adds them in fp32, and stores the sums to all:
+// one all-reduce instead of two gathers. The time decreases.
 
 Variant columns_then_rows() {
   Variant v = variant("columns_then_rows", "two_gathers").expecting(faster(1.05));
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    std::vector<Phase> phases = units_phases(p, most_units(p));
+    std::vector<Phase> phases = units_phases(p, max_units(p));
     phases.push_back(sums_phase(summed_bytes(p)));
     return phases;
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return summand(p, d, x, {0, p.tokens}, d.partial.of[d.rank]) +
-           summed(p, d, x, {0, p.tokens}, blocks_beside_nothing(x.device));
+    return partial_sum(p, d, x, {0, p.tokens}, d.partial.of[d.rank]) +
+           summed(p, d, x, {0, p.tokens}, max_blocks_on_idle_device(x.device));
   };
   return v;
 }
 
-// ---- columns_then_rows_nccl
+// ---- columns_then_rows_nccl: NCCL's all-reduce
 //
-// The same with NCCL's all-reduce, as frameworks have it. Around a ring, sums are rounded to bf16
-// at every step.
+// NCCL's all-reduce replaces this file's sums, as in frameworks. Around a ring, it rounds partial
+// sums to bf16 at every step.
 
 Variant columns_then_rows_nccl() {
   Variant v = variant("columns_then_rows_nccl", "columns_then_rows");
@@ -297,21 +301,21 @@ Variant columns_then_rows_nccl() {
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     T* const partial = d.partial.of[d.rank];
-    return summand(p, d, x, {0, p.tokens}, partial) +
+    return partial_sum(p, d, x, {0, p.tokens}, partial) +
            nccl::step_of({nccl::Operation::all_reduce, nccl::Buffers::plain, DataType::bf16,
                           elements_of_y(p), partial, d.y.of[d.rank], d.rank, p.gpus});
   };
   return v;
 }
 
-// ---- chunks_of_tokens
+// ---- chunks_of_tokens: sums overlapped with products
 //
-// Tokens do not need each other here: while the sums of some are made, by few blocks in a stream of
-// their own, on SMs that cuBLAS is told to leave, the products of the next are. What is not hidden
-// is the last chunk's sum; chunks that are too short leave tensor cores idle at the end of each
-// product, which here are two to a chunk.
+// The tokens are divided into chunks, since their results are independent. Few blocks sum one chunk
+// in another stream, on SMs that cuBLAS leaves free, while the other SMs multiply the next one. The
+// sum of the last chunk does not overlap. Chunks that are too short leave tensor cores idle at the
+// end of each product, and each chunk has two products.
 
-/// Of whole waves of 128×256 tiles of Y, and four of them where there are so many.
+/// Tokens per chunk: whole waves of 128×256 tiles of Y, for four chunks if there are enough waves.
 std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
   constexpr std::int64_t kTileRows = 128;
   constexpr std::int64_t kTileColumns = 256;
@@ -322,7 +326,7 @@ std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant chunks_of_tokens() {
-  // Their registers let two blocks on an SM.
+  // The registers of the summing kernel allow two blocks per SM.
   constexpr int kSummingSms = 8;
   constexpr std::int64_t kSummingBlocks = 2 * kSummingSms;
   Variant v = variant("chunks_of_tokens", "columns_then_rows");
@@ -332,7 +336,7 @@ Variant chunks_of_tokens() {
     for (std::int64_t first = 0; first < p.tokens; first += size) {
       const double share =
           static_cast<double>(std::min(size, p.tokens - first)) / static_cast<double>(p.tokens);
-      for (const Phase& phase : units_phases(p, most_units(p), share))
+      for (const Phase& phase : units_phases(p, max_units(p), share))
         phases.push_back(phase);
       Phase sums = sums_phase(share * summed_bytes(p));
       sums.stream = 1;
@@ -343,14 +347,14 @@ Variant chunks_of_tokens() {
     return phases;
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    constexpr int kOfSums = 1;
+    constexpr int kSumStream = 1;
     const int sm_count = std::max(1, x.device.sm_count - kSummingSms);
     Steps steps;
     const std::int64_t size = chunk_tokens(p, x.device);
     for (std::int64_t first = 0; first < p.tokens; first += size) {
       const Range tokens{first, std::min(first + size, p.tokens)};
-      steps += summand(p, d, x, tokens, d.partial.of[d.rank], sm_count);
-      append(steps, summed(p, d, x, tokens, kSummingBlocks), kOfSums, steps.all().size() - 1);
+      steps += partial_sum(p, d, x, tokens, d.partial.of[d.rank], sm_count);
+      append(steps, summed(p, d, x, tokens, kSummingBlocks), kSumStream, steps.all().size() - 1);
     }
     return steps;
   };
@@ -361,13 +365,13 @@ Variant chunks_of_tokens() {
 
 Family declare() {
   Family f("mlp_parallel", Topic::links,
-           "What has to be told between two products that several GPUs share?");
+           "Which division of an MLP's two products needs the least communication between GPUs?");
   f.physics =
-      "Of a pair of products with a function of each element between them, the first split by "
-      "columns and the second by rows, what one GPU makes is what it needs: the links carry "
-      "nothing until the end, and then sums of the shorter rows. Split one by one, the results of "
-      "both have to come to all GPUs, the longer rows of the first between the two, where "
-      "everybody waits.";
+      "The two products of an MLP have an element-wise function between them. If the first "
+      "product is split by columns and the second by rows, each GPU needs only the hidden units "
+      "that it computes. The links are idle until the end, and then carry sums of the shorter "
+      "rows. If both products are split by columns, the results of both must reach all GPUs. The "
+      "longer rows of the first product are sent between the two, while all GPUs wait.";
   f.extent("tokens", &Problem::tokens, 4096, 1 << 16, "rows of X and Y")
       .extent("width", &Problem::width, 4096, 1 << 15, "columns of X and Y")
       .extent("hidden", &Problem::hidden, 16384, 1 << 16, "columns of W1, rows of W2")
@@ -381,14 +385,15 @@ Family declare() {
       .state("gathered", &Data::gathered, elements_of_hidden)
       .state("partial", &Data::partial, elements_of_y)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kToldWord);
+      .told_from(kFlagsWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;
   set_references(
       f, [](const Problem& p) { return elements_of_y(p); },
       [](const Problem& p, const Data& d, int) { return expected(p, d); });
-  // Of the hidden units' errors it sums products of their own.
+  // The reference also sums the squared errors of the hidden units, as many products as for Y
+  // itself.
   f.reference_operations = [](const Problem& p) { return operations_of(p, p.hidden); };
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };

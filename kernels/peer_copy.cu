@@ -1,11 +1,10 @@
-// peer_copy: an array from one GPU's memory into another's.
+// peer_copy: copies of an array from one GPU's memory to another's.
 //
-// The question: what does it cost to bring data from another GPU? Its memory has addresses like
-// one's own, and a kernel reads or writes it by ordinary instructions; a copy engine moves it
-// without the SMs. Either way every byte crosses the links between the two, which carry a tenth of
-// what memory delivers, and each way has lanes of its own. What differs is who waits: a load waits
-// for the answer from the other side, a store leaves and is forgotten, and requests that are small
-// spend the link on their headers.
+// The question: which method copies an array from another GPU fastest? A kernel accesses the other
+// GPU's memory by ordinary loads and stores, and a copy engine copies it without the SMs. All bytes
+// cross the links between the GPUs, which carry about a tenth of the bandwidth of device memory,
+// with separate lanes for each direction. A load waits for an answer from the other GPU, and a
+// store does not. Small requests use a part of the link for their headers.
 #include <algorithm>
 #include <map>
 
@@ -16,11 +15,11 @@
 
 namespace gpuexp::peer_copy {
 
-// Who receives from whom.
+// Which GPU receives from which.
 enum class Pattern {
-  one_way,    // GPU 0 the array of GPU 1
-  ring,       // each GPU the array of the next: of two GPUs, both directions at once
-  all_pairs,  // each GPU an equal part of the array of each, at the place where it lies there
+  one_way,    // GPU 0 receives the array of GPU 1
+  ring,       // each GPU receives the array of the next: with two GPUs, both directions at once
+  all_pairs,  // each GPU receives an equal part of each GPU's array, at the same position
 };
 
 struct Problem {
@@ -32,8 +31,8 @@ struct Problem {
 struct Data {
   int rank;
   Ranks<const std::uint32_t> source;  // n words
-  Ranks<std::uint32_t> out;           // likewise; of a GPU that receives nothing as it was
-  // Of through_host, in host memory: what a GPU sends, and how far two GPUs have come with it.
+  Ranks<std::uint32_t> out;           // n words; unchanged on a GPU that receives nothing
+  // Used by through_host, in host memory: the data that a GPU sends, and the progress of both GPUs.
   Ranks<std::uint32_t> staging;
   Ranks<std::uint32_t> progress;
 };
@@ -41,7 +40,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// What one launch moves, part by part.
+// The parts that one launch copies.
 struct Parts {
   const std::uint32_t* from[kMostRanks];
   std::uint32_t* to[kMostRanks];
@@ -50,9 +49,9 @@ struct Parts {
 
 // ---- loads: a word per lane
 //
-// The kernel that one would write within a GPU, with the other's memory as its source. A warp asks
-// for 128 bytes and waits for the way there and back; how many warps wait at once is what the SMs
-// have room for.
+// An ordinary copy kernel, whose source is the memory of the other GPU. A warp requests 128 bytes
+// and waits for the round trip over the link. Occupancy limits the number of warps that wait at the
+// same time.
 
 constexpr int kBlock = 256;
 
@@ -64,19 +63,19 @@ __global__ void __launch_bounds__(kBlock) words_kernel(Parts parts) {
 
 // ---- how the variants are launched
 
-// A part begins at a multiple of 16 bytes, as vectors and bulk copies do.
+// A part starts at a multiple of 16 bytes, as vectors and bulk copies need.
 __host__ __device__ inline std::int64_t part_begin(const Problem& p, int rank) {
   constexpr std::int64_t kWords = 4;
   return rank == p.gpus ? p.n : p.n / kWords * rank / p.gpus * kWords;
 }
 
-/// The rank whose word i rank `to` receives; -1: none's.
+/// The rank from which rank `to` receives; -1: it receives nothing.
 __host__ __device__ inline int sender(Pattern pattern, int to, int gpus) {
   if (pattern == Pattern::one_way) return to == 0 ? 1 : -1;
   return (to + 1) % gpus;
 }
 
-/// One part on its way: words [first, end) of both arrays.
+/// A part to be copied: words [first, end) of both arrays.
 struct Move {
   int from;
   int to;
@@ -88,7 +87,7 @@ std::vector<Move> moves(const Problem& p) {
   std::vector<Move> all;
   for (int to = 0; to < p.gpus; ++to) {
     if (p.pattern == Pattern::all_pairs) {
-      // Beginning with the next: at no time do all ask one.
+      // Start with the next rank, so that the ranks never all load from the same one.
       for (int k = 1; k <= p.gpus; ++k) {
         const int from = (to + k) % p.gpus;
         all.push_back({from, to, part_begin(p, from), part_begin(p, from + 1)});
@@ -100,7 +99,7 @@ std::vector<Move> moves(const Problem& p) {
   return all;
 }
 
-/// A rank's moves: those to it, or, `pushed`, from it, the next rank's first as in moves().
+/// The copies to a rank or, if `pushed`, from it, starting with the next rank as in moves().
 std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
   std::vector<Move> own;
   for (const Move& move : moves(p)) {
@@ -111,7 +110,7 @@ std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
   return own;
 }
 
-// Blocks of `threads` for `words_per_block` words each, at most `most` of them, for each part.
+// Launches at most `most` blocks per part, each for `words_per_block` words.
 Steps launch_parts(void (*kernel)(Parts), const Problem& p, const Data& d, bool pushed, int threads,
                    std::int64_t words_per_block, std::int64_t most) {
   const std::vector<Move> own = moves_of(p, d.rank, pushed);
@@ -146,7 +145,7 @@ Work work(const Problem& p) {
     in = std::max(in, to);
     out = std::max(out, from);
   }
-  // Memory of the busiest GPU: it reads what it sends and writes what it receives.
+  // Device memory of the busiest GPU, which reads what it sends and writes what it receives.
   Work w = streaming_work<std::uint32_t>(p.pattern == Pattern::one_way ? 0 : p.n, p.n);
   w.from_peers = in;
   w.to_peers = out;
@@ -155,7 +154,7 @@ Work work(const Problem& p) {
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);
 
-/// Of the rank that has most to do: a kernel, or a copy in a stream for each part.
+/// The phases of the rank that moves the most bytes: a kernel, or a copy in a stream per part.
 std::vector<Phase> phases(const Problem& p, LinkUse by) {
   const Work w = work(p);
   Phase phase;
@@ -163,7 +162,7 @@ std::vector<Phase> phases(const Problem& p, LinkUse by) {
   phase.by = by;
   phase.link_bytes = std::max(w.to_peers, w.from_peers);
   phase.both_ways = p.pattern != Pattern::one_way;
-  phase.link_loads = by == LinkUse::copy_engine ? 0 : 1;  // a kernel's stores are answered, too
+  phase.link_loads = by == LinkUse::copy_engine ? 0 : 1;  // a kernel's stores are acknowledged, too
   std::vector<Phase> all{phase};
   if (by != LinkUse::copy_engine || p.pattern != Pattern::all_pairs) return all;
   all[0].link_bytes /= p.gpus;
@@ -185,7 +184,7 @@ Variant variant(std::string id, std::string compare_to, LinkUse by,
   return v;
 }
 
-/// Changes of the time at large sizes.
+/// Expected change of the time at large sizes.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_large}};
 }
@@ -200,11 +199,11 @@ Variant loads() {
   return variant("loads", "", LinkUse::loads, {}, words<false>);
 }
 
-// ---- stores
+// ---- stores: a word per lane, by the sending GPU
 //
-// The same kernel on the GPU that has the data: it reads its own memory and writes the other's. A
-// store needs no answer, so that the way back is free and nobody waits for it but the end of the
-// kernel.
+// The same kernel runs on the GPU that has the data: it loads from its own memory and stores to the
+// other GPU's. A store returns no data, so the link is free in the opposite direction, and only the
+// end of the kernel waits for the stores. The time is unchanged.
 
 Variant stores() {
   return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25), words<true>);
@@ -268,10 +267,10 @@ Variant vector_stores() {
                  vectors<true>);
 }
 
-// ---- bulk_loads
+// ---- bulk_loads: bulk copies through shared memory
 //
-// One thread per block asks for kilobytes at a time, which arrive in shared memory without a
-// register or a lane that waits, and leave from there in one piece. Two pieces take turns.
+// One thread per block starts bulk copies of kilobytes from the other GPU to shared memory, and
+// from there to its own memory. They use no registers, and no lane waits. Two buffers alternate.
 
 constexpr int kPieceBytes = 16384;
 constexpr int kPieces = 2;
@@ -283,7 +282,7 @@ __global__ void __launch_bounds__(32) bulk_kernel(Parts parts) {
   const std::int64_t words = parts.words[blockIdx.y];
   const std::uint32_t* const from = parts.from[blockIdx.y];
   std::uint32_t* const to = parts.to[blockIdx.y];
-  const std::int64_t whole = words / 4 * 4;  // in units of a bulk copy
+  const std::int64_t whole = words / 4 * 4;  // multiple of the unit of bulk copies
   if (threadIdx.x == 0) {
     init_barriers(arrived, kPieces);
     const auto bytes_at = [&](std::int64_t first) {
@@ -296,7 +295,7 @@ __global__ void __launch_bounds__(32) bulk_kernel(Parts parts) {
     for (std::int64_t first = begin; first < whole; first += stride, ++turn) {
       const int here = turn % kPieces;
       if (first + stride < whole) {
-        // The piece that left from there last has to be gone.
+        // The bulk store that used this buffer last must have read it.
         wait_for_stores_to_read<0>();
         start_bulk_load(pieces[1 - here], from + first + stride, bytes_at(first + stride),
                         &arrived[1 - here]);
@@ -325,18 +324,19 @@ Variant bulk_loads() {
   return bulk("bulk_loads", "vector_loads", false);
 }
 
-// ---- bulk_stores
+// ---- bulk_stores: bulk copies by the sending GPU
 //
-// The pieces come from the GPU's own memory and leave over the link.
+// The bulk copies load from the GPU's own memory, and store over the link to the other GPU's.
 
 Variant bulk_stores() {
   return bulk("bulk_stores", "vector_stores", true);
 }
 
-// ---- copy_engine
+// ---- copy_engine: cudaMemcpyAsync
 //
-// cudaMemcpyAsync: a unit of the GPU beside the SMs reads the other's memory and writes its own. It
-// fills the link better than SMs do, which are free for something else, and takes longer to start.
+// A copy engine, which is a unit of the GPU outside the SMs, reads the other GPU's memory and
+// writes its own. It reaches a larger share of the link's bandwidth than SMs do, and the SMs are
+// free for other work. The cost is that it takes longer to start.
 
 Variant copy_engine() {
   return variant(
@@ -354,44 +354,45 @@ Variant copy_engine() {
       });
 }
 
-// ---- through_host
+// ---- through_host: copies through host memory
 //
-// What is left where GPUs do not reach each other's memory: the sender copies to page-locked memory
-// of the host, and the receiver copies from there. Both engines are at work at once, a chunk apart,
-// with small kernels between the copies that tell the other GPU how far they are. The bytes cross
-// two PCI Express links and the host's memory.
+// This is the only method if the GPUs cannot access each other's memory. The sender copies to
+// page-locked host memory, and the receiver copies from there. Both copy engines work at the same
+// time on consecutive chunks, with small kernels between the copies that signal the progress to the
+// other GPU. The bytes cross two PCI Express links and the host's memory, and the time increases.
 
-constexpr std::int64_t kSlots = 4;  // chunks that are under way
+constexpr std::int64_t kSlots = 4;  // chunks in flight
 
-/// Words of a chunk: long enough to hide what lies between copies, and no more chunks than a stream
-/// holds steps.
+/// Words per chunk: long enough to hide the kernels between copies, and few enough chunks for the
+/// number of steps that a stream holds.
 std::int64_t chunk_words(const Problem& p) {
   constexpr std::int64_t kLeast = 1 << 18;
-  constexpr std::int64_t kMostChunks = 96;
-  return std::max(kLeast, ceil_div(p.n, kMostChunks));
+  constexpr std::int64_t kMaxChunks = 96;
+  return std::max(kLeast, ceil_div(p.n, kMaxChunks));
 }
 
-/// What each GPU tells the other in the host's memory, counted on over all launches.
+/// Counters of each GPU in host memory, which the other GPU polls. They count over all launches.
 enum Progress { launches_ended, chunks_sent, chunks_received, kProgressWords };
 
 struct Turn {
   std::uint32_t* own;
   std::uint32_t* other;
-  Progress tells;  // to be set to `now`, unless 0
+  Progress tells;  // counter to set to `now`, unless `now` is 0
   std::uint32_t now;
-  Progress waits_for;  // of the other's; until it is `until`, unless 0
+  Progress waits_for;  // the other GPU's counter, awaited until it is `until`, unless `until` is 0
   std::uint32_t until;
-  std::uint32_t per_launch;  // chunks
+  std::uint32_t per_launch;  // chunks per launch
   RankPeers peers;
 };
 
 __global__ void turn_kernel(Turn turn) {
   const std::uint32_t before = turn.own[launches_ended] * turn.per_launch;
-  if (turn.now != 0) tell_after_stores(turn.own + turn.tells, before + turn.now);
+  if (turn.now != 0) store_release_sys(turn.own + turn.tells, before + turn.now);
   if (turn.until == 0) return;
-  for (unsigned looks = 0;
-       static_cast<int>(told(turn.other + turn.waits_for) - before - turn.until) < 0; ++looks) {
-    if (looks > kMostLooks) give_up_waiting(turn.peers, 1 - turn.peers.rank, turn.until);
+  for (unsigned polls = 0;
+       static_cast<int>(load_acquire_sys(turn.other + turn.waits_for) - before - turn.until) < 0;
+       ++polls) {
+    if (polls > kMaxPolls) give_up_waiting(turn.peers, 1 - turn.peers.rank, turn.until);
   }
 }
 
@@ -416,7 +417,7 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
   Shape shape;
   shape.tile = {p.n, 1, 1};
   Steps steps;
-  std::map<int, std::size_t> last;  // of each stream
+  std::map<int, std::size_t> last;  // last step of each stream
   const auto add = [&](Step step, int stream) {
     step.stream = stream;
     last[stream] = steps.add(std::move(step));
@@ -441,7 +442,7 @@ Steps through_host_steps(const Problem& p, const Data& d, const LaunchContext& x
     if (c == chunks) return;
     add(CopyStep{d.out.of[d.rank] + c * words, d.staging.of[other] + slot(c), bytes(c)}, 2);
   };
-  // Received behind the next one's sending: who executes steps one by one comes to an end, too.
+  // Each chunk is received after the next one is sent: sequential execution cannot deadlock.
   for (std::int64_t c = 0; c <= chunks + 1; ++c) {
     if (sends && c <= chunks) send(c);
     if (receives && c > 0) receive(c - 1);
@@ -457,16 +458,16 @@ Variant through_host() {
   Variant v = variant("through_host", "copy_engine", LinkUse::copy_engine,
                       time(Direction::increases, 2), through_host_steps);
   v.phases = {};
-  v.without_time = "what passes through the host between GPUs is not modelled";
+  v.without_time = "copies between GPUs through host memory are not modelled";
   v.unsupported =
       needs([](const Problem& p) { return p.gpus == 2 && p.pattern != Pattern::all_pairs; },
-            "it is written for two GPUs, each of which sends all it has or nothing");
+            "supports only two GPUs, with pattern one_way or ring");
   return v;
 }
 
 // ---- inputs
 
-// What a GPU finds that receives nothing.
+// Initial values of `out`, unchanged on a GPU that receives nothing.
 struct Untouched {
   __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
     return 0x5a5a0000u + static_cast<std::uint32_t>(i % 65521);
@@ -503,18 +504,20 @@ struct Received {
 // ---- declaration
 
 Family declare() {
-  Family f("peer_copy", Topic::links, "What does it cost to bring data from another GPU?");
+  Family f("peer_copy", Topic::links,
+           "Which method copies an array from another GPU's memory fastest?");
   f.physics =
-      "GPUs of one host reach each other's memory over NVLink, or over PCI Express where they have "
-      "none. Each link has lanes for either direction. What crosses are packets: of a load the "
-      "request goes out and the data come back, of a store the data go out. A transfer takes the "
-      "way there, and then the bytes over what the links carry, which headers and requests share.";
-  f.extent("n", &Problem::n, 1 << 26, std::int64_t{1} << 30, "words of 4 bytes")
+      "GPUs of one host access each other's memory over NVLink or, without NVLink, over PCI "
+      "Express. Each link has separate lanes for each direction, and carries packets. For a load, "
+      "the request goes out and the data comes back; for a store, the data goes out. A transfer "
+      "takes the latency of the link, and then the bytes divided by its bandwidth, of which "
+      "headers and requests use a part.";
+  f.extent("n", &Problem::n, 1 << 26, std::int64_t{1} << 30, "array length in 4-byte words")
       .choice("pattern", &Problem::pattern,
               {{"one_way", Pattern::one_way},
                {"ring", Pattern::ring},
                {"all_pairs", Pattern::all_pairs}},
-              "who receives: GPU 0 from GPU 1; each from the next; each a part from each")
+              "which GPU receives: GPU 0 from GPU 1; each from the next; each a part from each")
       .spans(&Problem::gpus, &Data::rank);
   f.input("source", &Data::source, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.state("staging", &Data::staging, [](const Problem& p) {
@@ -544,7 +547,7 @@ Family declare() {
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
     return Received{p, d};
   });
-  f.tolerance_derivation = "Zero: copies have equal bits.";
+  f.tolerance_derivation = "Zero: copies are bitwise identical.";
   f.variants(loads(), stores(), vector_loads(), vector_stores(), bulk_loads(), bulk_stores(),
              copy_engine(), through_host());
   return f;

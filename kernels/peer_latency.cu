@@ -1,12 +1,13 @@
-// peer_latency: how long a GPU waits for something of another's.
+// peer_latency: latency of accesses from one GPU to another.
 //
-// The question: what does one step between two GPUs cost? Every algorithm that spans GPUs has a
-// chain of such steps, which no bandwidth shortens: a load from the other's memory goes there and
-// back, an atomic addition likewise, and a word that the other stores comes one way, but has to be
-// looked for. Small collectives are made of little else.
+// The question: how long does one dependent access between two GPUs take? Every algorithm that
+// spans GPUs contains a chain of such accesses, which more bandwidth does not shorten. A load from
+// the other GPU's memory takes a round trip, and so does an atomic addition. A store takes one
+// transfer, but the receiver must poll for it. Small collectives consist mostly of such steps.
 //
-// One block of GPU 0 makes `steps` steps, each of which needs the result of the one before, against
-// the memory of GPU 1; of signals both take turns. Time over steps is the latency.
+// One block of GPU 0 makes `steps` steps on the memory of GPU 1, each of which needs the result of
+// the previous one. For signals, both GPUs alternate. The latency is the time divided by the number
+// of steps.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -25,19 +26,19 @@ struct Problem {
 struct Data {
   int rank;
   Ranks<const std::uint64_t>
-      chain;            // a line's first word: how many bytes behind the begin the next is
-  std::uint32_t* last;  // of chases: the line that the last step of rank 0 arrived at
+      chain;            // first word of a line: distance of the next line from the start, in bytes
+  std::uint32_t* last;  // of chases: line at which the last step of rank 0 arrived
   Ranks<std::uint32_t> counter;
-  Ranks<std::uint32_t> mailbox;  // the number of the last signal that came
+  Ranks<std::uint32_t> mailbox;  // number of the last signal received
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- own_loads
+// ---- own_loads: pointer chase in the GPU's own memory
 //
-// The chase within GPU 0's own memory, past L1: across the chip to L2 and back. Lines are visited
-// in a random order, and each holds the place of the next, so that nothing is known ahead.
+// The loads of the chase go past L1, across the chip to L2 and back. Lines are visited in a random
+// order, and each contains the position of the next, so no address is known in advance.
 
 constexpr std::int64_t kLineWords = 16;
 constexpr std::int64_t kLines = 2048;
@@ -48,8 +49,8 @@ struct Chase {
   std::int64_t steps;
 };
 
-// System scope: another GPU's memory may be kept in L1 as any other, unless a load asks to see what
-// other GPUs write (PTX ISA, memory consistency model).
+// System scope: L1 may cache another GPU's memory like any other, unless a load must observe the
+// stores of other GPUs (PTX ISA, memory consistency model).
 __global__ void __launch_bounds__(32) chase_kernel(Chase chase) {
   const auto begin = __cvta_generic_to_global(chase.chain);
   std::uint64_t distance = 0;
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(32) chase_kernel(Chase chase) {
 
 // ---- how the variants are launched
 
-/// Of a line's word per step, or of the word that another rank is told.
+/// Useful bytes: a word per visited line or, for signals, the word that the other rank receives.
 Work work(const Problem& p, bool own) {
   const double bytes = 8.0 * static_cast<double>(std::min(p.steps, kLines));
   Work w;
@@ -86,7 +87,7 @@ Variant variant(std::string id, std::string compare_to, std::string output) {
   return v;
 }
 
-/// A launch whose chain waits so many times of one kind.
+/// A chain that waits `steps` times for one kind of event.
 auto waits(int Phase::*kind) {
   return [kind](const Problem& p, const DeviceSpec&) {
     Phase phase;
@@ -96,7 +97,7 @@ auto waits(int Phase::*kind) {
   };
 }
 
-/// Changes of the time of long chains.
+/// Expected change of the time of long chains.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor,
            [](const Problem& p) { return p.steps >= 256; }}};
@@ -114,10 +115,11 @@ Variant own_loads() {
   return v;
 }
 
-// ---- loads
+// ---- loads: pointer chase in the other GPU's memory
 //
-// The same chase through GPU 1's memory: each step goes out over the link to the other's L2 and
-// comes back. What one has to have in flight to fill the link is its rate times this.
+// The same chase runs through GPU 1's memory: each step goes over the link to the other GPU's L2
+// and back, and the time increases. The bandwidth of the link times this latency is the number of
+// bytes that must be in flight to use the full bandwidth.
 
 Variant loads() {
   Variant v = variant("loads", "own_loads", "last").expecting(time(Direction::increases, 2));
@@ -126,15 +128,15 @@ Variant loads() {
   return v;
 }
 
-// ---- atomics
+// ---- atomics: atomic additions in the other GPU's memory
 //
-// Atomic additions to one word of GPU 1, each of which waits for the last one's result. The other's
-// L2 adds; the way is that of a load.
+// Each atomic addition to one word of GPU 1 waits for the result of the previous one. The other
+// GPU's L2 adds. The request and its answer cross the link as for a load, so the time is unchanged.
 
 struct Additions {
   std::uint32_t* counter;
   std::int64_t steps;
-  std::uint32_t zero;  ///< which the compiler does not know
+  std::uint32_t zero;  ///< 0, unknown to the compiler
 };
 
 __global__ void __launch_bounds__(32) additions_kernel(Additions additions) {
@@ -159,35 +161,35 @@ Variant atomics() {
   return v;
 }
 
-// ---- signals
+// ---- signals: stores that the other GPU polls for
 //
-// The two GPUs take turns: each waits for a number in its own memory and stores the next into the
-// other's. A step is one way over the link, and the time until the other GPU has read it. A
-// ping-pong is two steps.
+// The two GPUs alternate: each polls for a number in its own memory, and stores the next one to the
+// other GPU's. A step is one transfer over the link, and the time until the other GPU has loaded
+// the number. The time per step decreases, as no answer is awaited. A ping-pong is two steps.
 
 struct Turns {
   std::uint32_t* own;
   std::uint32_t* other;
-  std::uint32_t* data;  // of the other GPU; null: there are none to store
+  std::uint32_t* data;  // in the other GPU's memory; null: no data to store
   std::int64_t steps;
   RankPeers peers;
 };
 
 __global__ void __launch_bounds__(32) turns_kernel(Turns turns) {
   if (threadIdx.x != 0) return;
-  // Odd numbers come from rank 0.
+  // Rank 0 stores odd numbers.
   const std::int64_t first = turns.peers.rank == 0 ? 1 : 2;
   for (std::int64_t i = first; i <= turns.steps + 1; i += 2) {
     const auto before = static_cast<std::uint32_t>(i - 1);
-    for (unsigned looks = 0; told(turns.own) < before; ++looks) {
-      if (looks > kMostLooks) give_up_waiting(turns.peers, 1 - turns.peers.rank, before);
+    for (unsigned polls = 0; load_acquire_sys(turns.own) < before; ++polls) {
+      if (polls > kMaxPolls) give_up_waiting(turns.peers, 1 - turns.peers.rank, before);
     }
     if (i > turns.steps) break;
     if (turns.data) {
       *turns.data = before;
-      tell_after_stores(turns.other, static_cast<std::uint32_t>(i));
+      store_release_sys(turns.other, static_cast<std::uint32_t>(i));
     } else {
-      tell(turns.other, static_cast<std::uint32_t>(i));
+      store_relaxed_sys(turns.other, static_cast<std::uint32_t>(i));
     }
   }
 }
@@ -213,11 +215,12 @@ Variant signals() {
   return v;
 }
 
-// ---- stored_signals
+// ---- stored_signals: a data store before each signal
 //
-// The same, and each turn stores a word of data before its number, as kernels do that have results
-// for each other. Who sees the number has to see the data: a store-release waits until they have
-// come to the other GPU, there and back, before the number leaves.
+// Each step also stores a word of data before its number, as kernels do that pass results to each
+// other. A GPU that has loaded the number must also see the data. The store-release therefore waits
+// for a round trip, until the data has reached the other GPU, before the number is sent. The time
+// increases.
 
 Variant stored_signals() {
   Variant v = turns("stored_signals", "signals", true).expecting(time(Direction::increases, 1.5));
@@ -232,11 +235,11 @@ Variant stored_signals() {
 
 // ---- inputs
 
-/// Line after line: a random order that comes to all of them before it comes to one again.
+/// A random order of the lines that visits all of them before it visits one again.
 struct Order {
   Permutation places;
   Order() : places(0, kLines) {}
-  /// The line that step i leaves; the first leaves line 0.
+  /// The line at which step i starts; the first step starts at line 0.
   __host__ __device__ std::int64_t operator()(std::int64_t i) const {
     return (places(i % kLines) + kLines - places(0)) % kLines;
   }
@@ -286,14 +289,15 @@ struct Expected {
 // ---- declaration
 
 Family declare() {
-  Family f("peer_latency", Topic::links, "What does one step between two GPUs cost?");
+  Family f("peer_latency", Topic::links,
+           "How long does one dependent access between two GPUs take?");
   f.physics =
-      "What a GPU asks of another's memory crosses the link, and where there is one a switch, "
-      "comes "
-      "to the other's L2, and the answer takes the way back: several times as long as its own L2 "
-      "takes. A store crosses once and nobody waits for it, but who is to notice it has to look. "
-      "Chains of such steps are what small collectives consist of, and no bandwidth shortens them.";
-  f.extent("steps", &Problem::steps, 4097, 1 << 20, "steps that need each other's results")
+      "A request to another GPU's memory crosses the link, and a switch if there is one, to the "
+      "other GPU's L2, and the answer returns the same way. This takes several times as long as a "
+      "request to the GPU's own L2. A store crosses the link once and its GPU does not wait, but "
+      "the receiver must poll for it. Small collectives consist of chains of such steps, which "
+      "more bandwidth does not shorten.";
+  f.extent("steps", &Problem::steps, 4097, 1 << 20, "dependent steps of the chain")
       .spans(&Problem::gpus, &Data::rank);
   const auto one = [](const Problem&) { return std::int64_t{1}; };
   f.input("chain", &Data::chain, [](const Problem&) { return kLines * kLineWords; })
@@ -314,8 +318,8 @@ Family declare() {
                     .where("steps", "1")};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.steps % kLines != 0) return std::nullopt;
-    return "needs steps that are no multiple of " + std::to_string(kLines) +
-           ", the number of lines: a chase that never moved would end there, too";
+    return "steps must not be a multiple of " + std::to_string(kLines) +
+           ", the number of lines: a chase that never moved would end at the same line";
   };
   f.inputs = inputs;
   f.reset = reset;
@@ -324,7 +328,7 @@ Family declare() {
       [](const Problem& p, const Data& d, int output) {
         return Expected{static_cast<Output>(output), Order(), p.steps, d.rank};
       });
-  f.tolerance_derivation = "Zero: places and numbers.";
+  f.tolerance_derivation = "Zero: line numbers and counters are exact.";
   f.variants(own_loads(), loads(), atomics(), signals(), stored_signals());
   return f;
 }

@@ -1,7 +1,8 @@
-// pipeline_parallel: the layers of a model on several GPUs, one after the other.
+// pipeline_parallel: consecutive layers of a model on several GPUs.
 //
-// The question: who waits for whom, and for how long? Each GPU has some of the layers, a stage, and
-// hands what its last one makes to the next GPU. Of 4 GPUs and the batch in 4 micro-batches:
+// The question: how long do GPUs wait for each other if each has some of a model's layers? The
+// layers of one GPU are a stage, and each GPU passes the result of its stage to the next GPU. With
+// 4 GPUs and the batch in 4 micro-batches:
 //
 //   whole batch             micro-batches    two stages on each GPU, of half the length
 //
@@ -10,11 +11,11 @@
 //   GPU 2  ........0000....  GPU 2  ..0123.   GPU 2  ..01230123.
 //   GPU 3  ............0000  GPU 3  ...0123   GPU 3  ...01230123
 //
-// Where nobody works, at the beginning and at the end, is the bubble. With m micro-batches, at
-// least as many as GPUs, and s stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time
-// (Huang et al., "GPipe", arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model
-// Training on GPU Clusters", arXiv:2104.04473). The more micro-batches, the smaller: but their
-// products get smaller, too, until they no longer fill the SMs.
+// The idle time at the beginning and at the end is the bubble. With m micro-batches, at least as
+// many as GPUs, and s stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time (Huang et
+// al., "GPipe", arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model Training
+// on GPU Clusters", arXiv:2104.04473). More micro-batches make the bubble smaller. But they also
+// make the products smaller, until these no longer fill the SMs.
 #include <algorithm>
 
 #include "kernels/common/mma_pipeline.cuh"
@@ -26,7 +27,7 @@ namespace gpuexp::pipeline_parallel {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- a layer: gelu(A·W), a tile of it per block, stored to this GPU's memory or to the next one's
+// ---- a layer: gelu(A·W), one tile per block, stored to this GPU's memory or to the next GPU's
 
 struct Operands {
   const T* a;
@@ -36,7 +37,7 @@ struct Operands {
   std::int64_t width;
 };
 
-// Narrow copies need registers for addresses: their warps and blocks sum half as much.
+// Narrow copies need registers for addresses, so warps and blocks compute half as many sums.
 template <int kUnitBytes>
 using Tiles = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
                                  Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
@@ -48,7 +49,7 @@ template <int kUnitBytes>
 __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1) layer_kernel(Operands x) {
   using P = Tiles<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
-  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
+  constexpr unsigned kGroupRows = 16;  // tile rows; makes a group of results about as wide as high
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
                       static_cast<std::int64_t>(tile.column) * P::kBlockN};
@@ -96,11 +97,11 @@ __device__ void store_activations(const float* slab, const Corner& at, const Ope
   }
 }
 
-// ---- how a stage knows that its input is there
+// ---- signals between stages
 
-/// Signals have a place for each stage of a rank and each micro-batch. The first step of a launch
-/// is that of all ranks: none stores into another's inbox before that one has done with the last
-/// launch.
+/// RankSignals has a flag for each stage of a rank and each micro-batch. At the first step of a
+/// launch, all ranks wait for each other: no rank stores into the inbox of another that is still in
+/// the previous launch.
 constexpr int kFirstStep = 0;
 
 __global__ void __launch_bounds__(32) begin_kernel(RankPeers peers) {
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(32) begin_kernel(RankPeers peers) {
   end_epoch(peers, epoch);
 }
 
-/// Of a stage that a rank has, and a micro-batch.
+/// A stage of a rank, and a micro-batch.
 struct Place {
   int stage;
   int batch;
@@ -117,13 +118,13 @@ struct Place {
 
 __device__ inline unsigned* signal_of(const RankPeers& peers, int to, int from,
                                       const Place& place) {
-  return &signals_of(peers, to).told[kFirstStep + 1 + place.stage][place.batch][from];
+  return &signals_of(peers, to).flags[kFirstStep + 1 + place.stage][place.batch][from];
 }
 
-// What was stored and copied in this stream before is there for the other.
+// Signals that the earlier stores and copies in this stream have arrived.
 __global__ void __launch_bounds__(32) tell_kernel(RankPeers peers, int to, Place place) {
   if (threadIdx.x != 0) return;
-  tell_after_stores(signal_of(peers, to, peers.rank, place),
+  store_release_sys(signal_of(peers, to, peers.rank, place),
                     signals_of(peers, peers.rank).epoch[0]);
 }
 
@@ -131,8 +132,8 @@ __global__ void __launch_bounds__(32) receive_kernel(RankPeers peers, int from, 
   if (threadIdx.x != 0) return;
   const unsigned* const word = signal_of(peers, peers.rank, from, place);
   const unsigned epoch = signals_of(peers, peers.rank).epoch[0];
-  for (unsigned looks = 0; static_cast<int>(told(word) - epoch) < 0; ++looks) {
-    if (looks > kMostLooks)
+  for (unsigned polls = 0; static_cast<int>(load_acquire_sys(word) - epoch) < 0; ++polls) {
+    if (polls > kMaxPolls)
       give_up_waiting(peers, from, static_cast<unsigned>(kFirstStep + 1 + place.stage));
   }
 }
@@ -151,29 +152,30 @@ Steps layer(const Problem& p, const Operands& x) {
   return p.width % kPartUnit == 0 ? layer_of<16>(p, x) : layer_of<4>(p, x);
 }
 
-/// One warp that tells or waits.
+/// A kernel of one warp that signals or waits.
 template <class... Parameters, class... Arguments>
 Steps by_one_warp(const Problem& p, void (*kernel)(Parameters...), const Arguments&... arguments) {
   return launch(kernel, shape_of_shares({1}, {p.tokens, p.width}, 32), arguments...);
 }
 
-/// How the layers are shared.
+/// How the layers are divided among the GPUs.
 struct Way {
-  int stages = 1;          ///< of each GPU
-  bool in_batches = true;  ///< or the whole batch at once
-  bool is_stored = false;  ///< the next GPU's input by the layer's kernel, or copied behind it
+  int stages = 1;          ///< per GPU
+  bool in_batches = true;  ///< false: the whole batch at once
+  bool is_stored = false;  ///< the layer's kernel stores to the next GPU; false: a copy follows it
 };
 
 int batches_of(const Problem& p, const Way& way) {
   return way.in_batches ? p.batches : 1;
 }
 
-/// What a stage lacks: until the first has come around, each GPU has done with the others.
+/// Number of GPUs beyond the number of micro-batches. A GPU waits for as many micro-batches before
+/// its next stage, because it has finished all of them before the first one returns to it.
 int missing_batches(const Problem& p, int batches) {
   return std::max(0, p.gpus - batches);
 }
 
-/// The steps of one rank's launch.
+/// Builds the steps of one rank's launch.
 class Schedule {
  public:
   Schedule(const Problem& p, const Data& d, const LaunchContext& x, const Way& way)
@@ -182,9 +184,10 @@ class Schedule {
     peers_ = peers_of(p, d, x);
   }
 
-  /// All micro-batches go through a stage before the first goes through the GPU's next one. In
-  /// groups of as many as there are GPUs, as training has it, which keeps fewer of them, each turn
-  /// would wait for all the ways from GPU to GPU; so the first has come around long before.
+  /// All micro-batches pass through a stage before the first one enters the GPU's next stage.
+  /// Training uses groups of as many micro-batches as GPUs, which stores fewer of them. But then
+  /// each group would wait for the transfers between all GPUs. In the order used here, the first
+  /// micro-batch returns long before.
   Steps steps() {
     steps_ += by_one_warp(p_, begin_kernel, peers_);
     for (int stage = 0; stage < way_.stages; ++stage) {
@@ -195,7 +198,7 @@ class Schedule {
   }
 
  private:
-  static constexpr int kOfCopies = 1;
+  static constexpr int kCopyStream = 1;
 
   void add(const Place& place) {
     const Range tokens = batch_of(p_, place.batch);
@@ -216,10 +219,10 @@ class Schedule {
     Steps leaving;
     if (!way_.is_stored) {
       const std::int64_t bytes = kBytes * tokens.size() * p_.width;
-      leaving += CopyStep{inbox(next(), place_behind(place)), from, bytes, 1, bytes, bytes};
+      leaving += CopyStep{inbox(next(), next_place(place)), from, bytes, 1, bytes, bytes};
     }
-    leaving += by_one_warp(p_, tell_kernel, peers_, next(), place_behind(place));
-    append(steps_, leaving, kOfCopies, made);
+    leaving += by_one_warp(p_, tell_kernel, peers_, next(), next_place(place));
+    append(steps_, leaving, kCopyStream, made);
   }
 
   int next() const { return (d_.rank + 1) % p_.gpus; }
@@ -227,23 +230,24 @@ class Schedule {
   bool is_last(const Place& place) const {
     return place.stage == way_.stages - 1 && d_.rank == p_.gpus - 1;
   }
-  /// Behind the last GPU's stage comes the first one's next.
-  Place place_behind(const Place& place) const {
+  /// The stage after the last GPU's is the next stage of the first GPU.
+  Place next_place(const Place& place) const {
     return {place.stage + (d_.rank == p_.gpus - 1 ? 1 : 0), place.batch};
   }
   std::int64_t first_of(const Place& place) const {
     return place.stage * room(elements(p_)) + batch_of(p_, place.batch).first * p_.width;
   }
   T* inbox(int rank, const Place& place) const { return d_.inbox.of[rank] + first_of(place); }
-  /// Where a stage's last layer stores. What is copied stays there until it has been.
+  /// Where a stage's last layer stores. If a copy follows, the data stays there until it has been
+  /// copied.
   T* target(const Place& place) const {
     if (is_last(place)) return d_.y.of[d_.rank] + batch_of(p_, place.batch).first * p_.width;
-    return way_.is_stored ? inbox(next(), place_behind(place)) : workspace_ + first_of(place);
+    return way_.is_stored ? inbox(next(), next_place(place)) : workspace_ + first_of(place);
   }
-  /// Of the layers before it, in turns.
+  /// Result of the other layers of a stage, in two alternating buffers.
   T* between(int i) const {
-    return workspace_ + kMostStages * room(elements(p_)) +
-           i % 2 * room(most_batch_tokens(p_) * p_.width);
+    return workspace_ + kMaxStages * room(elements(p_)) +
+           i % 2 * room(max_batch_tokens(p_) * p_.width);
   }
 
   Problem p_;
@@ -254,7 +258,7 @@ class Schedule {
   Steps steps_;
 };
 
-// ---- what is said of all variants
+// ---- properties of all variants
 
 double operations_of(const Problem& p, std::int64_t tokens, int layers) {
   const auto width = static_cast<double>(p.width);
@@ -273,7 +277,7 @@ Work work_of(const Problem& p, int layers, int sent) {
   return w;
 }
 
-/// A layer of so many tokens: SMs that have no tile wait for those that have one more.
+/// A layer of `tokens` tokens. In the last wave, SMs without a tile wait for the others.
 Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& device) {
   using P = Tiles<16>;
   const std::int64_t tiles = ceil_div(tokens, P::kBlockM) * ceil_div(p.width, P::kBlockN);
@@ -293,12 +297,12 @@ Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& devic
   return phase;
 }
 
-/// What the last GPU waits for and does: before its first micro-batch comes that one's way through
-/// the other GPUs, and then it has no more to wait for, where there are as many as GPUs.
+/// The phases of the last GPU. Its first micro-batch passes through all other GPUs before.
+/// Afterwards the GPU does not wait, if there are at least as many micro-batches as GPUs.
 std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const Way& way) {
   Problem p = given;
   p.batches = batches_of(p, way);
-  const std::int64_t tokens = most_batch_tokens(p);
+  const std::int64_t tokens = max_batch_tokens(p);
   std::vector<Phase> all{waiting_phase("begin", 1, 1)};
   const auto stage = [&](int layers) {
     for (int i = 0; i < layers; ++i)
@@ -317,7 +321,7 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
     receive(true);
   }
   for (int of_gpu = 0; of_gpu < way.stages; ++of_gpu) {
-    // It waits while others do what it would with as many micro-batches as there are GPUs.
+    // With fewer micro-batches than GPUs, it waits as long as a stage takes for the missing ones.
     for (int i = 0; of_gpu > 0 && i < missing_batches(p, p.batches); ++i)
       stage(layers);
     for (int batch = 0; batch < p.batches; ++batch) {
@@ -334,7 +338,8 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.unsupported = [way](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.layers % way.stages != 0)
-      return "a GPU has " + std::to_string(way.stages) + " stages: layers has to be a multiple";
+      return "a GPU has " + std::to_string(way.stages) +
+             " stages: layers must be a multiple of that number";
     return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
   };
   v.work = [way](const Problem& p) { return work_of(p, p.layers, way.stages); };
@@ -348,7 +353,7 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     constexpr int kBetween = 2;
-    return kBytes * (kMostStages + kBetween) * room(elements(p));
+    return kBytes * (kMaxStages + kBetween) * room(elements(p));
   };
   v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
     return Schedule(p, d, x, way).steps();
@@ -366,10 +371,11 @@ void expects(Variant& v, Direction direction, double factor) {
   v.expected_changes = {{std::string(kTimeColumn), direction, factor, has_bubble}};
 }
 
-// ---- one_gpu
+// ---- one_gpu: all layers on the last GPU
 //
-// The last GPU has all layers. A model that is shared is one that does not fit here; this is what
-// it would take if it did, times the number of GPUs.
+// The last GPU computes all layers. A model is divided because it does not fit on one GPU. This is
+// the time that one GPU would take if it did: the ideal time of a division, times the number of
+// GPUs.
 
 Variant one_gpu() {
   Variant v = variant("one_gpu", "", {});
@@ -395,10 +401,11 @@ Variant one_gpu() {
   return v;
 }
 
-// ---- whole_batch
+// ---- whole_batch: layers divided, batch undivided
 //
-// The layers are shared, and the batch goes through them as a whole: at any time one GPU works and
-// the others wait. It takes as long as on one GPU, and the copies between.
+// The layers are divided, and the batch passes through the GPUs as a whole. At any time one GPU
+// works and the others wait. This takes as long as all layers on one GPU, plus the copies between
+// GPUs.
 
 Variant whole_batch() {
   Variant v = variant("whole_batch", "one_gpu", {1, false, false});
@@ -406,11 +413,12 @@ Variant whole_batch() {
   return v;
 }
 
-// ---- micro_batches
+// ---- micro_batches: GPUs that work at the same time
 //
-// A GPU hands on each micro-batch when it has done with it, and begins with the next. A copy engine
-// carries it in a stream of its own, and a kernel behind the copy tells the next GPU that it is
-// there, which looks for that before it begins. Only the first micro-batch's way is waited for.
+// A GPU passes on each micro-batch when it has finished it, and continues with the next one. A copy
+// engine transfers the result in another stream. A kernel after the copy sets a flag that the next
+// GPU polls before it starts. A GPU waits only until the first micro-batch arrives, so the time
+// decreases.
 
 Variant micro_batches() {
   Variant v = variant("micro_batches", "whole_batch", {});
@@ -418,10 +426,10 @@ Variant micro_batches() {
   return v;
 }
 
-// ---- stored_batches
+// ---- stored_batches: results stored to the next GPU
 //
-// The last layer of a stage stores what it makes straight into the next GPU's memory: no copy, and
-// tiles are on their way while others are made.
+// The last layer of a stage stores its results directly to the next GPU's memory. No copy follows,
+// and finished tiles cross the link while others are computed. The time is unchanged.
 
 Variant stored_batches() {
   Variant v = variant("stored_batches", "micro_batches", {1, true, true});
@@ -429,14 +437,15 @@ Variant stored_batches() {
   return v;
 }
 
-// ---- two_stages
+// ---- two_stages: shorter stages
 //
-// Each GPU has two stages of fewer layers, and batches go around once per stage. The bubble is of
-// stages' times, and these are shorter. Twice as many bytes cross the links.
+// Each GPU has two stages of fewer layers, and batches pass around the GPUs once per stage. The
+// bubble consists of the times of stages, which are shorter, so it shrinks. Twice as many bytes
+// cross the links.
 // held: bytes_to_peers = 2 × micro_batches
 
 Variant two_stages() {
-  Variant v = variant("two_stages", "micro_batches", {kMostStages, true, false});
+  Variant v = variant("two_stages", "micro_batches", {kMaxStages, true, false});
   expects(v, Direction::decreases, 1.02);
   return v;
 }
@@ -445,28 +454,28 @@ Variant two_stages() {
 
 Family declare() {
   Family f("pipeline_parallel", Topic::links,
-           "Who waits for whom where GPUs have layers that follow each other?");
+           "How long do GPUs wait for each other if each has some of a model's layers?");
   f.physics =
-      "Layers that follow each other need each other's results: of GPUs that have some of them "
-      "each, only one can work on one input. Several inputs, or parts of one, can be at several "
-      "of them at once. The first comes to the last GPU after it has gone through all others, and "
-      "when the last one leaves the first GPU, that one has nothing left to do: each GPU waits "
-      "for as long as the g - 1 others take for one micro-batch. More and smaller ones make that "
-      "shorter, until a product is too small for an SM each and reads its weights too often.";
+      "Each layer needs the result of the previous one. If each GPU has some of the layers, only "
+      "one GPU can work on one input at a time. Several inputs, or parts of one, keep several "
+      "GPUs busy. The first part reaches the last GPU after it has passed through all others, and "
+      "the first GPU is idle once the last part has left it: each GPU waits for as long as the g "
+      "- 1 others take for one micro-batch. More and smaller micro-batches shorten this wait, "
+      "until a product has too few tiles for all SMs and loads its weights too often.";
   f.extent("tokens", &Problem::tokens, 8192, 1 << 16, "rows of the activations")
       .extent("width", &Problem::width, 4096, 1 << 14,
               "columns of the activations, rows of weights")
-      .integer("layers", &Problem::layers, 2, 1, 16, "", "of each GPU")
-      .integer("batches", &Problem::batches, 8, 1, kMostSignalBlocks, "",
-               "micro-batches that the tokens come in")
+      .integer("layers", &Problem::layers, 2, 1, 16, "", "layers per GPU")
+      .integer("batches", &Problem::batches, 8, 1, kMaxSignalBlocks, "",
+               "number of micro-batches into which the tokens are divided")
       .spans(&Problem::gpus, &Data::rank);
   f.figure("timeline_pipeline_parallel", "rank_timelines",
            "Layers on several GPUs: who waits for whom")
       .figure("pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches");
   f.metric(
       "bubble_share", "",
-      "of the time that a GPU waits for the first micro-batch or for the last, if all take as long "
-      "everywhere");
+      "share of the time that a GPU waits for its first micro-batch or after its last one, if all "
+      "stages take equally long");
   const auto of_weights = [](const Problem& p) { return all_layers(p) * layer_weights(p); };
   f.input("x", &Data::x, elements)
       .input("weights", &Data::weights, of_weights)
@@ -475,10 +484,9 @@ Family declare() {
       .input("odd_exact", &Data::odd_exact, elements)
       .input("odd_error", &Data::odd_error, elements)
       .in_out("y", &Data::y, elements)
-      .state("inbox", &Data::inbox,
-             [](const Problem& p) { return kMostStages * room(elements(p)); })
+      .state("inbox", &Data::inbox, [](const Problem& p) { return kMaxStages * room(elements(p)); })
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kToldWord);
+      .told_from(kFlagsWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;

@@ -1,15 +1,17 @@
-// tensor_parallel: C = A·B on several GPUs, each of which multiplies a part.
+// tensor_parallel: C = A·B on several GPUs, each of which computes a part.
 //
-// The question: who multiplies what, and what do the others wait for? Of 2 GPUs each has
+// The question: how much faster do several GPUs compute one product, and what do they wait for?
+// With 2 GPUs, each computes a result and exchanges parts of it, until all have C:
 //
-//   rows        half of A's rows:     half of C's rows        to be gathered:   M·N/2 in, M·N/2 out
-//   columns     half of B's columns:  half of C's columns     likewise, a piece of each row
-//   k           half of the products: a summand of all of C   to be summed:     twice that
-//   grid        of 4 GPUs: half of A's rows by half of B's columns, a quarter of C
+//   split       each GPU multiplies    each GPU's result            bytes per GPU, of C's
+//   rows        half of A's rows       half of C's rows             1/2 in, 1/2 out
+//   columns     half of B's columns    half of C's columns          1/2 in, 1/2 out, pieces of rows
+//   k           half of the terms      a partial sum of all of C    1 in, 1 out
 //
-// A product's operations grow with the third power of its size and the bytes of C with the second:
-// there is a size from which on the links have time enough. They use it where results leave while
-// others are still being multiplied.
+// With 4 GPUs, `grid` multiplies half of A's rows by half of B's columns: a quarter of C. The
+// operations of a product grow with the third power of its size, and the bytes of C with the
+// second. Above some size, the links are fast enough, if results are sent while others are
+// computed.
 #include "gpu/nccl.hpp"
 #include "kernels/tensor_parallel/paced_product.cuh"
 #include "kernels/tensor_parallel/phases.cuh"
@@ -19,7 +21,7 @@ namespace gpuexp::tensor_parallel {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Narrow copies need registers for addresses: their warps and blocks sum half as much.
+// Narrow copies need registers for addresses, so warps and blocks compute half as many sums.
 template <int kUnitBytes>
 using Tiles =
     std::conditional_t<kUnitBytes == 16, LargeTiles, Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
@@ -27,7 +29,7 @@ using Tiles =
 template <int kColumns>
 __device__ void store_tile(const float* slab, const Corner& at, const Operands& x, const Targets&);
 
-// ---- the product: a tile of C per block, stored to one GPU's memory or to several
+// ---- the product: one tile of C per block, stored to one GPU's memory or to several
 
 template <int kUnitBytes>
 __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
@@ -41,8 +43,8 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
       });
 }
 
-// A pack of sums is rounded once, and stored as often as there are GPUs that want it: posted
-// writes, for which no warp waits before it needs its registers again.
+// A pack of sums is rounded once, and stored once for each GPU that needs it. Stores are posted: a
+// warp does not wait for them until it needs their registers again.
 template <int kColumns>
 __device__ void store_tile(const float* slab, const Corner& at, const Operands& x,
                            const Targets& targets) {
@@ -83,18 +85,18 @@ Steps own_product_of(const Problem& p, const Operands& x, const Targets& targets
                 shape_of_shares(blocks, {p.m, p.n}, P::kThreads, P::kSharedBytes), x, targets);
 }
 
-/// By the kernel above.
+/// The product by the kernel above.
 Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
   return (p.n | p.k) % kUnit == 0 ? own_product_of<16>(p, x, targets)
                                   : own_product_of<4>(p, x, targets);
 }
 
-/// Its product, by itself.
+/// The phase of this product.
 Phase own_product_phase(const Problem& p) {
   Phase phase = product_phase(work(p));
   phase.tensor_path = TensorPath::mma_sync;
   phase.by_library = false;
-  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
+  const Part part = part_of(p, p.gpus - 1);  // the last rank's part contains the remainder
   Operands sizes{};
   sizes.rows = part.rows.size();
   sizes.columns = part.columns.size();
@@ -103,7 +105,7 @@ Phase own_product_phase(const Problem& p) {
   return phase;
 }
 
-// ---- what is said of all variants
+// ---- properties of all variants
 
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLarge = 4096;
@@ -117,7 +119,7 @@ bool is_very_large(const Problem& p) {
 ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)(const Problem&)) {
   return {{std::string(kTimeColumn), direction, factor, when}};
 }
-/// Of very large products; smaller ones gain on two GPUs what they lose on four.
+/// The time of very large products decreases. Smaller ones gain on two GPUs and lose on four.
 ExpectedChangesOf<Problem> faster_once_very_large(double factor) {
   const auto is_smaller = [](const Problem& p) { return is_large(p) && !is_very_large(p); };
   return {{std::string(kTimeColumn), Direction::decreases, factor, is_very_large},
@@ -132,7 +134,7 @@ Variant variant(std::string id, std::string compare_to) {
   return v;
 }
 
-/// Whose product is cuBLAS's.
+/// A variant whose product is computed by cuBLAS.
 Variant with_cublas(std::string id, std::string compare_to) {
   Variant v = variant(std::move(id), std::move(compare_to));
   v.is_vendor = true;
@@ -140,8 +142,8 @@ Variant with_cublas(std::string id, std::string compare_to) {
   return v;
 }
 
-/// Room for one summand of C.
-void needs_summand(Variant& v) {
+/// Workspace for one partial sum of C.
+void needs_partial_sum(Variant& v) {
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return is_split_k(p) ? kBytes * p.m * p.n : std::int64_t{kUnit};
   };
@@ -149,20 +151,20 @@ void needs_summand(Variant& v) {
 
 Reason nothing_to_gather(const Problem& p, const DeviceSpec&) {
   if (is_everywhere(p) || is_split_k(p)) return std::nullopt;
-  return "each GPU keeps its part: there is nothing to gather";
+  return "no results are gathered: each GPU keeps its part";
 }
 
-// ---- one_gpu
+// ---- one_gpu: no division
 //
-// Each GPU multiplies everything by itself: no byte crosses a link, and no GPU helps another. It is
-// what the others have to beat.
+// Each GPU computes the whole product. No bytes cross the links, and no GPU helps another. The
+// other variants must be faster than this one.
 
 Variant one_gpu() {
   Variant v = with_cublas("one_gpu", "");
   v.work = whole_product;
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
     if (is_everywhere(p)) return std::nullopt;
-    return "it leaves all of C on each GPU, not a part";
+    return "computes all of C on each GPU, not a part";
   };
   v.phases = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Phase>{product_phase(whole_product(p))};
@@ -173,17 +175,17 @@ Variant one_gpu() {
   return v;
 }
 
-// ---- copied_parts
+// ---- copied_parts: inputs copied from GPU 0
 //
-// As tutorials do it: A and B lie on GPU 0, the others copy their parts of them from there,
-// multiply, and everybody copies his part of C to all others, one step after the other. Links wait
-// for tensor cores and tensor cores for links, and what leaves GPU 0 for all others shares its
-// links. Where k is split, each GPU reads the whole summands of all others and adds them up.
+// A and B are on GPU 0, as in tutorials. The other GPUs copy their parts from there and multiply
+// them. Each GPU then copies its part of C to all others. The steps run one after another, so links
+// and tensor cores wait for each other, and all copies from GPU 0 share its links. If k is split,
+// each GPU loads the partial sums of all others completely, and adds them.
 
 Variant copied_parts() {
   Variant v = with_cublas("copied_parts", "one_gpu");
   const auto result = [](const Problem& p) {
-    return is_split_k(p) ? all_summands(p) : gathered(p);
+    return is_split_k(p) ? all_partial_sums(p) : gathered(p);
   };
   v.work = [result](const Problem& p) { return work_with(p, copied_inputs(p) + result(p)); };
   v.phases = [result](const Problem& p, const DeviceSpec&) {
@@ -204,13 +206,14 @@ Variant copied_parts() {
   return v;
 }
 
-// ---- product_then_copies
+// ---- product_then_copies: inputs in place, results copied
 //
-// A and B are there already, as weights and activations are that a layer before left. Each GPU
-// multiplies its part, in place in its C, and a copy engine then writes it into the others' C: one
-// copy of rows that follow each other, or of a piece of each row. The links idle during the product
-// and the tensor cores during the copies. A summand's rows go to whoever sums them, and the sums to
-// all. Where each GPU keeps its part, there is only the product.
+// A and B are on all GPUs already, as weights and the activations of a previous layer are. Each GPU
+// computes its part in place in its own C. A copy engine then copies it to the C of the others: as
+// one piece if it consists of whole rows, otherwise a piece of each row. The links are idle during
+// the product, and the tensor cores during the copies. If k is split, the rows of a partial sum are
+// copied to the GPU that sums them, and the sums to all. If each GPU keeps its part, the copies of
+// results are omitted.
 
 Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   const Part part = part_of(p, d.rank);
@@ -218,17 +221,17 @@ Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchCon
     return multiplied(p, resident(p, d, part), d.c.of[d.rank] + place_of(p, part)) +
            copied(to_peers(p, d, part));
   }
-  auto* const summand = static_cast<T*>(x.workspace);
-  Steps steps = multiplied(p, resident(p, d, part), summand);
+  auto* const partial_sum = static_cast<T*>(x.workspace);
+  Steps steps = multiplied(p, resident(p, d, part), partial_sum);
   for (const int owner : peers_from(d.rank, p.gpus))
-    steps += copied(to_inbox(p, d, summand, owner));
-  return steps + inbox_summed(p, d, x, false, summand) +
+    steps += copied(to_inbox(p, d, partial_sum, owner));
+  return steps + inbox_summed(p, d, x, false, partial_sum) +
          copied(to_peers(p, d, own_result(p, d.rank)));
 }
 
 Variant product_then_copies() {
   Variant v = with_cublas("product_then_copies", "copied_parts");
-  needs_summand(v);
+  needs_partial_sum(v);
   v.expected_changes = time(Direction::decreases, 1.2, is_large);
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases{product_phase(work(p))};
@@ -243,11 +246,11 @@ Variant product_then_copies() {
   return v;
 }
 
-// ---- product_then_nccl
+// ---- product_then_nccl: NCCL's collectives
 //
-// NCCL's all-gather in place of the copies or, where k is split, its all-reduce or reduce-scatter.
-// It gathers parts that are equal and lie in one piece each: rows, and no columns. Its sums are
-// rounded to bf16 at every step around a ring.
+// NCCL's all-gather replaces the copies. If k is split, NCCL's all-reduce or reduce-scatter
+// replaces copies and sums. The all-gather needs equal, contiguous parts: rows, not columns. Sums
+// are rounded to bf16 at every step around a ring.
 
 Variant product_then_nccl() {
   Variant v = with_cublas("product_then_nccl", "product_then_copies");
@@ -258,14 +261,13 @@ Variant product_then_nccl() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
     if (const Reason nothing = nothing_to_gather(p, device)) return nothing;
     if (p.split == Split::columns || p.split == Split::grid)
-      return "NCCL gathers parts that lie in one piece, not columns";
+      return "NCCL gathers contiguous parts, not columns";
     const bool has_parts = !(is_split_k(p) && is_everywhere(p));
     if (has_parts && p.m % (kUnit * p.gpus) != 0)
-      return "parts of NCCL's are equal: m has to be a multiple of " +
-             std::to_string(kUnit * p.gpus);
+      return "NCCL needs equal parts: m must be a multiple of " + std::to_string(kUnit * p.gpus);
     return std::nullopt;
   };
-  needs_summand(v);
+  needs_partial_sum(v);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Part part = part_of(p, d.rank);
     T* const c = d.c.of[d.rank];
@@ -280,25 +282,24 @@ Variant product_then_nccl() {
   return v;
 }
 
-// ---- partial_sums
+// ---- partial_sums: all-reduce of partial sums by a kernel
 //
-// K split, and an all-reduce in two steps by a kernel of one's own: each GPU reads its rows of all
-// summands where they lie, adds them up in fp32, and stores the sums to all. A summand is rounded
-// to bf16 once more than a result; in fp32 it would be 4 bytes in place of 2. More bytes cross the
-// links than gathering rows takes: a split of k is for products whose results are small, or whose A
-// and B lie so.
+// k is split, and a kernel of this family does the all-reduce in two steps: each GPU loads its rows
+// of all partial sums over the links, adds them in fp32, and stores the sums to all GPUs. A partial
+// sum is rounded to bf16 in addition to the result; in fp32 it would be 4 bytes instead of 2. More
+// bytes cross the links than if rows are gathered. A split of k is useful for products with small
+// results, or if A and B are already divided in this way.
 
 Reason only_k(const Problem& p, const DeviceSpec&) {
   if (is_split_k(p)) return std::nullopt;
-  return "there are no summands: k is not split";
+  return "needs split=k: other splits have no partial sums";
 }
 
 Variant partial_sums() {
   Variant v = with_cublas("partial_sums", "product_then_copies");
   v.unsupported = only_k;
   v.phases = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Phase>{product_phase(work(p)),
-                              sum_phase(p, LinkUse::loads, least_traffic(p))};
+    return std::vector<Phase>{product_phase(work(p)), sum_phase(p, LinkUse::loads, min_traffic(p))};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return multiplied(p, resident(p, d, part_of(p, d.rank)), d.partial.of[d.rank]) +
@@ -307,21 +308,22 @@ Variant partial_sums() {
   return v;
 }
 
-// ---- chunks_copy_engine
+// ---- chunks_copy_engine: copies overlapped with products
 //
-// The part is multiplied in chunks of rows, one after the other, and each leaves as soon as it is
-// done, in another stream, while the next is multiplied: copies need no SM. One stream of copies
-// suffices, since one copy fills the links; GPUs begin with different peers. What is not hidden is
-// the last chunk's copies, and each end of a product leaves SMs idle. So the last chunk is as small
-// as fills them once, and the others are as large as can be copied while the next is multiplied.
-// Where k is split, a chunk is what one GPU sums of the rows, one's own last: it need not leave.
+// The part is multiplied in chunks of rows, one after another. Each finished chunk is copied in
+// another stream while the next one is multiplied; copies need no SM. One stream of copies is
+// enough, since one copy uses the whole link; each GPU starts with a different peer. The copies of
+// the last chunk do not overlap, and SMs are idle at the end of each product. The last chunk is
+// therefore only as large as fills the SMs once, and the others are as large as can be copied while
+// the next one is multiplied. If k is split, a chunk is the rows that one GPU sums. The GPU's own
+// rows are last, as they are not sent.
 
 Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
 }
 
 Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carrier by) {
-  constexpr int kOfCopies = 1;
+  constexpr int kCopyStream = 1;
   const int sm_count = by == Carrier::stores ? std::max(1, x.device.sm_count - kStoringSms) : 0;
   const Part part = part_of(p, d.rank);
   Steps steps;
@@ -329,24 +331,24 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
     steps += multiplied(p, resident(p, d, chunk), c + place_of(p, chunk), sm_count);
     if (steps.all().empty()) return;
     const std::size_t product = steps.all().size() - 1;
-    if (move.rows > 0) append(steps, carried(p, by, move), kOfCopies, product);
+    if (move.rows > 0) append(steps, carried(p, by, move), kCopyStream, product);
   };
   if (!is_split_k(p)) {
     for (const Part& chunk : chunks_of(p, part, x.device))
       add(chunk, d.c.of[d.rank], to_peers(p, d, chunk));
     return steps;
   }
-  auto* const summand = static_cast<T*>(x.workspace);
+  auto* const partial_sum = static_cast<T*>(x.workspace);
   std::vector<int> owners = peers_from(d.rank, p.gpus);
   owners.push_back(d.rank);
   for (const int owner : owners) {
     Part chunk = part;
     chunk.rows = even_part(p.m, p.gpus, owner);
-    add(chunk, summand, owner == d.rank ? Move<T>{} : to_inbox(p, d, summand, owner));
+    add(chunk, partial_sum, owner == d.rank ? Move<T>{} : to_inbox(p, d, partial_sum, owner));
   }
-  Steps sums = inbox_summed(p, d, x, true, summand);
+  Steps sums = inbox_summed(p, d, x, true, partial_sum);
   for (std::size_t i = steps.all().size(); i-- > 0;) {
-    if (steps.all()[i].stream != kOfCopies) continue;
+    if (steps.all()[i].stream != kCopyStream) continue;
     sums.all().front().after = {i};
     break;
   }
@@ -357,7 +359,7 @@ Steps chunks_steps(const Problem& p, const Data& d, const LaunchContext& x, Carr
 
 Variant chunks(std::string id, std::string compare_to, Carrier by) {
   Variant v = with_cublas(std::move(id), std::move(compare_to));
-  needs_summand(v);
+  needs_partial_sum(v);
   v.unsupported = nothing_to_gather;
   v.phases = [by](const Problem& p, const DeviceSpec& device) {
     return chunks_phases(p, device, by);
@@ -373,22 +375,22 @@ Variant chunks_copy_engine() {
       .expecting(faster_once_very_large(1.1));
 }
 
-// ---- chunks_stores
+// ---- chunks_stores: chunks stored by a kernel
 //
-// The same chunks, carried by a kernel of few blocks: SMs read them and store them to all others,
-// each chunk read once. A product that holds all SMs leaves it none before it ends, so cuBLAS is
-// told to take a few less (cublasSetSmCountTarget): what carries does not multiply.
+// A kernel of few blocks sends the same chunks: it loads each chunk once and stores it to all
+// others. A product that occupies all SMs leaves none for this kernel, so cuBLAS is limited to a
+// few SMs less (cublasSetSmCountTarget). The cost is that the SMs that send do not multiply.
 
 Variant chunks_stores() {
   return chunks("chunks_stores", "chunks_copy_engine", Carrier::stores);
 }
 
-// ---- product_then_stores
+// ---- product_then_stores: this family's kernel instead of cuBLAS
 //
-// The kernel at the top of this file in place of the library's: a product that one can open. It
-// multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper. A second kernel
-// stores the part to the others or, where k is split, sums it up. Where each GPU keeps its part, it
-// is the product alone.
+// The kernel at the top of this file replaces cuBLAS, so the code of the product can be read and
+// changed. It multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper, and
+// the time increases. A second kernel stores the part to the others or, if k is split, sums it. If
+// each GPU keeps its part of another split, the product is the only kernel.
 
 Reason lacks_room(const Problem&, const DeviceSpec& device) {
   return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
@@ -408,7 +410,7 @@ Variant product_then_stores() {
   v.phases = [](const Problem& p, const DeviceSpec&) {
     std::vector<Phase> phases{own_product_phase(p)};
     if (is_split_k(p)) {
-      phases.push_back(sum_phase(p, LinkUse::loads, least_traffic(p)));
+      phases.push_back(sum_phase(p, LinkUse::loads, min_traffic(p)));
     } else if (is_everywhere(p)) {
       phases.push_back(move_phase("stores", LinkUse::stores, gathered(p)));
     }
@@ -426,13 +428,13 @@ Variant product_then_stores() {
   return v;
 }
 
-// ---- one_kernel
+// ---- one_kernel: each tile stored to all GPUs
 //
-// The same kernel with the addresses of all GPUs' C: whoever has summed a tile stores it to all of
-// them. No second kernel reads it again, nobody waits for a whole part or chunk, and the links
-// carry what has been summed while other tiles are. What is not hidden is the last tiles' way.
-// Where k is split, a tile's rows go to the inbox of whoever sums them, and what remains is the
-// sum.
+// The kernel has the addresses of all GPUs' C, and the block that computes a tile stores it to all
+// of them. No second kernel loads the tile again, and no GPU waits for a whole part or chunk.
+// Finished tiles cross the links while others are computed; only the transfer of the last tiles
+// does not overlap. If k is split, the rows of a tile are stored to the inbox of the GPU that sums
+// them, and only the sum remains.
 
 Variant one_kernel() {
   Variant v =
@@ -448,14 +450,14 @@ Variant one_kernel() {
   return v;
 }
 
-// ---- one_kernel_paced
+// ---- one_kernel_paced: persistent blocks with a warp that sends
 //
-// Tiles by blocks that stay, one per SM, each with a warp that sends. Results wait in shared memory
-// of their own, from where bulk copies carry them to all GPUs while the block multiplies its next
-// tile, and no faster than the links take them: stores that wait for a link hold back the SM's
-// loads. What is left to wait for is the way of the last results. So that there are few, two blocks
-// share each of the last tiles: each sums a part of k for it, and they exchange sums by way of each
-// other's shared memory.
+// Persistent blocks compute the tiles, one block per SM, and a separate warp of each block sends
+// results. The results are staged in shared memory. Bulk copies send them to all GPUs while the
+// block multiplies its next tile, and no faster than the links accept them: stores that wait for a
+// link delay the SM's loads. Only the transfer of the last results does not overlap. To keep these
+// few, two blocks share each of the last tiles: each sums a part of k, and they exchange sums
+// through distributed shared memory.
 
 Variant one_kernel_paced() {
   Variant v = with_own_product("one_kernel_paced", "one_kernel");
@@ -466,21 +468,21 @@ Variant one_kernel_paced() {
                         {std::string(kTimeColumn), Direction::decreases, 1.01, over_two}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
     if ((p.n | p.k) % kUnit != 0)
-      return "bulk copies are of " + std::to_string(kBulkCopyUnit) +
-             " bytes: n and k have to be multiples of " + std::to_string(kUnit);
+      return "bulk copies need multiples of " + std::to_string(kBulkCopyUnit) +
+             " bytes: n and k must be multiples of " + std::to_string(kUnit);
     if (const Reason lacks = lacks_specific_code(device)) return lacks;
     return lacks_shared_memory(device, kPacedSharedBytes);
   };
   v.phases = [](const Problem& p, const DeviceSpec& device) {
     const Part part = part_of(p, p.gpus - 1);
     const PacedPieces pieces = pieces_of(part.rows.size(), part.columns.size(), device);
-    // How long its own blocks take depends on pauses and on each other. Their tiles are multiplied
-    // as those of a kernel that stores them once, in turns of all SMs, of which halves take half as
-    // long.
+    // The time of the kernel's own blocks depends on pauses and on other blocks. Their tiles count
+    // as tiles of product_then_stores, which stores them once, in waves over all SMs. A half tile
+    // takes half as long.
     Phase product = own_product_phase(p);
     product.kernel_of = "product_then_stores";
-    product.kernel_times =
-        turns(pieces) / static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
+    product.kernel_times = max_tiles_per_block(pieces) /
+                           static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
     return sending_phases(p, product, last_share(pieces));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -494,19 +496,20 @@ Variant one_kernel_paced() {
 
 Family declare() {
   Family f("tensor_parallel", Topic::links,
-           "What do several GPUs gain on one product, and what do they wait for?");
+           "How much faster do several GPUs compute one product, and what do they wait for?");
   f.physics =
-      "A product of N³ has 2N³ operations and N² results: shared by g GPUs each takes a g-th of "
-      "the operations, while (g - 1) / g of the results have to come to each over its links. Split "
-      "by rows or by columns, results only move; split along k, each GPU has a summand of all of "
-      "them, and the sum takes twice the bytes. Links work beside tensor cores: what leaves while "
-      "other results are still being made costs no time, and what is left of the way is the last "
-      "piece's.";
+      "A product of two N×N matrices has 2N³ operations and N² results. Each of g GPUs takes a "
+      "g-th of the operations, while (g - 1) / g of the results must reach each GPU over its "
+      "links. If rows or columns are split, results are only moved. If k is split, each GPU has a "
+      "partial sum of all results, and their sum moves twice the bytes. Links and tensor cores "
+      "work at the same time: results that are sent while others are computed cost no time, and "
+      "only the transfer of the last piece remains.";
   declare_extents(f, 4096);
   f.choice(
        "split", &Problem::split,
        {{"rows", Split::rows}, {"columns", Split::columns}, {"k", Split::k}, {"grid", Split::grid}},
-       "what the GPUs share: rows of A, columns of B, the sum over k, or rows and columns")
+       "what is divided among the GPUs: rows of A, columns of B, the sum over k, or rows and "
+       "columns")
       .choice("result", &Problem::result,
               {{"everywhere", Result::everywhere}, {"parts", Result::parts}},
               "what each GPU has at the end: all of C, or its part")
@@ -519,11 +522,11 @@ Family declare() {
                return is_split_k(p) ? p.gpus * slot_rows(p) * p.n : std::int64_t{kUnit};
              })
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kToldWord);
+      .told_from(kFlagsWord);
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
     constexpr int kGrid = 4;
     if (p.split != Split::grid || p.gpus == kGrid) return std::nullopt;
-    return "a grid is of 2×2 GPUs: gpus has to be 4";
+    return "split=grid needs 2×2 GPUs: gpus must be 4";
   };
   f.inputs = inputs;
   f.reset = reset;
@@ -531,7 +534,7 @@ Family declare() {
       f, [](const Problem& p) { return p.m * p.n; },
       [](const Problem& p, const Data& d, int) { return expected(p, d); });
   f.reference_operations = [](const Problem& p) { return operation_count(whole_product(p)); };
-  f.tolerance_derivation = std::string(kTensorCoreBoundDerivation) + kSummandDerivation;
+  f.tolerance_derivation = std::string(kTensorCoreBoundDerivation) + kPartialSumDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
   f.variants(one_gpu(), copied_parts(), product_then_copies(), product_then_nccl(), partial_sums(),
              chunks_copy_engine(), chunks_stores(), product_then_stores(), one_kernel(),

@@ -1,4 +1,4 @@
-// An all-reduce whose data say themselves that they have come (NCCL calls the protocol LL).
+// An all-reduce that stores data together with a flag (NCCL's protocol LL).
 #pragma once
 
 #include "kernels/collectives/problem.cuh"
@@ -6,11 +6,11 @@
 
 namespace gpuexp::collectives {
 
-constexpr std::int64_t kMostInboxBytes = 1 << 20;  // of a vector
+constexpr std::int64_t kMaxInboxBytes = 1 << 20;  // maximum bytes of a vector
 
-// Three words of data and the number of the launch. 16 bytes that one access of type b128 writes
-// and another reads are there as a whole or not at all (PTX ISA, memory consistency model, scalar
-// data types).
+// Three words of data and the number of the launch. An access of type b128 is indivisible: a load
+// returns either all 16 bytes of a store or none (PTX ISA, memory consistency model, scalar data
+// types).
 struct Flagged {
   unsigned data[3];
   unsigned epoch;
@@ -38,12 +38,14 @@ __device__ inline Flagged load_flagged(const Flagged* from) {
   return f;
 }
 
-// Blocks are small, so that they start soon, and there are many: of one warp, which needs no
-// barrier where the compiler knows it, as long as so many give each unit a thread of its own.
+// Blocks are small, so that they start early, and numerous. Blocks of one warp need no barrier,
+// since their size is a compile-time constant. They are used if there are enough of them to give
+// each unit its own thread.
 constexpr int kWarpBlock = 32;
 constexpr int kSmallBlock = 128;
 
-// A word is an element of fp32, or two of bf16, of which a vector's last may lack one.
+// A word is one fp32 element or two bf16 elements. The last word of a vector may have only one bf16
+// element.
 template <class T>
 __device__ unsigned word_at(const T* x, int word, int n) {
   constexpr int kElements = 4 / sizeof(T);
@@ -68,7 +70,7 @@ __device__ void store_word(T* y, int word, int n, unsigned bits) {
   }
 }
 
-/// Adds a word to sums in fp32.
+/// Adds the elements of a word to sums in fp32.
 __device__ inline void add_word(float2& sum, unsigned bits, float) {
   sum.x += __uint_as_float(bits);
 }
@@ -88,20 +90,19 @@ __device__ inline unsigned word_of(const float2& sum, __nv_bfloat16) {
   return bits;
 }
 
-/// One rank's part: where its vector goes, and where those of all come to.
+/// The arguments of one rank: its vectors, its inbox, and its destinations on each rank.
 template <class T>
 struct LowLatency {
   const T* x;
   T* y;
   int n;
-  int units;            ///< of a vector
-  Ranks<Flagged> into;  ///< this rank's place in the inbox of each rank
+  int units;            ///< units of 12 bytes per vector
+  Ranks<Flagged> into;  ///< this rank's section of the inbox of each rank
   const Flagged* inbox;
 };
 
-// The own vector comes by way of the own inbox, too: no rank is a case of its own. Between the
-// begin and the first store stands little but what a store needs: before data are on their way,
-// each instruction is part of the latency.
+// A rank's own vector also passes through its own inbox, so that no rank is a special case. Few
+// instructions precede the first store, because each of them adds to the latency.
 template <class T, int kRanks, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     low_latency_kernel(const LowLatency<T> vectors, const RankPeers peers) {
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(kBlock)
     for (int w = 0; w < kUnitWords; ++w)
       own.data[w] = word_at(vectors.x, kUnitWords * i + w, vectors.n);
   };
-  load_own();  // on its way while the epoch is
+  load_own();  // in flight together with the load of the epoch
   own.epoch = epoch_of(peers);
   const int turn = own.epoch % 2 == 0 ? 0 : kRanks * vectors.units;
   for (; i < vectors.units; i += stride) {
@@ -121,25 +122,25 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int r = 0; r < kRanks; ++r)
       store_flagged(vectors.into.of[r] + (turn + i), own);
-    Flagged come[kRanks];
+    Flagged received[kRanks];
     int missing = 0;
-    for (unsigned looks = 0; missing >= 0; ++looks) {
+    for (unsigned polls = 0; missing >= 0; ++polls) {
       missing = -1;
 #pragma unroll
       for (int r = 0; r < kRanks; ++r)
-        come[r] = load_flagged(vectors.inbox + (turn + r * vectors.units + i));
+        received[r] = load_flagged(vectors.inbox + (turn + r * vectors.units + i));
 #pragma unroll
       for (int r = 0; r < kRanks; ++r) {
-        if (static_cast<int>(come[r].epoch - own.epoch) < 0) missing = r;
+        if (static_cast<int>(received[r].epoch - own.epoch) < 0) missing = r;
       }
-      if (looks > kMostLooks) give_up_waiting(peers, missing, 0);
+      if (polls > kMaxPolls) give_up_waiting(peers, missing, 0);
     }
 #pragma unroll
     for (int w = 0; w < kUnitWords; ++w) {
       float2 sum{0, 0};
 #pragma unroll
       for (int r = 0; r < kRanks; ++r)
-        add_word(sum, come[r].data[w], T{});
+        add_word(sum, received[r].data[w], T{});
       store_word(vectors.y, kUnitWords * i + w, vectors.n, word_of(sum, T{}));
     }
   }

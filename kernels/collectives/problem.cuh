@@ -1,4 +1,4 @@
-// What operations of several GPUs give: of collectives, and of their reference.
+// Problem, inputs and reference of the collective operations.
 #pragma once
 
 #include <tuple>
@@ -19,8 +19,8 @@ struct Problem {
   Operation operation;
   DataType dtype;  // fp32 or bf16
   int gpus;
-  bool in_place;  // y holds the vectors, too
-  // What NCCL's environment variables of these names say; null: it chooses.
+  bool in_place;  // y contains the input vectors, too
+  // Values of NCCL_ALGO, NCCL_PROTO and NCCL_P2P_DISABLE; null: NCCL chooses.
   const char* nccl_algorithm;
   const char* nccl_protocol;
   const char* nccl_p2p_disable;
@@ -39,51 +39,51 @@ inline Environment environment(const Problem& p) {
 
 struct Data {
   int rank;
-  Ranks<void> x;               // n elements
-  Ranks<void> y;               // likewise, equal to x in place; what is not given stays as it was
+  Ranks<void> x;  // n elements
+  Ranks<void> y;  // n elements, in place first a copy of x; elements without a result are unchanged
   Ranks<unsigned> signals;     // RankSignals
-  Ranks<std::uint32_t> inbox;  // of low_latency
+  Ranks<std::uint32_t> inbox;  // used by low_latency
 };
 
 inline std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// A part begins at a multiple of 16 bytes.
+// A part starts at a multiple of 16 bytes.
 inline std::int64_t part_begin(const Problem& p, int rank) {
   const std::int64_t unit = 16 / element_bytes(p);
   return rank == p.gpus ? p.n : p.n / unit * rank / p.gpus * unit;
 }
 
 inline std::int64_t longest_part(const Problem& p) {
-  return most_of_ranks(p.gpus, [&](int r) { return part_begin(p, r + 1) - part_begin(p, r); });
+  return max_of_ranks(p.gpus, [&](int r) { return part_begin(p, r + 1) - part_begin(p, r); });
 }
 
 inline bool is_sum(const Problem& p) {
   return p.operation == Operation::all_reduce || p.operation == Operation::reduce_scatter;
 }
 
-/// The vectors that an operation takes.
+/// The input vectors of the operation.
 inline const Ranks<void>& taken(const Problem& p, const Data& d) {
   return p.in_place ? d.y : d.x;
 }
 
-/// Elements [first, end) of the rank's y that the operation gives.
+/// Elements [first, end) of the rank's y that the operation writes.
 inline std::pair<std::int64_t, std::int64_t> given(const Problem& p, int rank) {
   if (p.operation != Operation::reduce_scatter) return {0, p.n};
   return {part_begin(p, rank), part_begin(p, rank + 1)};
 }
 
-/// What operations that copy bring to a rank: elements [first, first + count) of the source's x.
-struct Brought {
+/// A copy to a rank: elements [first, first + count) of the source's x, to element `to` of y.
+struct RankCopy {
   int source;
   std::int64_t first;
   std::int64_t to;
   std::int64_t count;
 };
 
-inline std::vector<Brought> brought(const Problem& p, int rank) {
-  std::vector<Brought> all;
+inline std::vector<RankCopy> rank_copies(const Problem& p, int rank) {
+  std::vector<RankCopy> all;
   const auto size = [&](int of) { return part_begin(p, of + 1) - part_begin(p, of); };
   for (int k = 1; k <= p.gpus; ++k) {
     const int source = (rank + k) % p.gpus;
@@ -126,17 +126,17 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
          reset(p, d);
 }
 
-// Of one rank. Element i of its y is what was there, the sum of all ranks' elements i, or an
-// element of one rank's.
+// Expected y of one rank. Element i is the initial value, the sum of all ranks' elements i, or an
+// element of one rank.
 template <class T>
 struct Expected {
   Ranks<const T> x;
-  const T* found;  // in y; null: Untouched
+  const T* found;  // initial values of y; null: Untouched
   int ranks;
   bool is_sum;
-  std::int64_t first;  // of a sum: elements that it gives
+  std::int64_t first;  // elements [first, end) are sums
   std::int64_t end;
-  // Of copies: elements [to, to + count) are those of `source` from `from` on.
+  // Copied elements [to, to + count) equal the elements of `source` that start at `from`.
   int copies;
   int source[kMostRanks];
   std::int64_t from[kMostRanks];
@@ -170,7 +170,7 @@ Expected<T> expected(const Problem& p, const Data& d) {
   e.ranks = p.gpus;
   e.is_sum = is_sum(p);
   std::tie(e.first, e.end) = given(p, d.rank);
-  for (const Brought& b : brought(p, d.rank)) {
+  for (const RankCopy& b : rank_copies(p, d.rank)) {
     e.source[e.copies] = b.source;
     e.from[e.copies] = b.first;
     e.to[e.copies] = b.to;

@@ -1,4 +1,4 @@
-// An all-reduce around a ring: each GPU stores to the next alone.
+// All-reduce around a ring: each GPU stores only to the next one.
 #pragma once
 
 #include "kernels/collectives/problem.cuh"
@@ -6,14 +6,14 @@
 
 namespace gpuexp::collectives {
 
-/// One rank's x, and the y of itself and of the next rank, with the begins of parts.
+/// One rank's x, the y of this rank and of the next, and the start of each part.
 template <class T>
 struct Ring {
   const T* x;
   T* y;
   T* next;
   std::int64_t begins[kMostRanks + 1];
-  std::int64_t slice;  ///< elements of each part that a block has, or fewer
+  std::int64_t slice;  ///< maximum number of elements of each part that a block has
 };
 
 template <class T>
@@ -29,15 +29,17 @@ __device__ Pack<T, 16 / sizeof(T)> sum_of(const Pack<T, 16 / sizeof(T)>& a,
   return sum;
 }
 
-// A block's threads are a constant, as loops with that stride keep more of a link's rate than
-// with one that is known at run time.
+// The number of threads per block is a compile-time constant. Loops with a constant stride reach a
+// larger share of the link's rate than loops with a stride that is known only at run time.
 constexpr int kShortRingBlock = 128;
 constexpr int kLongRingBlock = 512;
 
-// What a block passes on: x, what came and x, which makes the sum, or what came.
+// What a block sends: its own x, x plus the received part, the same as a complete sum, or the
+// received part unchanged.
 enum class Passes { own, sum, whole_sum, received };
 
-/// Elements [first, end) of a part, stored into the next rank's y; a whole sum into the own, too.
+/// Stores elements [first, end) of a part to the next rank's y. A complete sum is also stored to
+/// the rank's own y.
 template <class T, Passes kPasses, int kBlock>
 __device__ void pass_on(const Ring<T>& ring, std::int64_t first, std::int64_t end) {
   constexpr int kElements = 16 / sizeof(T);
@@ -59,23 +61,24 @@ __device__ void pass_on(const Ring<T>& ring, std::int64_t first, std::int64_t en
   ring.next[at] = value;
 }
 
-// Each block has a slice of every part, and waits for the block of its number on the rank before.
+// Each block has a slice of every part, and waits for the block with the same index on the previous
+// rank.
 template <class T, int kBlock>
 __global__ void __launch_bounds__(kBlock) ring_kernel(Ring<T> ring, RankPeers peers) {
   const int last = peers.ranks - 1;
   const int next = peers.rank == last ? 0 : peers.rank + 1;
   const int before = peers.rank == 0 ? last : peers.rank - 1;
-  const std::int64_t in_part = ring.slice * blockIdx.x;
+  const std::int64_t first_in_part = ring.slice * blockIdx.x;
   const unsigned epoch = epoch_of(peers);
-  // The next rank's y is not in use any more once it has begun.
-  tell_rank<Before::loads>(peers, epoch, 0, before);
+  // Once the next rank has started this launch, it no longer uses its previous y.
+  signal_rank<Before::loads>(peers, epoch, 0, before);
   wait_for_rank(peers, epoch, 0, next);
   int part = peers.rank;
   for (int step = 0; step < 2 * last; ++step) {
     const std::int64_t begin = ring.begins[part];
     const std::int64_t length = ring.begins[part + 1] - begin;
-    const std::int64_t first = begin + min(length, in_part);
-    const std::int64_t end = begin + min(length, in_part + ring.slice);
+    const std::int64_t first = begin + min(length, first_in_part);
+    const std::int64_t end = begin + min(length, first_in_part + ring.slice);
     if (step == 0) {
       pass_on<T, Passes::own, kBlock>(ring, first, end);
     } else if (step < last) {
@@ -85,7 +88,7 @@ __global__ void __launch_bounds__(kBlock) ring_kernel(Ring<T> ring, RankPeers pe
     } else {
       pass_on<T, Passes::received, kBlock>(ring, first, end);
     }
-    tell_rank<Before::stores>(peers, epoch, step + 1, next);
+    signal_rank<Before::stores>(peers, epoch, step + 1, next);
     wait_for_rank(peers, epoch, step + 1, before);
     part = part == 0 ? last : part - 1;
   }

@@ -1,9 +1,11 @@
-// A cluster of blocks has a row of a matrix, and each block pushes what it found to the others.
+// A row of a matrix that the blocks of a cluster share. Each block pushes its partial result to the
+// shared memory of the others.
 //
-// ClusterRow (row_group.cuh) reads it from them behind a barrier of the cluster. That barrier
-// orders what was stored before it: ptxas makes a fence of it that waits until global memory has
-// all stores of the thread, and blocks cannot end before the others have read. Stores that are
-// pushed bring their own notice instead: nothing waits for anything else.
+// ClusterRow (row_group.cuh) reads the partial results of the other blocks after a barrier of the
+// cluster. ptxas turns this barrier into a fence that waits until all global stores of the thread
+// have completed. Blocks of a ClusterRow also cannot exit before the others have read. A pushed
+// store signals its arrival at an mbarrier of the destination, so a thread waits only for the
+// results that it needs.
 #pragma once
 
 #include "kernels/common/pushed_stores.cuh"
@@ -11,19 +13,20 @@
 
 namespace gpuexp {
 
-/// Slots 0 and 1 can be used again and again, in turn; first of all, blocks meet().
+/// Slots 0 and 1 are used alternately, any number of times. Blocks call meet() before the first
+/// use.
 struct PushedRow : ClusterRow {
   static constexpr int kSlots = 2;
-  mutable unsigned parities = 0;  ///< of the slots' barriers
+  mutable unsigned parities = 0;  ///< phase parities of the slots' barriers, one bit each
 
   __device__ PushedRow() {
     if (threadIdx.x == 0) init_barriers(arrivals(), kSlots);
     __syncwarp();
     arrive_in_cluster();
   }
-  /// What all blocks found, of which each has all in its shared memory. Others' parts cannot come
-  /// before their turn: a block pushes to a slot again when all others have pushed to the other
-  /// one, which they did after they had read.
+  /// Combines `v` over all threads of all blocks and returns the result to each thread. No block
+  /// can overwrite a slot too early: it pushes to a slot again only after all others have pushed to
+  /// the other slot, which they do after reading this one.
   template <int kSlot, class T, class Operation>
   __device__ T all(T v, Operation operation) const {
     static_assert(kSlot < kSlots && sizeof(T) % sizeof(unsigned) == 0, "words are pushed");
@@ -50,12 +53,12 @@ struct PushedRow : ClusterRow {
 
  private:
   __device__ static Barrier* arrivals() {
-    __shared__ Barrier of_slots[kSlots];
-    return of_slots;
+    __shared__ Barrier slot_barriers[kSlots];
+    return slot_barriers;
   }
 };
 
-/// Waits until all blocks that share a row are there. What they load can be on its way before.
+/// Waits until all blocks that share a row have started. Loads can be issued before.
 __device__ inline void meet(const BlockRow&) {}
 __device__ inline void meet(const PushedRow&) {
   wait_for_cluster();

@@ -1,5 +1,5 @@
-// Stores to another block's shared memory that bring their own notice, as bulk copies do: st.async,
-// whose bytes arrive at a barrier of that block.
+// Stores to another block's shared memory that signal their arrival at an mbarrier of that block,
+// as bulk copies do: st.async.
 #pragma once
 
 #include "kernels/common/bulk_copy.cuh"
@@ -7,8 +7,9 @@
 
 namespace gpuexp {
 
-/// All threads of the cluster wait for each other, and no store for anyone; barriers that were made
-/// ready before are for all blocks to use (init_barriers).
+/// A barrier of all threads of the cluster, split into arrival and wait. It does not wait for
+/// earlier stores. After it, all blocks can use the mbarriers that were initialized before
+/// (init_barriers).
 __device__ inline void arrive_in_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -24,8 +25,8 @@ __device__ inline void wait_for_cluster() {
 #endif
 }
 
-/// Where it `pushes`, stores a word to another block's shared memory, whose bytes arrive at a
-/// barrier of that block: addresses that mapped_shared gave.
+/// If `pushes`, stores a word to another block's shared memory and signals its bytes at an mbarrier
+/// of that block. `to` and `barrier` are addresses from mapped_shared.
 __device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -41,7 +42,7 @@ __device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsign
 #endif
 }
 
-/// Likewise 16 bytes, to a multiple of as many.
+/// Stores 16 bytes in the same way; `to` is a multiple of 16.
 __device__ inline void push_words(unsigned to, const float (&words)[4], unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(

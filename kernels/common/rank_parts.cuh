@@ -1,4 +1,4 @@
-// Matrices of bf16 that several GPUs share: who has which part, and how parts are moved.
+// bf16 matrices that several GPUs share: the part of each rank, and moves of parts between ranks.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ struct Range {
   std::int64_t size() const { return end - first; }
 };
 
-/// Parts begin at multiples of so many elements of bf16: at 16 bytes.
+/// Parts start at multiples of this many bf16 elements: 16 bytes.
 constexpr std::int64_t kPartUnit = 8;
 
-/// Part i of so many, which differ by a unit, and the last by what is left.
+/// Part i of `parts`. Sizes differ by at most one unit; the last part also contains the remainder.
 inline Range even_part(std::int64_t extent, int parts, int i) {
   const auto begin = [&](int of) {
     return of == parts ? extent : extent / kPartUnit * of / parts * kPartUnit;
@@ -28,7 +28,7 @@ inline Range even_part(std::int64_t extent, int parts, int i) {
   return {begin(i), begin(i + 1)};
 }
 
-/// Of bytes that go both ways, from one GPU's memory to another's.
+/// A phase that moves `link_bytes` in each direction between the memories of GPUs.
 inline Phase link_phase(const char* what, LinkUse by, double link_bytes) {
   Phase phase;
   phase.what = what;
@@ -39,7 +39,7 @@ inline Phase link_phase(const char* what, LinkUse by, double link_bytes) {
   return phase;
 }
 
-/// Of a kernel that does nothing but wait.
+/// A phase of a kernel that only waits.
 inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
   Phase phase;
   phase.what = what;
@@ -48,24 +48,24 @@ inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
   return phase;
 }
 
-/// Of a phase that is one kernel: so that its time is found in the kernel's code. Only shape and
-/// kernel of the step count, no arguments.
+/// Sets the kernel and grid of a phase to those of the step, so that the model computes the phase's
+/// time from the kernel's code. It does not use the step's arguments.
 inline void name_kernel(Phase& phase, const Steps& step) {
   const Shape& shape = std::get<KernelStep>(step.all().front().action).shape;
   phase.kernel = shape.kernel;
   phase.grid = shape.grid;
 }
 
-/// The largest value of a figure of the ranks.
+/// The maximum of figure(r) over all r in [0, ranks).
 template <class Figure>
-std::int64_t most_of_ranks(int ranks, Figure figure) {
+std::int64_t max_of_ranks(int ranks, Figure figure) {
   std::int64_t largest = 0;
   for (int r = 0; r < ranks; ++r)
     largest = std::max<std::int64_t>(largest, figure(r));
   return largest;
 }
 
-/// The other ranks, the next one first: at no time do all send to one.
+/// The other ranks, starting with the next one, so that the ranks never all send to the same rank.
 inline std::vector<int> peers_from(int rank, int ranks) {
   std::vector<int> peers;
   for (int i = 1; i < ranks; ++i)
@@ -73,14 +73,14 @@ inline std::vector<int> peers_from(int rank, int ranks) {
   return peers;
 }
 
-/// Elements of results as launches find them: what no result is written to keeps them.
+/// Initial value of the elements of a result. Elements that a variant does not write keep it.
 constexpr float kUntouched = 1.5f;
 template <class T>
 struct Untouched {
   __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(kUntouched); }
 };
 
-/// Rows × columns from one place to others; of matrices of one pitch.
+/// A rectangle of a matrix, and its destinations in matrices of the same pitch.
 template <class T>
 struct Move {
   const T* from;
@@ -91,7 +91,7 @@ struct Move {
   bool is_whole() const { return columns == pitch; }  ///< no gaps between rows
 };
 
-/// By a copy engine, one after the other.
+/// Copies by a copy engine, one destination after another.
 template <class T>
 Steps copied(const Move<T>& move) {
   constexpr std::int64_t kBytes = sizeof(T);
@@ -108,7 +108,7 @@ Steps copied(const Move<T>& move) {
   return steps;
 }
 
-/// Appends steps that run in a stream of their own, once one of those before is done.
+/// Appends steps that run in `stream` after the step `after` has finished.
 inline void append(Steps& steps, Steps more, int stream, std::size_t after) {
   for (Step& step : more.all()) {
     step.stream = stream;

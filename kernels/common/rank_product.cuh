@@ -1,4 +1,4 @@
-// Products of parts of matrices of bf16, by cuBLAS.
+// Products of submatrices in bf16, by cuBLAS.
 #pragma once
 
 #include "kernels/common/cublas_variant.cuh"
@@ -7,14 +7,14 @@
 
 namespace gpuexp {
 
-/// A (rows × depth) · B (depth × columns), all of them parts of matrices with these pitches; on so
-/// many SMs, or on all.
+/// A (rows × depth) · B (depth × columns), submatrices with these pitches, on `sm_count` SMs (0:
+/// all SMs).
 inline Steps part_product(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                           const __nv_bfloat16* a, std::int64_t a_pitch, const __nv_bfloat16* b,
                           std::int64_t b_pitch, __nv_bfloat16* c, std::int64_t c_pitch,
                           int sm_count = 0) {
   if (rows == 0 || columns == 0) return {};
-  // Only summands are empty, whose rows are whole.
+  // Only partial sums can have depth 0, and their rows are contiguous.
   if (depth == 0) return MemsetStep{c, 0, static_cast<std::int64_t>(sizeof(*c)) * rows * columns};
   cublas::Gemm gemm{
       cublas::Compute::fp32, DataType::bf16, DataType::bf16, rows, columns, depth, a, b, c};

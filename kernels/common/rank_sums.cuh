@@ -1,5 +1,5 @@
-// Sums over what several GPUs have of one result: each adds up some elements of all, and stores
-// them to whoever wants them.
+// Sums of partial results of several GPUs. Each rank sums some elements of all partial results, and
+// stores the sums to the ranks that need them.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace gpuexp {
 
-/// Elements from a place of every rank's summand on, in order, and where their sums go. All begin
-/// at multiples of 16 bytes.
+/// Consecutive elements of each rank's partial result, and the destinations of their sums. All
+/// addresses are multiples of 16 bytes.
 template <class T>
 struct Summed {
   Ranks<const T> from;
@@ -20,8 +20,8 @@ struct Summed {
   std::int64_t count;
 };
 
-/// Adds where the sums go: to a rank itself first, then to the next. At no time do all store to
-/// one.
+/// Adds the destinations of the sums: the rank itself and, if `pushed`, the others starting with
+/// the next one. The ranks never all store to the same rank.
 template <class T, class ToRank>
 void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_rank) {
   sums.to.of[sums.copies++] = to_rank(rank);
@@ -30,18 +30,19 @@ void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_ra
     sums.to.of[sums.copies++] = to_rank(peer);
 }
 
-/// How ranks wait for each other around a sum.
+/// When the ranks wait for each other.
 enum class SumWaits {
-  begin,   ///< for what kernels and copies ahead of it wrote. Nobody waits when he is done: who
-           ///< writes summands in a later launch has waited for all ranks before.
-  around,  ///< for the others to have begun, and at the end, so that nobody changes what is read
-  around_pushed,  ///< likewise, and at the end for what all have stored
+  begin,   ///< before the sum, for the stores of earlier kernels and copies. No rank waits at the
+           ///< end: a rank that later stores partial results has waited for all ranks before.
+  around,  ///< before the sum until all have started, and at the end until all have loaded
+  around_pushed,  ///< as in around, and at the end also for the stores of all ranks
 };
 
 constexpr int kSumBlock = 512;
 
-// In the order of the ranks and in fp32, whoever adds: all have equal bits. The loads of all ranks
-// are on their way at once.
+// Adds the ranks' elements in the order of the ranks and in fp32. A sum is therefore bitwise
+// identical on every rank that computes it. The loads from all ranks are in flight at the same
+// time.
 template <class T, SumWaits kWaits, int kRanks>
 __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPeers peers) {
   constexpr int kPack = 16 / sizeof(T);
@@ -86,35 +87,37 @@ __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPe
   end_epoch(peers, epoch);
 }
 
-/// For packs of 16 bytes: no more blocks than are resident at once, since they wait for others.
-/// Few packs are spread over as many SMs as blocks of four warps reach: an SM then has a block's
-/// instructions alone, each scheduler a warp's. Many have large blocks, which tell less.
+/// Grid and block for `bytes` bytes in packs of 16. All blocks must be resident at the same time,
+/// since they wait for other ranks. Few packs are spread over as many SMs as possible, in blocks of
+/// at least four warps: an SM then has one block, and each scheduler one warp. Many packs use large
+/// blocks, which store fewer signals.
 inline Shape waiting_blocks(std::int64_t bytes, const DeviceSpec& device,
                             std::int64_t most_blocks) {
   constexpr std::int64_t kPackBytes = 16;
   constexpr std::int64_t kSpreadBlock = 128;
   const std::int64_t packs = ceil_div(bytes, kPackBytes);
-  const std::int64_t of_each_sm = ceil_div(ceil_div(packs, device.sm_count), kWarp) * kWarp;
+  const std::int64_t threads_per_sm = ceil_div(ceil_div(packs, device.sm_count), kWarp) * kWarp;
   const std::int64_t threads =
-      std::clamp<std::int64_t>(of_each_sm, kSpreadBlock, std::int64_t{kSumBlock});
+      std::clamp<std::int64_t>(threads_per_sm, kSpreadBlock, std::int64_t{kSumBlock});
   return shape_of_blocks(
       std::clamp<std::int64_t>(ceil_div(packs, threads), 1,
-                               std::min<std::int64_t>(kMostSignalBlocks, most_blocks)),
+                               std::min<std::int64_t>(kMaxSignalBlocks, most_blocks)),
       std::clamp(ceil_div(packs, kWarp) * kWarp, std::int64_t{kWarp}, threads));
 }
-/// At most, of what has the device to itself.
-inline std::int64_t blocks_beside_nothing(const DeviceSpec& device) {
+/// Maximum number of blocks of a kernel that runs alone on the device.
+inline std::int64_t max_blocks_on_idle_device(const DeviceSpec& device) {
   constexpr std::int64_t kBlocksPerSm = 2;
   return kBlocksPerSm * device.sm_count;
 }
 
-/// Sums of which the longest of all ranks' has `most_count` elements: the grids of all are equal,
-/// and of `most_blocks` at most.
+/// Steps that sum the ranks' partial results. `max_count` is the largest number of elements that a
+/// rank sums. It determines the grid, which is equal on all ranks and has at most `most_blocks`
+/// blocks.
 template <SumWaits kWaits, class T>
-Steps summed_by_ranks(const Summed<T>& sums, const RankPeers& peers, std::int64_t most_count,
+Steps summed_by_ranks(const Summed<T>& sums, const RankPeers& peers, std::int64_t max_count,
                       const DeviceSpec& device, std::int64_t most_blocks, Extent outputs) {
   Shape shape =
-      waiting_blocks(most_count * static_cast<std::int64_t>(sizeof(T)), device, most_blocks);
+      waiting_blocks(max_count * static_cast<std::int64_t>(sizeof(T)), device, most_blocks);
   shape.tile = {ceil_div(outputs.x, shape.grid.x), outputs.y, 1};
   const auto kernel =
       for_ranks(peers.ranks, [](auto ranks) { return &sum_kernel<T, kWaits, ranks()>; });

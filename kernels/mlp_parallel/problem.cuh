@@ -1,4 +1,4 @@
-// The MLP of a transformer's layer on several GPUs: its problem, its inputs and its reference.
+// The MLP of a transformer layer on several GPUs: problem, inputs and reference.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace gpuexp::mlp_parallel {
 
 using T = __nv_bfloat16;
 
-// Row-major, no padding: X is tokens × width, W1 width × hidden, W2 hidden × width.
+// Row-major without padding: X is tokens × width, W1 is width × hidden, W2 is hidden × width.
 struct Problem {
   std::int64_t tokens;
   std::int64_t width;
@@ -23,15 +23,15 @@ struct Problem {
 
 struct Data {
   int rank;
-  Ranks<const T> x;   // all of it on each GPU, of which a variant uses the rank's part
-  Ranks<const T> w1;  // likewise
-  Ranks<const T> w2;  // likewise
-  // Of the reference alone: gelu(X·W1), and what it may be wrong by in bf16.
+  Ranks<const T> x;   // whole on each GPU; a variant uses the rank's part
+  Ranks<const T> w1;  // whole on each GPU
+  Ranks<const T> w2;  // whole on each GPU
+  // Used only by the reference: gelu(X·W1), and the bound of its error in bf16.
   Ranks<const float> exact_hidden;
   Ranks<const float> hidden_error;
   Ranks<T> y;         // tokens × width
-  Ranks<T> gathered;  // tokens × hidden: of two_gathers
-  Ranks<T> partial;   // tokens × width: a summand of Y
+  Ranks<T> gathered;  // tokens × hidden, used by two_gathers
+  Ranks<T> partial;   // tokens × width: the rank's partial sum of Y
   Ranks<unsigned> signals;
 };
 
@@ -46,8 +46,8 @@ inline std::int64_t elements_of_hidden(const Problem& p) {
 
 // ---- inputs
 
-/// Uniform in ±limit. Products of so many numbers in ±1 by weights in ±3/√count have a variance of
-/// 1, as layers keep it.
+/// Uniform in ±limit. A sum of `count` products of values in ±1 with weights in ±3/√count has a
+/// variance of 1, so the scale stays constant from layer to layer.
 using Weights = Uniform<T>;
 
 inline Weights weights(std::uint64_t seed, int n, std::int64_t count) {
@@ -56,16 +56,17 @@ inline Weights weights(std::uint64_t seed, int n, std::int64_t count) {
           kLimit / std::sqrt(static_cast<float>(count))};
 }
 
-/// What a tensor core's sum and its roundings to bf16, before gelu and behind it, differ by.
+/// Error bound of a hidden unit: the tensor core's sum, and roundings to bf16 before and after
+/// gelu.
 struct HiddenBound {
-  double roundoff;   // of bf16
-  double sum_error;  // of a sum over the root of its squares
+  double roundoff;   // unit roundoff of bf16
+  double sum_error;  // error of a sum, relative to the root of its squares
 
   __host__ __device__ double of(const ProductSums& z) const {
-    constexpr double kSteepest = 1.13;      // of gelu, where it rises fastest
-    constexpr double kGeluError = 0x1p-12;  // of gelu_tanh, over |z|
+    constexpr double kMaxGeluSlope = 1.13;
+    constexpr double kGeluError = 0x1p-12;  // error of gelu_tanh, relative to |z|
     const double before = roundoff * fabs(z.value) + sum_error * sqrt(z.squares);
-    return (1 + roundoff) * (kSteepest * before + kGeluError * fabs(z.value) +
+    return (1 + roundoff) * (kMaxGeluSlope * before + kGeluError * fabs(z.value) +
                              roundoff * fabs(exact_gelu_tanh(z.value)));
   }
 };
@@ -96,7 +97,7 @@ struct Hidden {
 };
 
 template <HiddenPart kPart>
-Steps hidden_made(const Problem& p, const Data& d, Ranks<const float> of_ranks) {
+Steps fill_hidden(const Problem& p, const Data& d, Ranks<const float> of_ranks) {
   auto* const to = const_cast<float*>(of_ranks.of[d.rank]);
   const Hidden<kPart> made{d.x.of[d.rank], d.w1.of[d.rank], p.width, p.hidden, hidden_bound(p)};
   return fill(to, p.tokens * p.hidden, made);
@@ -106,20 +107,20 @@ inline Steps reset(const Problem& p, const Data& d) {
   return fill(d.y.of[d.rank], elements_of_y(p), Untouched<T>{});
 }
 
-// The same on every rank.
+// The inputs are equal on all ranks.
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill_uniform(const_cast<T*>(d.x.of[d.rank]), p.tokens * p.width, stream_seed(seed, 0)) +
          fill(const_cast<T*>(d.w1.of[d.rank]), p.width * p.hidden, weights(seed, 1, p.width)) +
          fill(const_cast<T*>(d.w2.of[d.rank]), p.hidden * p.width, weights(seed, 2, p.hidden)) +
-         hidden_made<HiddenPart::value>(p, d, d.exact_hidden) +
-         hidden_made<HiddenPart::error>(p, d, d.hidden_error) + reset(p, d);
+         fill_hidden<HiddenPart::value>(p, d, d.exact_hidden) +
+         fill_hidden<HiddenPart::error>(p, d, d.hidden_error) + reset(p, d);
 }
 
 // ---- the plain reference and its tolerance
 
 inline NormBound error_bound(const Problem& p) {
   NormBound bound = tensor_core_bound(p.hidden, DataType::fp32, DataType::bf16);
-  // kToleranceDerivation has the factor.
+  // kToleranceDerivation derives this factor.
   constexpr double kHiddenRoundings = 2.0;
   const double rounding = rounding_rms(DataType::bf16);
   bound.rms_error = std::hypot(
@@ -128,15 +129,15 @@ inline NormBound error_bound(const Problem& p) {
   return bound;
 }
 
-/// Of Y, on every rank.
+/// Expected Y, equal on all ranks.
 struct Expected {
   const float* hidden;
   const float* error;
   const T* w2;
   std::int64_t width;
-  std::int64_t count;  // of hidden units
+  std::int64_t count;  // number of hidden units
   NormBound bound;
-  int summands;
+  int partial_sums;
   std::int64_t begins[kMostRanks + 1];
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -144,9 +145,9 @@ struct Expected {
     const std::int64_t token = i / width;
     const std::int64_t column = i % width;
     ProductSums sums;
-    double errors = 0;  // squares of
-    double of_summands = 0;
-    for (int s = 0; s < summands; ++s) {
+    double errors = 0;  // sum of squares
+    double of_partial_sums = 0;
+    for (int s = 0; s < partial_sums; ++s) {
       const double before = sums.value;
       for (std::int64_t h = begins[s]; h < begins[s + 1]; ++h) {
         const double weight = to_double(w2[h * width + column]);
@@ -154,11 +155,11 @@ struct Expected {
         sums.add(weight * to_double(hidden[token * count + h]));
         errors += off * off;
       }
-      of_summands += fabs(sums.value - before);
+      of_partial_sums += fabs(sums.value - before);
     }
     const double u = bound.output_roundoff;
-    return {sums.value, bound.magnitude(sums) +
-                            (1 + u) * ((summands - 1) * of_summands + kLambda / u * sqrt(errors))};
+    return {sums.value, bound.magnitude(sums) + (1 + u) * ((partial_sums - 1) * of_partial_sums +
+                                                           kLambda / u * sqrt(errors))};
   }
 };
 
@@ -177,17 +178,18 @@ inline Expected expected(const Problem& p, const Data& d) {
 }
 
 inline constexpr const char* kToleranceDerivation =
-    "A hidden unit gelu(z) comes of a sum z on tensor cores (below), is rounded to bf16 before "
-    "gelu and behind it, and gelu's tanh errs by 2^-12·|z|: by 1.13·(u·|z| + its sum's error) + "
-    "u·|gelu(z)| + 2^-12·|z| at most, u = 2^-8, since gelu rises by 1.13 at most. By Hoeffding's "
-    "inequality a sum over units, of errors of random sign below e each, weighted by w, exceeds "
-    "λ·√Σ(w·e)² with a probability of 2·exp(-λ²/2), 3e-14 at λ = 8. Where GPUs have summands s of "
-    "Y, each is rounded to bf16, and who passes partial sums on, as NCCL's rings do, rounds them g "
-    "- 2 times more on their way over g GPUs: (g - 1)·u·Σ|s| in all (Higham, Accuracy and "
-    "Stability of Numerical Algorithms, section 4.2). RMS errors: of units, at most twice that of "
-    "one rounding, as z has a variance of 1, gelu(z) a mean square of 0.42, and z rounded an RMS "
-    "error that gelu scales by 1.13 at most, √(1 + 1.13²/0.42) = 2.0; of the summands' rounding "
-    "that of one, since their squares add up to the result's; of partial sums and of Y what a sum "
-    "of g terms errs by (sum_rms). ";
+    "A hidden unit gelu(z) is computed from a sum z on tensor cores (below) and rounded to bf16 "
+    "before and after gelu, whose tanh errs by 2^-12·|z|. Its error is at most 1.13·(u·|z| + its "
+    "sum's error) + u·|gelu(z)| + 2^-12·|z|, u = 2^-8, since the slope of gelu is at most 1.13. "
+    "By Hoeffding's inequality, a sum over units whose errors have random signs and are below e "
+    "each, with weights w, exceeds λ·√Σ(w·e)² with a probability of 2·exp(-λ²/2), 3e-14 at λ = 8. "
+    "If GPUs have partial sums s of Y, each is rounded to bf16. Algorithms that pass on partial "
+    "sums, as NCCL's rings do, round them g - 2 more times over g GPUs: (g - 1)·u·Σ|s| in total "
+    "(Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). RMS errors: those of "
+    "units are at most twice the error of one rounding. The variance of z is 1, the mean square "
+    "of gelu(z) is 0.42, and gelu scales the RMS rounding error of z by at most 1.13: √(1 + "
+    "1.13²/0.42) = 2.0. The roundings of s together have the RMS error of one rounding, since the "
+    "squares of s sum to the square of the result. Passed-on partial sums and Y have the RMS "
+    "error of a sum of g terms (sum_rms). ";
 
 }  // namespace gpuexp::mlp_parallel

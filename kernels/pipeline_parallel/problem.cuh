@@ -1,4 +1,4 @@
-// Layers that follow each other on several GPUs: the problem, who has which, inputs and reference.
+// Consecutive layers on several GPUs: problem, division, inputs and reference.
 #pragma once
 
 #include <cmath>
@@ -15,30 +15,31 @@ namespace gpuexp::pipeline_parallel {
 
 using T = __nv_bfloat16;
 
-/// Layer l makes gelu(A·W) of the activations A of the layer before, tokens × width, and of its
-/// weights W, width × width: row-major, no padding.
+/// Layer l computes gelu(A·W) from the activations A of the previous layer, tokens × width, and its
+/// weights W, width × width: row-major without padding.
 struct Problem {
   std::int64_t tokens;
   std::int64_t width;
-  int layers;   // of each GPU
+  int layers;   // layers per GPU
   int batches;  // micro-batches, of whole tokens
   int gpus;
 };
 
-/// Stages that a GPU has at most: layers that follow each other there.
-constexpr int kMostStages = 2;
+/// Maximum number of stages per GPU. A stage is a group of consecutive layers.
+constexpr int kMaxStages = 2;
 
 struct Data {
   int rank;
-  Ranks<const T> x;        // the first layer's input, on each GPU
-  Ranks<const T> weights;  // of all layers, on each GPU, of which a variant uses the rank's
-  // Of the reference alone, in turns: a layer's exact activations, and what may be wrong of them.
+  Ranks<const T> x;        // input of the first layer, on each GPU
+  Ranks<const T> weights;  // weights of all layers, on each GPU; a variant uses the rank's layers
+  // Used only by the reference, alternately: exact activations of a layer, and bounds of their
+  // errors.
   Ranks<const float> even_exact;
   Ranks<const float> even_error;
   Ranks<const float> odd_exact;
   Ranks<const float> odd_error;
-  Ranks<T> y;      // tokens × width, of the last GPU; those of the others stay as they were
-  Ranks<T> inbox;  // room for each stage of a rank: tokens × width from the stage before
+  Ranks<T> y;      // tokens × width; written only on the last GPU
+  Ranks<T> inbox;  // for each stage of a rank: tokens × width from the previous stage
   Ranks<unsigned> signals;
 };
 
@@ -47,7 +48,7 @@ constexpr std::int64_t kBytes = sizeof(T);
 inline std::int64_t elements(const Problem& p) {
   return p.tokens * p.width;
 }
-/// So many, up to where the next ones may begin: at 16 bytes.
+/// `count` elements, rounded up so that the next array starts at a multiple of 16 bytes.
 inline std::int64_t room(std::int64_t count) {
   return ceil_div(count, kPartUnit) * kPartUnit;
 }
@@ -60,17 +61,17 @@ inline int all_layers(const Problem& p) {
 inline Range batch_of(const Problem& p, int batch) {
   return even_part(p.tokens, p.batches, batch);
 }
-inline std::int64_t most_batch_tokens(const Problem& p) {
-  return most_of_ranks(p.batches, [&](int b) { return batch_of(p, b).size(); });
+inline std::int64_t max_batch_tokens(const Problem& p) {
+  return max_of_ranks(p.batches, [&](int b) { return batch_of(p, b).size(); });
 }
 
 // ---- inputs
 
-/// Uniform, and such that every sum has a variance of 1: with x uniform in ±1, and gelu of numbers
-/// whose variance is 1 having a mean square of 0.425.
+/// Uniform weights, with limits that give every sum a variance of 1: x is uniform in ±1, and gelu
+/// of values with a variance of 1 has a mean square of 0.425.
 struct Weights {
   std::uint64_t seed;
-  std::int64_t of_layer;  // elements
+  std::int64_t of_layer;  // elements of one layer
   float first_limit;
   float limit;
   __host__ __device__ T operator()(std::int64_t i) const {
@@ -90,27 +91,27 @@ inline Weights weights(const Problem& p, std::uint64_t seed) {
   return {stream_seed(seed, 1), layer_weights(p), limit(kUniformSquare), limit(kGeluMeanSquare)};
 }
 
-/// A layer's exact activations from those of the layer before, or the errors that they may have by
-/// its own roundings and by those before it.
+/// What Layer computes from the previous layer: exact activations, or bounds of the errors that
+/// come from its own roundings and from previous layers.
 enum class Exact { value, error };
 
 template <Exact kWhat>
 struct Layer {
-  const T* x;           // of the first; null: of the others
-  const float* values;  // of the layer before
+  const T* x;           // input of the first layer; null: another layer
+  const float* values;  // exact activations of the previous layer
   const float* errors;
   const T* w;
   std::int64_t width;
-  double sum_error;        // of a sum over the root of its squares
-  double output_roundoff;  // of the activation; 0: the tolerance has it
+  double sum_error;        // error of a sum, relative to the root of its squares
+  double output_roundoff;  // rounding of the activation; 0: the tolerance includes it
 
   __host__ __device__ float operator()(std::int64_t i) const {
-    constexpr double kSteepest = 1.13;      // of gelu, where it rises fastest
-    constexpr double kGeluError = 0x1p-12;  // of gelu_tanh, over |z|
+    constexpr double kMaxGeluSlope = 1.13;
+    constexpr double kGeluError = 0x1p-12;  // error of gelu_tanh, relative to |z|
     const std::int64_t row = i / width * width;
     const std::int64_t column = i % width;
     ProductSums z;
-    double squares = 0;  // of what was wrong before
+    double squares = 0;  // of the errors of the previous layer
     for (std::int64_t c = 0; c < width; ++c) {
       const double weight = to_double(w[c * width + column]);
       z.add(weight * (x ? to_double(x[row + c]) : to_double(values[row + c])));
@@ -120,7 +121,7 @@ struct Layer {
       }
     }
     if (kWhat == Exact::value) return static_cast<float>(exact_gelu_tanh(z.value));
-    const double before = kSteepest * sqrt(squares + sum_error * sum_error * z.squares);
+    const double before = kMaxGeluSlope * sqrt(squares + sum_error * sum_error * z.squares);
     const double approximated = kGeluError * z.value;
     const double rounded = output_roundoff * exact_gelu_tanh(z.value);
     return static_cast<float>(
@@ -129,12 +130,12 @@ struct Layer {
 };
 
 inline double sum_error(const Problem& p) {
-  constexpr double kLambda = 8.0;  // of the bound, and once more of all errors (Expected)
+  constexpr double kLambda = 8.0;  // in the bound already; Expected multiplies all errors by it
   return tensor_core_bound(p.width, DataType::fp32, DataType::bf16).sum_error / kLambda;
 }
 
 template <Exact kWhat>
-Steps layer_made(const Problem& p, const Data& d, int layer) {
+Steps fill_layer(const Problem& p, const Data& d, int layer) {
   const auto pick = [&](bool odd, const Ranks<const float>& of_odd,
                         const Ranks<const float>& of_even) {
     return const_cast<float*>((odd ? of_odd : of_even).of[d.rank]);
@@ -157,21 +158,21 @@ inline Steps reset(const Problem& p, const Data& d) {
   return fill(d.y.of[d.rank], elements(p), Untouched<T>{});
 }
 
-// The same on every rank.
+// The inputs are equal on all ranks.
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps = fill_uniform(const_cast<T*>(d.x.of[d.rank]), elements(p), stream_seed(seed, 0)) +
                 fill(const_cast<T*>(d.weights.of[d.rank]), all_layers(p) * layer_weights(p),
                      weights(p, seed));
   for (int layer = 0; layer < all_layers(p); ++layer)
-    steps += layer_made<Exact::value>(p, d, layer) + layer_made<Exact::error>(p, d, layer);
+    steps += fill_layer<Exact::value>(p, d, layer) + fill_layer<Exact::error>(p, d, layer);
   return steps + reset(p, d);
 }
 
 // ---- the plain reference and its tolerance
 
-/// Y of one rank.
+/// Expected Y of one rank.
 struct Expected {
-  const float* exact;  // null: nothing comes here
+  const float* exact;  // null: this rank receives no result
   const float* error;
   double roundoff;
 
@@ -193,7 +194,7 @@ inline Expected expected(const Problem& p, const Data& d) {
 }
 
 inline Tolerance tolerance(const Problem& p) {
-  constexpr double kGain = 1.1;  // of a layer, of the squares of errors over those of values
+  constexpr double kGain = 1.1;  // growth per layer of squared errors over squared values
   const double own =
       std::hypot(tensor_core_sum_rms(p.width, DataType::fp32), rounding_rms(DataType::bf16));
   double squares = 0;
@@ -203,14 +204,15 @@ inline Tolerance tolerance(const Problem& p) {
 }
 
 inline constexpr const char* kToleranceDerivation =
-    "Errors of a layer are taken as independent and of random sign, each below a bound e, so that "
-    "a sum with weights w has a bound of √Σ(w·e)², which it exceeds λ-fold with a probability of "
-    "2·exp(-λ²/2) (Hoeffding's inequality), 3e-14 at λ = 8. Of a sum z on tensor cores: what its "
-    "terms err by, and an eighth of the bound below, which has λ = 8 by itself; gelu rises by "
-    "1.13 at most, its tanh errs by 2^-12·|z|, and an activation is rounded by u = 2^-8 of "
-    "itself. From layer to layer the squares are added up. The last rounding is allowed as it is, "
-    "and λ times the rest. RMS errors, over RMS values: a layer whose sums have a variance of 1 "
-    "makes 1.07 of the squares before it, as gelu's mean square is 0.425 and that of its slope "
-    "0.456; 1.1 is allowed. ";
+    "The errors of a layer are assumed to be independent and of random sign, each below a bound "
+    "e. A sum with weights w then has a bound of √Σ(w·e)², and exceeds λ times this bound with a "
+    "probability of 2·exp(-λ²/2) (Hoeffding's inequality), 3e-14 at λ = 8. The bound of a sum z "
+    "on tensor cores combines the errors of its terms with an eighth of the bound below, which "
+    "includes λ = 8 itself. The slope of gelu is at most 1.13, its tanh errs by 2^-12·|z|, and an "
+    "activation is rounded by u = 2^-8 of itself. The squares are summed from layer to layer. The "
+    "last rounding is allowed once, and the other errors λ times. RMS errors, relative to RMS "
+    "values: a layer whose sums have a variance of 1 multiplies the squares of the errors before "
+    "it by 1.07, since the mean square of gelu is 0.425 and that of its slope is 0.456; 1.1 is "
+    "allowed. ";
 
 }  // namespace gpuexp::pipeline_parallel

@@ -1,4 +1,4 @@
-// Where a product's results go, and what carries them between GPUs by the SMs.
+// Where a product's results are stored, and the kernel that sends them to other GPUs.
 #pragma once
 
 #include "kernels/tensor_parallel/problem.cuh"
@@ -7,7 +7,8 @@ namespace gpuexp::tensor_parallel {
 
 constexpr int kBlock = 512;
 
-/// A rectangle of a matrix on its way to others of the same pitch; the first unit of each.
+/// A rectangle of a matrix and its copies in matrices of the same pitch. Addresses are of the first
+/// unit.
 struct Sent {
   const void* from;
   Ranks<void> to;
@@ -17,7 +18,7 @@ struct Sent {
   std::int64_t pitch;  // in units
 };
 
-// Each unit is read once, and stored to all.
+// Each unit is loaded once, and stored to all destinations.
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) send_kernel(Sent sent) {
   constexpr int kUnroll = 4;
@@ -45,8 +46,8 @@ __global__ void __launch_bounds__(kBlock) send_kernel(Sent sent) {
   }
 }
 
-/// Where a product goes, by the first element: to all of these matrices or, in parts of rows, each
-/// to the one whose rows begin last.
+/// Matrices to which a product is stored; addresses are of its first element. Each row goes to all
+/// of them or, if `by_rows`, only to the one whose range of rows contains it.
 struct Targets {
   Ranks<T> c;
   int count;

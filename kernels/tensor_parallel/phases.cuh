@@ -1,4 +1,4 @@
-// What a rank has to do at least, and the parts of a launch from which its time is predicted.
+// Minimum work of a rank, and the phases from which the time of a launch is predicted.
 #pragma once
 
 #include "kernels/tensor_parallel/steps.cuh"
@@ -23,15 +23,15 @@ inline Work work_with(const Problem& p, const Traffic& traffic) {
 }
 
 inline Work work(const Problem& p) {
-  return work_with(p, least_traffic(p));
+  return work_with(p, min_traffic(p));
 }
 
-/// By one GPU.
+/// The work of one GPU that computes the whole product.
 inline Work whole_product(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
-/// A share of this work.
+/// The phase of a product that does a share of this work.
 inline Phase product_phase(const Work& w, double share = 1) {
   Phase phase;
   phase.what = "product";
@@ -49,21 +49,22 @@ inline Phase move_phase(const char* what, LinkUse by, const Traffic& traffic) {
   return phase;
 }
 
-/// A kernel that waits for the others, and then sums what lies in this GPU's memory or in theirs.
+/// A kernel that waits for the other ranks, and then sums what is in their memory (loads) or in
+/// this GPU's own.
 inline Phase sum_phase(const Problem& p, LinkUse by, const Traffic& traffic) {
   Phase phase = move_phase("sums", by, traffic);
   phase.signals = 1;
   phase.fences = 1;
   phase.link_loads = by == LinkUse::loads ? 1 : 0;
-  phase.memory_loads = 1;                                       // of the epoch
-  const std::int64_t read = by == LinkUse::loads ? 0 : p.gpus;  // summands from its own memory
+  phase.memory_loads = 1;                                       // load of the epoch
+  const std::int64_t read = by == LinkUse::loads ? 0 : p.gpus;  // partial sums in its own memory
   phase.memory_bytes += static_cast<double>(kBytes * (read + 1) * slot_rows(p) * p.n);
   return phase;
 }
 
 inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& device, Carrier by) {
   const LinkUse use = by == Carrier::copy_engine ? LinkUse::copy_engine : LinkUse::stores;
-  const Part part = part_of(p, p.gpus - 1);  // which has what is left of the division
+  const Part part = part_of(p, p.gpus - 1);  // the last rank's part contains the remainder
   const Traffic all = is_split_k(p) ? scattered(p) : gathered(p);
   std::vector<Phase> phases;
   std::size_t last_copy = 0;
@@ -85,7 +86,7 @@ inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& devi
     }
     return phases;
   }
-  // A chunk of one's own rows of summands stays.
+  // The rank's own rows are a chunk that is not sent.
   for (int i = 1; i <= p.gpus; ++i)
     chunk(1.0 / p.gpus, i < p.gpus ? 1.0 / (p.gpus - 1) : 0.0);
   phases.push_back(sum_phase(p, LinkUse::stores, gathered(p)));
@@ -93,15 +94,15 @@ inline std::vector<Phase> chunks_phases(const Problem& p, const DeviceSpec& devi
   return phases;
 }
 
-/// Of so many tiles, of which so many are done at one time, the share that is done last.
+/// The share of `tiles` tiles that the last wave computes, with `at_once` tiles per wave.
 inline double last_share(std::int64_t tiles, std::int64_t at_once) {
   if (tiles == 0) return 0;
   const std::int64_t last = (tiles - 1) % at_once + 1;
   return static_cast<double>(last) / static_cast<double>(tiles);
 }
 
-/// A kernel that stores tiles to peers when they are done: that share of them behind all that it
-/// multiplies, the others meanwhile.
+/// A kernel that stores finished tiles to peers: `last_share` of them after its last
+/// multiplication, the others while it multiplies.
 inline std::vector<Phase> sending_phases(const Problem& p, Phase product, double last_share) {
   const Traffic sent = is_split_k(p) ? scattered(p) : gathered(p);
   product.by = LinkUse::stores;

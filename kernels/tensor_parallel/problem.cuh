@@ -1,5 +1,5 @@
-// A product that several GPUs share: which part of A, of B and of C is whose, and what crosses the
-// links; its inputs and its reference.
+// A matrix product that several GPUs share: each rank's parts of A, B and C, the traffic on the
+// links, inputs and reference.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace gpuexp::tensor_parallel {
 using T = __nv_bfloat16;
 
 enum class Split {
-  rows,     // of A, and of C
-  columns,  // of B, and of C
-  k,        // columns of A and rows of B: each GPU has a summand of all of C
-  grid,     // rows of A and columns of B, 2×2
+  rows,     // rows of A and C
+  columns,  // columns of B and C
+  k,        // columns of A and rows of B: each GPU has a partial sum of all of C
+  grid,     // rows of A and columns of B, on 2×2 GPUs
 };
 enum class Result {
   everywhere,  // each GPU has all of C
-  parts,       // each has its part; of a sum over k its rows
+  parts,       // each GPU has its part; if k is split, its rows
 };
 
-// Row-major: A is M×K, B is K×N, C is M×N, no padding.
+// Row-major without padding: A is M×K, B is K×N, C is M×N.
 struct Problem {
   std::int64_t m;
   std::int64_t n;
@@ -37,17 +37,17 @@ struct Problem {
 
 struct Data {
   int rank;
-  Ranks<const T> a;  // all of A on each GPU, of which a variant uses the rank's part
-  Ranks<const T> b;  // likewise
-  Ranks<T> c;        // what a result has no part of stays as it was
-  Ranks<T> partial;  // summands of C, where k is split
+  Ranks<const T> a;  // whole on each GPU; a variant uses the rank's part
+  Ranks<const T> b;  // whole on each GPU
+  Ranks<T> c;        // elements without a result are unchanged
+  Ranks<T> partial;  // partial sums of C, if k is split
   Ranks<unsigned> signals;
 };
 
 constexpr std::int64_t kBytes = sizeof(T);
 constexpr std::int64_t kUnit = kPartUnit;
 
-/// What a rank multiplies: these rows of A by these columns of B, summed over this depth.
+/// The product of a rank: these rows of A by these columns of B, summed over this range of k.
 struct Part {
   Range rows;
   Range columns;
@@ -71,7 +71,7 @@ inline Part part_of(const Problem& p, int rank) {
   return part;
 }
 
-/// The part of C that a rank has first, before there is anything to gather.
+/// The part of C that a rank computes or sums, before anything is gathered.
 inline Part own_result(const Problem& p, int rank) {
   Part part = part_of(p, rank);
   if (p.split == Split::k) part.rows = even_part(p.m, p.gpus, rank);
@@ -80,7 +80,7 @@ inline Part own_result(const Problem& p, int rank) {
 
 template <class Figure>
 std::int64_t most(const Problem& p, Figure figure) {
-  return most_of_ranks(p.gpus, figure);
+  return max_of_ranks(p.gpus, figure);
 }
 
 inline bool is_everywhere(const Problem& p) {
@@ -91,14 +91,14 @@ inline bool is_split_k(const Problem& p) {
   return p.split == Split::k;
 }
 
-/// Rows of C that a summand's place in an inbox has room for.
+/// Number of rows of C in one slot of an inbox of partial sums.
 inline std::int64_t slot_rows(const Problem& p) {
   return ceil_div(most(p, [&](int r) { return even_part(p.m, p.gpus, r).size(); }), kUnit) * kUnit;
 }
 
-// ---- what crosses the links
+// ---- bytes on the links
 
-/// Bytes out of the rank that sends most, and into the one that receives most.
+/// Bytes sent by the rank that sends most, and received by the rank that receives most.
 struct Traffic {
   double to = 0;
   double from = 0;
@@ -106,7 +106,7 @@ struct Traffic {
   Traffic operator+(const Traffic& x) const { return {to + x.to, from + x.from}; }
 };
 
-/// Each rank's part of C to all others.
+/// Each rank's part of C, sent to all others.
 inline Traffic gathered(const Problem& p) {
   if (!is_everywhere(p)) return {};
   const std::int64_t all = p.m * p.n;
@@ -115,19 +115,19 @@ inline Traffic gathered(const Problem& p) {
           static_cast<double>(kBytes * most(p, [&](int r) { return all - part(r); }))};
 }
 
-/// Of the summands of C each rank's part from all others.
+/// Each rank's part of the partial sums of C, received from all others.
 inline Traffic scattered(const Problem& p) {
   const auto part = [&](int r) { return own_result(p, r).results(); };
   return {static_cast<double>(kBytes * most(p, [&](int r) { return p.m * p.n - part(r); })),
           static_cast<double>(kBytes * (p.gpus - 1) * most(p, part))};
 }
 
-/// What the split asks for at least, wherever A and B lie already.
-inline Traffic least_traffic(const Problem& p) {
+/// Minimum traffic of the split, if A and B are in place.
+inline Traffic min_traffic(const Problem& p) {
   return p.split == Split::k ? scattered(p) + gathered(p) : gathered(p);
 }
 
-/// The parts of A and B from GPU 0 to the others.
+/// The parts of A and B, sent from GPU 0 to the others.
 inline Traffic copied_inputs(const Problem& p) {
   Traffic traffic;
   for (int r = 1; r < p.gpus; ++r) {
@@ -140,8 +140,8 @@ inline Traffic copied_inputs(const Problem& p) {
   return traffic;
 }
 
-/// All summands from all others, to each that wants all of C.
-inline Traffic all_summands(const Problem& p) {
+/// The partial sums of all other ranks: whole if each GPU needs all of C, otherwise only its part.
+inline Traffic all_partial_sums(const Problem& p) {
   if (!is_everywhere(p)) return scattered(p);
   const auto bytes = static_cast<double>(kBytes * (p.gpus - 1) * p.m * p.n);
   return {bytes, bytes};
@@ -153,7 +153,7 @@ inline Steps reset(const Problem& p, const Data& d) {
   return fill(d.c.of[d.rank], p.m * p.n, Untouched<T>{});
 }
 
-// The same on every rank.
+// The inputs are equal on all ranks.
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return fill_uniform(const_cast<T*>(d.a.of[d.rank]), p.m * p.k, stream_seed(seed, 0)) +
          fill_uniform(const_cast<T*>(d.b.of[d.rank]), p.k * p.n, stream_seed(seed, 1)) +
@@ -172,13 +172,13 @@ inline NormBound error_bound(const Problem& p) {
   return bound;
 }
 
-/// C of one rank: products where it has a result, and what was there elsewhere.
+/// Expected C of one rank: products in the rank's result, initial values elsewhere.
 struct Expected {
   GemmOperands<T> x;
   NormBound bound;
-  Range rows;  // of the result
+  Range rows;  // rows of the result
   Range columns;
-  int summands;  // that are rounded by themselves, of the depths between these begins
+  int partial_sums;  // partial sums that are rounded separately; `begins` divides k among them
   std::int64_t begins[kMostRanks + 1];
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -187,15 +187,15 @@ struct Expected {
     if (row < rows.first || row >= rows.end || column < columns.first || column >= columns.end)
       return {kUntouched, 0};
     ProductSums sums;
-    double of_summands = 0;
-    for (int s = 0; s < summands; ++s) {
+    double of_partial_sums = 0;
+    for (int s = 0; s < partial_sums; ++s) {
       const double before = sums.value;
       for (std::int64_t k = begins[s]; k < begins[s + 1]; ++k)
         sums.add(to_double(x.a[row * x.lda + k]) * to_double(x.b[k * x.ldb + column]));
-      of_summands += fabs(sums.value - before);
+      of_partial_sums += fabs(sums.value - before);
     }
-    return {sums.value,
-            bound.magnitude(sums) + (1 + bound.output_roundoff) * (summands - 1) * of_summands};
+    return {sums.value, bound.magnitude(sums) +
+                            (1 + bound.output_roundoff) * (partial_sums - 1) * of_partial_sums};
   }
 };
 
@@ -208,17 +208,17 @@ inline Expected expected(const Problem& p, const Data& d) {
              result.columns,
              p.split == Split::k ? p.gpus : 1,
              {}};
-  for (int s = 0; s < e.summands; ++s)
-    e.begins[s + 1] = even_part(p.k, e.summands, s).end;
+  for (int s = 0; s < e.partial_sums; ++s)
+    e.begins[s + 1] = even_part(p.k, e.partial_sums, s).end;
   return e;
 }
 
-inline constexpr const char* kSummandDerivation =
-    " Where k is split, each GPU's summand s is rounded to bf16, and who passes partial sums on, "
-    "as NCCL's rings do, rounds them g - 2 times more on their way over g GPUs, none above Σ|s|: "
-    "(g - 1)·u·Σ|s| in all, u = 2^-8 (Higham, Accuracy and Stability of Numerical Algorithms, "
-    "section 4.2). Of the RMS error the summands' roundings add as much as one of the result, "
-    "since their squares add up to its square, and the partial sums' what a sum of g terms errs "
-    "by (sum_rms).";
+inline constexpr const char* kPartialSumDerivation =
+    " If k is split, each GPU's partial sum s is rounded to bf16. Algorithms that pass on partial "
+    "sums, as NCCL's rings do, round them g - 2 more times over g GPUs, and none of them exceeds "
+    "Σ|s|: (g - 1)·u·Σ|s| in total, u = 2^-8 (Higham, Accuracy and Stability of Numerical "
+    "Algorithms, section 4.2). The roundings of the partial sums add as much to the RMS error as "
+    "one rounding of the result, since their squares sum to its square. Passed-on partial sums "
+    "add the RMS error of a sum of g terms (sum_rms).";
 
 }  // namespace gpuexp::tensor_parallel

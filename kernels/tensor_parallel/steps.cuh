@@ -1,4 +1,4 @@
-// The steps of a launch: products of parts by cuBLAS, and what carries and sums their results.
+// The steps of a launch: products of parts by cuBLAS, transfers, and sums of results.
 #pragma once
 
 #include "kernels/common/rank_product.cuh"
@@ -26,14 +26,14 @@ inline Steps stored(const Problem& p, const Move<T>& move, std::int64_t most_blo
 }
 
 inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, const Summed<T>& sums,
-                    std::int64_t most_count) {
-  return summed_by_ranks<SumWaits::begin>(sums, peers_of(p, d, x), most_count, x.device,
-                                          blocks_beside_nothing(x.device), {p.m, p.n, 1});
+                    std::int64_t max_count) {
+  return summed_by_ranks<SumWaits::begin>(sums, peers_of(p, d, x), max_count, x.device,
+                                          max_blocks_on_idle_device(x.device), {p.m, p.n, 1});
 }
 
-// ---- of a problem
+// ---- steps of a problem
 
-/// Operands of one rank's product, from their first elements on, and where it belongs in C.
+/// Operands of one rank's product, by their first elements.
 struct Operands {
   const T* a;
   const T* b;
@@ -44,7 +44,7 @@ struct Operands {
   std::int64_t depth;
 };
 
-/// Of a part, where A and B lie whole.
+/// The operands of a part, in the whole A and B of this GPU.
 inline Operands resident(const Problem& p, const Data& d, const Part& part) {
   return {d.a.of[d.rank] + part.rows.first * p.k + part.depth.first,
           d.b.of[d.rank] + part.depth.first * p.n + part.columns.first,
@@ -59,12 +59,12 @@ inline std::int64_t place_of(const Problem& p, const Part& part) {
   return part.rows.first * p.n + part.columns.first;
 }
 
-/// By cuBLAS, into a matrix of N columns from `c` on; on so many SMs, or on all.
+/// Product by cuBLAS, to a matrix of N columns at `c`, on `sm_count` SMs (0: all SMs).
 inline Steps multiplied(const Problem& p, const Operands& x, T* c, int sm_count = 0) {
   return part_product(x.rows, x.columns, x.depth, x.a, x.a_pitch, x.b, x.b_pitch, c, p.n, sm_count);
 }
 
-/// The rank's part of its C, and the same place in those of the others.
+/// Moves the rank's part of its C to the same position in the C of the others.
 inline Move<T> to_peers(const Problem& p, const Data& d, const Part& part) {
   const std::int64_t place = place_of(p, part);
   Move<T> move{d.c.of[d.rank] + place, {}, part.rows.size(), part.columns.size(), p.n};
@@ -74,19 +74,19 @@ inline Move<T> to_peers(const Problem& p, const Data& d, const Part& part) {
   return move;
 }
 
-/// Where a rank keeps the summand that `source` has of its rows.
+/// Where rank `owner` stores the partial sum of its rows from rank `source`.
 inline T* inbox(const Problem& p, const Data& d, int owner, int source) {
   return d.partial.of[owner] + source * slot_rows(p) * p.n;
 }
 
-/// Of a whole summand the rows of `owner`, to its inbox.
-inline Move<T> to_inbox(const Problem& p, const Data& d, const T* summand, int owner) {
+/// Moves the rows of `owner` from a whole partial sum to its inbox.
+inline Move<T> to_inbox(const Problem& p, const Data& d, const T* partial_sum, int owner) {
   const Range rows = even_part(p.m, p.gpus, owner);
-  return {summand + rows.first * p.n, {inbox(p, d, owner, d.rank)}, rows.size(), p.n, p.n};
+  return {partial_sum + rows.first * p.n, {inbox(p, d, owner, d.rank)}, rows.size(), p.n, p.n};
 }
 
-/// Sums of the rank's rows go to its own C or, `pushed`, to all that want them. from(r) is where
-/// the summand of rank r begins.
+/// Sums the rank's rows to its own C or, if `pushed`, to all ranks that need them. from(r) is the
+/// first element of rank r's partial sum.
 template <class From>
 inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
                          From from) {
@@ -100,7 +100,8 @@ inline Steps rows_summed(const Problem& p, const Data& d, const LaunchContext& x
   return summed(p, d, x, sums, slot_rows(p) * p.n);
 }
 
-/// Of what lies in the rank's inbox; its own summand still lies where it was made.
+/// Sums the partial sums in the rank's inbox. The rank's own partial sum is at `own`, or in the
+/// inbox if `own` is null.
 inline Steps inbox_summed(const Problem& p, const Data& d, const LaunchContext& x, bool pushed,
                           const T* own) {
   return rows_summed(p, d, x, pushed, [&](int r) {
@@ -109,13 +110,13 @@ inline Steps inbox_summed(const Problem& p, const Data& d, const LaunchContext& 
   });
 }
 
-/// Of summands that all ranks have whole.
+/// Sums partial sums that each rank stores as a whole.
 inline Steps peers_summed(const Problem& p, const Data& d, const LaunchContext& x) {
   const std::int64_t first = even_part(p.m, p.gpus, d.rank).first * p.n;
   return rows_summed(p, d, x, true, [&](int r) { return d.partial.of[r] + first; });
 }
 
-/// Elements of a part of A, whose place in the workspace a part of B follows.
+/// Elements of a part of A in the workspace. A part of B follows it.
 inline std::int64_t copied_a(const Problem& p) {
   return most(p, [&](int r) {
     const Part part = part_of(p, r);
@@ -136,7 +137,7 @@ inline Steps copied_operand(T* to, const T* from, std::int64_t rows, std::int64_
   return CopyStep{to, from, kBytes * columns, rows, kBytes * columns, kBytes * pitch};
 }
 
-// ---- where one's own kernel stores a product
+// ---- destinations of a product by this family's kernels
 
 inline Targets to_one(const Problem& p, T* c) {
   Targets targets{};
@@ -146,7 +147,7 @@ inline Targets to_one(const Problem& p, T* c) {
   return targets;
 }
 
-/// All GPUs' C or, of summands, the inboxes of those who sum them.
+/// The C of all GPUs or, if k is split, the inboxes of the ranks that sum.
 inline Targets to_all(const Problem& p, const Data& d) {
   if (!is_split_k(p)) {
     const Part part = part_of(p, d.rank);
@@ -166,31 +167,30 @@ inline Targets to_all(const Problem& p, const Data& d) {
   return targets;
 }
 
-// ---- in chunks
+// ---- chunks
 
-/// What copying a row of results to all others takes, over what multiplying it takes; by the
-/// datasheet, which both fall short of alike. 1 where it is not known.
+/// Time of copying a row of results to all others, divided by the time of computing it. Both use
+/// datasheet rates, which copies and products miss by similar shares. 1 if a rate is unknown.
 inline double copy_ratio(const Problem& p, const DeviceSpec& device) {
   const auto rate = device.peak(Pipe::tensor_bf16_fp32);
   const double link = device.machine.link_bytes_per_s;
   if (!rate || link <= 0) return 1;
-  constexpr double kOperations = 2;  // of a product and its addition
+  constexpr double kOperations = 2;  // a multiplication and an addition
   const double copied_s = static_cast<double>(kBytes * (p.gpus - 1)) / link;
   return copied_s / (kOperations * static_cast<double>(p.k) / *rate);
 }
 
-/// Chunks of rows, whose last is of one wave of tiles of 128×256, as the library's large ones are.
-/// Before it stand as many waves as can be copied while it is multiplied, and so on.
+/// Chunks of rows. The last chunk is one wave of 128×256 tiles, the size of the library's large
+/// tiles. Each chunk before has as many waves as can be copied while the next one is multiplied.
 inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const DeviceSpec& device) {
   constexpr std::int64_t kTileRows = 128;
   constexpr std::int64_t kTileColumns = 256;
-  constexpr std::int64_t kMostChunks = 16;
+  constexpr std::int64_t kMaxChunks = 16;
   const std::int64_t rows = part.rows.size();
   const std::int64_t wide = std::max<std::int64_t>(1, ceil_div(part.columns.size(), kTileColumns));
   const std::int64_t wave = kTileRows * std::max<std::int64_t>(1, device.sm_count / wide);
-  std::int64_t least =
-      wave * std::max<std::int64_t>(1, ceil_div(ceil_div(rows, wave), kMostChunks));
-  // Two at least: half of the results then leave while the others are made.
+  std::int64_t least = wave * std::max<std::int64_t>(1, ceil_div(ceil_div(rows, wave), kMaxChunks));
+  // At least two chunks, so that half of the results leave while the others are computed.
   if (least >= rows)
     least = kTileRows * std::max<std::int64_t>(1, ceil_div(ceil_div(rows, 2), kTileRows));
   std::vector<Part> chunks;
@@ -208,13 +208,13 @@ inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const Dev
   return chunks;
 }
 
-/// SMs that the kernel which stores chunks has to itself, and the blocks that they hold. A wave of
-/// 128 tiles leaves as many of 132.
+/// SMs that are reserved for the kernel that stores chunks, and its blocks on them. A wave of 128
+/// tiles leaves 4 of 132 SMs free.
 constexpr int kStoringSms = 4;
 constexpr std::int64_t kStoringBlocks = 4 * kStoringSms;
 
-/// Of tensor_parallel/copied_parts: operands from the first GPU, a product, and copies of what it
-/// is or, where k is split, a sum of all summands.
+/// tensor_parallel/copied_parts: operands from GPU 0, a product, and copies of its result or, if k
+/// is split, a sum of all partial sums.
 inline Steps copied_parts_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   const Part part = part_of(p, d.rank);
   Data of_first = d;

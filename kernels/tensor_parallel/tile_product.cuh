@@ -1,4 +1,4 @@
-// What a block does for a tile of a part's product, by mma.sync.
+// A tile of a part's product, computed by a block with mma.sync.
 #pragma once
 
 #include "kernels/common/mma_pipeline.cuh"
@@ -7,11 +7,11 @@
 
 namespace gpuexp::tensor_parallel {
 
-constexpr unsigned kGroupRows = 16;  // of tiles, a patch of C about as wide as high
+constexpr unsigned kGroupRows = 16;  // tile rows; makes a group of C about as wide as high
 
 using LargeTiles = Pipeline<Tiling<128, 256, 64, 64, 64>, 4>;
 
-/// An operand of so many rows and columns, from one of its elements on.
+/// An operand with `rows` rows and `columns` columns, from element (row, column).
 __device__ inline Window window_of(const T* from, std::int64_t row, std::int64_t column,
                                    std::int64_t pitch, std::int64_t rows, std::int64_t columns) {
   constexpr int kSize = static_cast<int>(sizeof(T));
@@ -23,7 +23,7 @@ __device__ inline Window window_of(const T* from, std::int64_t row, std::int64_t
 template <class P>
 using TileSums = WarpProduct<T, float, P>;
 
-/// The sums of a tile of C, by a block (pipelined_sums).
+/// The sums of a tile of C, by one block (pipelined_sums).
 template <class P, int kUnitBytes>
 __device__ __forceinline__ TileSums<P> tile_sums(char* shared, const Corner& tile,
                                                  const Operands& x) {

@@ -226,7 +226,7 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string launches = "kernels that launch kernels are not executed";
   static const std::string loading = "the time to load a kernel is not modelled";
   static const std::string through_host =
-      "what passes through the host between GPUs is not modelled";
+      "copies between GPUs through host memory are not modelled";
   static const std::map<std::string, std::string> reasons{
       {"atomics/float_global", atomics},
       {"atomics/global", atomics},
