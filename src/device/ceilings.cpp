@@ -33,7 +33,7 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
   }
 }
 
-// Empty where one of the two is not known: empty, or 0 in a device spec.
+// Empty if one of the two is unknown: empty, or 0 in a device spec.
 Figure quotient(double a, double b) {
   return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
 }
@@ -77,7 +77,7 @@ const std::vector<CeilingTerm>& ceiling_terms() {
         term("dram_copy", "GB/s", kGiga, "copied within device memory, bytes read and written",
              &Ceilings::dram_copy_bytes_per_s),
         term("dram_random", "GB/s", kGiga,
-             "read from random places of device memory, 64 bytes each",
+             "read from random addresses of device memory, 64 bytes each",
              &Ceilings::dram_random_bytes_per_s),
         term("l2_read", "GB/s", kGiga, "read from L2", &Ceilings::l2_read_bytes_per_s),
         term("l2_write", "GB/s", kGiga, "written to L2", &Ceilings::l2_write_bytes_per_s),
@@ -89,34 +89,36 @@ const std::vector<CeilingTerm>& ceiling_terms() {
                  &Ceilings::library_ops_per_s);
     const std::vector<CeilingTerm> rest{
         term("sm_clock", "MHz", kMega, "SM clock under load", &Ceilings::sm_clock_hz),
-        term("dram_latency", "ns", 1, "a load that DRAM answers", &Ceilings::dram_latency_ns),
-        term("dram_all_sms_latency", "ns", 1, "a load that DRAM answers, while all SMs make one",
+        term("dram_latency", "ns", 1, "a load answered by DRAM", &Ceilings::dram_latency_ns),
+        term("dram_all_sms_latency", "ns", 1,
+             "a load answered by DRAM, while every SM has one in flight",
              &Ceilings::dram_all_sms_latency_ns),
-        term("l2_latency", "ns", 1, "a load that L2 answers", &Ceilings::l2_latency_ns),
-        term("l2_all_sms_latency", "ns", 1, "a load that L2 answers, while all SMs make one",
+        term("l2_latency", "ns", 1, "a load answered by L2", &Ceilings::l2_latency_ns),
+        term("l2_all_sms_latency", "ns", 1,
+             "a load answered by L2, while every SM has one in flight",
              &Ceilings::l2_all_sms_latency_ns),
-        term("l1_latency", "ns", 1, "a load that L1 answers", &Ceilings::l1_latency_ns),
+        term("l1_latency", "ns", 1, "a load answered by L1", &Ceilings::l1_latency_ns),
         term("shared_latency", "ns", 1, "a load from shared memory", &Ceilings::shared_latency_ns),
         term("barrier_latency", "ns", 1, "a barrier of a block of 256 threads",
              &Ceilings::barrier_latency_ns),
         term("fma_latency", "ns", 1, "a dependent multiply-add", &Ceilings::fma_latency_ns),
         term("block_latency", "ns", 1,
-             "from the end of a block to the start of the next in its place",
+             "from the end of a block to the start of the next one in its slot",
              &Ceilings::block_latency_ns),
-        term("block_rate", "1/us", kMega, "blocks that start, over all SMs",
-             &Ceilings::blocks_per_s),
-        term("kernel_latency", "ns", 1, "from the start of an empty kernel to that of the next",
+        term("block_rate", "1/us", kMega, "blocks started, over all SMs", &Ceilings::blocks_per_s),
+        term("kernel_latency", "ns", 1,
+             "from the start of an empty kernel to the start of the next",
              &Ceilings::kernel_latency_ns),
-        term("host_call", "ns", 1, "per kernel of a long chain, what its call takes the host",
+        term("host_call", "ns", 1, "host time per launch call, in a long chain of kernels",
              &Ceilings::host_call_ns),
         term("host_launch", "ns", 1,
-             "from before the host launches a small kernel until it knows that it has ended",
+             "from before the host launches a small kernel until the host knows that it has ended",
              &Ceilings::host_launch_ns),
         term("bus_to_device", "GB/s", kGiga, "a copy of pinned memory to the device",
              &Ceilings::bus_to_device_bytes_per_s),
         term("bus_to_host", "GB/s", kGiga, "a copy from the device to pinned memory",
              &Ceilings::bus_to_host_bytes_per_s),
-        term("bus_both", "GB/s", kGiga, "each way, copies of pinned memory both ways at once",
+        term("bus_both", "GB/s", kGiga, "per direction, two-way copies of pinned memory",
              &Ceilings::bus_both_bytes_per_s),
         term("link_copy", "GB/s", kGiga, "a copy from another GPU by the copy engine",
              &Ceilings::link_copy_bytes_per_s),
@@ -124,12 +126,11 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::link_read_bytes_per_s),
         term("link_write", "GB/s", kGiga, "stores to another GPU's memory",
              &Ceilings::link_write_bytes_per_s),
-        term("link_both", "GB/s", kGiga, "each way, copies between two GPUs both ways at once",
+        term("link_both", "GB/s", kGiga, "per direction, two-way copies between two GPUs",
              &Ceilings::link_both_bytes_per_s),
-        term("link_both_read", "GB/s", kGiga, "each way, loads between two GPUs both ways at once",
+        term("link_both_read", "GB/s", kGiga, "per direction, two-way loads between two GPUs",
              &Ceilings::link_both_read_bytes_per_s),
-        term("link_both_write", "GB/s", kGiga,
-             "each way, stores between two GPUs both ways at once",
+        term("link_both_write", "GB/s", kGiga, "per direction, two-way stores between two GPUs",
              &Ceilings::link_both_write_bytes_per_s),
         term("link_all", "GB/s", kGiga,
              "into each GPU, copies between all pairs of several GPUs at once",
@@ -139,20 +140,19 @@ const std::vector<CeilingTerm>& ceiling_terms() {
         term("link_atomic_latency", "ns", 1, "an atomic addition to another GPU's memory",
              &Ceilings::link_atomic_ns),
         term("link_signal_latency", "ns", 1,
-             "from a store to another GPU's memory until a kernel there has seen it",
+             "from a store to another GPU's memory until a kernel there has loaded the value",
              &Ceilings::link_signal_ns),
         term("link_fence_latency", "ns", 1,
-             "what a signal takes longer behind data that are stored to the same GPU before it",
+             "additional latency of a signal that follows a store of data to the same GPU",
              &Ceilings::link_fence_ns),
-        term(
-            "link_kernel", "ns", 1,
-            "in a launch that spans GPUs, a kernel that makes one load from its own L2, from event "
-            "to event",
-            &Ceilings::link_kernel_ns),
+        term("link_kernel", "ns", 1,
+             "a kernel with one load from its own L2, in a launch that spans GPUs, from event to "
+             "event",
+             &Ceilings::link_kernel_ns),
         term("link_copy_latency", "ns", 1,
              "a copy of four bytes from another GPU, from event to event", &Ceilings::link_copy_ns),
         term("unit_change", "ns", 1,
-             "from a step of a stream to its next on another unit: a copy engine or the SMs",
+             "from a step of a stream to its next step on another unit: a copy engine or the SMs",
              &Ceilings::unit_change_ns),
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
@@ -255,7 +255,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
     const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
     const Figure reached = product(c.ops_per_s[i], by);
     c.ops_per_s[i] = reached ? reached : peak;
-    // mma.sync alone is slower than the fastest way on a device with another way.
+    // mma.sync is not the fastest instruction on a device that has another one, such as wgmma.
     const bool has_wgmma = to.cc_major == from.cc_major;
     c.library_ops_per_s[i] = product(c.library_ops_per_s[i], by);
     c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;

@@ -1,5 +1,5 @@
-// What a device can do at most, from which limits and predictions are made: measured on it, or as
-// its datasheet has it.
+// The ceilings of a device, from which limits and predictions are computed: measured on it, or from
+// its datasheet.
 #pragma once
 
 #include <array>
@@ -15,104 +15,103 @@
 
 namespace gpuexp {
 
-/// A figure is empty where nothing is known of it.
+/// An empty figure is unknown.
 struct Ceilings {
-  std::optional<double> sm_clock_hz;  ///< that the SMs hold while they are busy
+  std::optional<double> sm_clock_hz;  ///< SM clock under load
   std::optional<double> dram_read_bytes_per_s;
   std::optional<double> dram_write_bytes_per_s;
-  std::optional<double> dram_copy_bytes_per_s;  ///< half read, half written
-  /// Of reads of one fetch each (l2_fetch_bytes) at random places.
+  std::optional<double> dram_copy_bytes_per_s;  ///< half of the bytes read, half written
+  /// Reads of one fetch each (l2_fetch_bytes) at random addresses.
   std::optional<double> dram_random_bytes_per_s;
   std::optional<double> l2_read_bytes_per_s;
   std::optional<double> l2_write_bytes_per_s;
   std::optional<double> shared_bytes_per_s;
-  /// Tensor pipes by the instructions that drive them fastest.
+  /// By pipe; tensor pipes with the instructions that drive them fastest.
   std::array<std::optional<double>, kPipeCount> ops_per_s{};
-  /// Tensor pipes driven by mma.sync.
+  /// Tensor pipes with mma.sync.
   std::array<std::optional<double>, kPipeCount> mma_sync_ops_per_s{};
-  /// Of a large product by a vendor's library.
+  /// A large matrix product by a vendor's library.
   std::array<std::optional<double>, kPipeCount> library_ops_per_s{};
-  // Of one step in a chain of dependent ones, on an otherwise idle device.
+  // One step in a chain of dependent steps, on an otherwise idle device.
   std::optional<double> dram_latency_ns;
   std::optional<double> l2_latency_ns;
   std::optional<double> l1_latency_ns;
   std::optional<double> shared_latency_ns;
   std::optional<double> barrier_latency_ns;
   std::optional<double> fma_latency_ns;
-  // The same while every SM has such a chain.
+  // The same step while every SM has such a chain.
   std::optional<double> dram_all_sms_latency_ns;
   std::optional<double> l2_all_sms_latency_ns;
-  /// A place on an SM stays empty from a block's end to the first instruction of the next.
+  /// From the end of a block to the first instruction of the next block in its slot.
   std::optional<double> block_latency_ns;
-  std::optional<double> blocks_per_s;  ///< that start, over all SMs
-  // From one event to the other with an empty kernel between them.
+  std::optional<double> blocks_per_s;  ///< blocks started, over all SMs
+  // Time between two events around an empty kernel.
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;
-  std::optional<double> floor_graph_us;  ///< per launch; what a further kernel of a launch adds
-  /// What a further kernel of a launch adds in other modes than graph.
+  std::optional<double> floor_graph_us;  ///< per launch; also the cost of a further kernel
+  /// Cost of each further kernel of a launch, in modes other than graph.
   std::optional<double> kernel_latency_ns;
-  // Of the machine that the device is in: what the host takes, and the bus between the two.
-  std::optional<double> host_call_ns;    ///< per kernel of a long chain that the host enqueues
+  // Properties of the machine that contains the device: its host, and the bus between both.
+  std::optional<double> host_call_ns;    ///< host time per kernel, in a long chain of launches
   std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
-  std::optional<double> bus_to_device_bytes_per_s;  ///< of one copy of pinned memory
-  std::optional<double> bus_to_host_bytes_per_s;    ///< likewise
-  std::optional<double> bus_both_bytes_per_s;       ///< each way, while both are used
-  // Of the links to another GPU of the host, into one GPU.
+  std::optional<double> bus_to_device_bytes_per_s;  ///< one copy of pinned memory
+  std::optional<double> bus_to_host_bytes_per_s;    ///< one copy of pinned memory
+  std::optional<double> bus_both_bytes_per_s;       ///< per direction, with copies in both
+  // Links to another GPU of the host: bytes per second into one GPU, and latencies.
   std::optional<double> link_copy_bytes_per_s;        ///< by the copy engine
-  std::optional<double> link_read_bytes_per_s;        ///< by loads of the SMs
-  std::optional<double> link_write_bytes_per_s;       ///< by stores of the other's SMs
-  std::optional<double> link_both_bytes_per_s;        ///< each way, copies both ways at once
-  std::optional<double> link_both_read_bytes_per_s;   ///< each way, loads both ways at once
-  std::optional<double> link_both_write_bytes_per_s;  ///< each way, stores both ways at once
-  std::optional<double> link_all_bytes_per_s;  ///< likewise, copies between all pairs of GPUs
-  std::optional<double> link_load_ns;          ///< a load from another GPU's memory
-  std::optional<double> link_atomic_ns;        ///< an atomic addition there
-  /// From a store until a kernel on the GPU that has the memory has seen it.
+  std::optional<double> link_read_bytes_per_s;        ///< by loads of its SMs
+  std::optional<double> link_write_bytes_per_s;       ///< by stores of the other GPU's SMs
+  std::optional<double> link_both_bytes_per_s;        ///< per direction, with copies in both
+  std::optional<double> link_both_read_bytes_per_s;   ///< per direction, with loads in both
+  std::optional<double> link_both_write_bytes_per_s;  ///< per direction, with stores in both
+  std::optional<double> link_all_bytes_per_s;         ///< with copies between all pairs of GPUs
+  std::optional<double> link_load_ns;                 ///< a load from another GPU's memory
+  std::optional<double> link_atomic_ns;               ///< an atomic addition there
+  /// From a store until a kernel on the GPU that has the memory has loaded the value.
   std::optional<double> link_signal_ns;
-  /// What a signal takes longer that has to come behind data which were stored before it.
+  /// Additional latency of a signal that must follow an earlier store of data.
   std::optional<double> link_fence_ns;
-  std::optional<double> link_copy_ns;  ///< a copy of some bytes, from event to event
-  /// Of a launch that spans GPUs, a kernel that makes one load, which its own L2 answers, from
-  /// event to event.
+  std::optional<double> link_copy_ns;  ///< a copy of a few bytes, from event to event
+  /// A kernel with one load from its own L2, in a launch that spans GPUs, from event to event.
   std::optional<double> link_kernel_ns;
-  /// From the end of a step to the start of its stream's next on another unit (SMs, copy engines),
-  /// or of a copy engine's next of another stream.
+  /// From the end of a step to the start of the next step of its stream on another unit (SMs, copy
+  /// engines), or to the next step of the same copy engine in another stream.
   std::optional<double> unit_change_ns;
 
   std::optional<double> floor_us(Mode mode) const;
   std::optional<double> ops(Pipe pipe, TensorPath path) const;
 };
 
-/// One figure of Ceilings: files, tables and docs go through these.
+/// One figure of Ceilings, as files, tables and docs show it.
 struct CeilingTerm {
   std::string id;    ///< "dram_read", "mma_sync.tensor_bf16_fp32"
-  std::string unit;  ///< of what a reader sees
-  double scale;      ///< figure in Ceilings over what a reader sees
+  std::string unit;  ///< unit in which it is shown
+  double scale;      ///< figure in Ceilings divided by the value shown
   std::string doc;
   std::function<std::optional<double>&(Ceilings&)> of;
 };
 
-/// Of a time, less is better; of a rate, more.
+/// Whether a term is a time, for which less is better. The others are rates.
 bool is_time(const CeilingTerm& term);
 
-/// Whether it is of the links between two GPUs, each pair of which has its own.
+/// Whether a term describes the link between two GPUs, which differs from pair to pair.
 bool is_of_links(const CeilingTerm& term);
 
-/// In the order in which they are shown.
+/// All terms, in the order in which they are shown.
 const std::vector<CeilingTerm>& ceiling_terms();
 
-/// The one of this id; null where none is.
+/// The term with this id; null if there is none.
 const CeilingTerm* find_ceiling_term(std::string_view id);
 
-/// What errors say of an id that no term has, with the nearest that one has.
+/// Error message for an unknown id, with the most similar known id.
 std::string unknown_ceiling(std::string_view id);
 
-/// A ceiling as it was found on a device.
+/// A ceiling as measured on a device.
 struct MeasuredCeiling {
   double value;  ///< in the unit of its CeilingTerm
-  double low;    ///< 95 % interval
+  double low;    ///< 95 % interval, low to high
   double high;
-  std::string from;  ///< the row that it was taken from
+  std::string from;  ///< the row with the measurement
 
   bool operator==(const MeasuredCeiling&) const = default;
 };
@@ -120,25 +119,28 @@ struct MeasuredCeiling {
 /// By CeilingTerm::id.
 using MeasuredCeilings = std::map<std::string, MeasuredCeiling>;
 
-/// What the datasheet has: bandwidth of DRAM, rates of pipes, the clock. The rest is empty.
+/// Ceilings of the datasheet: bandwidths, rates of pipes, the clock. The others are empty.
 Ceilings datasheet_ceilings(const DeviceSpec& device);
 
-/// What a device would reach that is to its datasheet as `from` is to `measured`: bandwidth of DRAM
-/// and rates of pipes in proportion to the datasheet's, L2 and shared memory per SM and clock,
-/// latencies on the SM in clocks, of L2, DRAM and launches in time. A figure whose proportion is
-/// not known is empty, and so is what belongs to the machine around the device.
+/// Estimates the ceilings of `to` from those measured on `from`, in proportion to the datasheets.
+/// DRAM and link bandwidth and the rates of pipes scale with the datasheets' values. L2 and shared
+/// memory scale with the number of SMs and the clock. Latencies on the SM are constant in cycles;
+/// latencies of L2, DRAM and launches are constant in time. A figure with an unknown proportion is
+/// empty, and so are those of the machine around the device.
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to);
 
-/// Ceilings measured on `device`, with rates of fp16 that is summed in fp16, for which no kernel
-/// measures: those of sums in fp32 in proportion to the datasheet's two. On data-centre parts they
-/// are equal; GeForce parts sum in fp32 at half the rate. As equal where the datasheet lacks one.
+/// Ceilings measured on `device`, completed by the rates of fp16 products with sums in fp16, which
+/// no kernel measures. They are computed from the rates with sums in fp32, in proportion to the
+/// datasheet's two rates. On data-center GPUs these are equal; GeForce GPUs sum in fp32 at half the
+/// rate. If the datasheet lacks one of them, equal rates are assumed.
 Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device);
 
-/// Seconds that DRAM takes at least for so many bytes read and written in turn: the bus turns
-/// between the two, which costs what a copy shows. Empty where a rate is not known.
+/// Minimum time in seconds that DRAM takes for these numbers of bytes read and written alternately.
+/// The bus changes direction between reads and writes, which costs as much as a copy shows. Empty
+/// if a rate is unknown.
 std::optional<double> dram_seconds(const Ceilings& ceilings, double read, double written);
 
-/// Each figure of `ceilings`, or where it is empty that of `others`.
+/// Each figure of `ceilings`; if it is empty, the figure of `others`.
 Ceilings completed(const Ceilings& ceilings, const Ceilings& others);
 
 }  // namespace gpuexp

@@ -1,5 +1,4 @@
-// Measured ceilings of one GPU as a file: what `gpuexp info --measure` writes, and predictions
-// read.
+// Measured ceilings of one GPU in a file: `gpuexp info --measure` writes it, predictions read it.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +8,9 @@
 
 namespace gpuexp {
 
-/// What measured ceilings hold for.
+/// The conditions under which measured ceilings are valid.
 struct MeasuringConditions {
-  std::string uuid;  ///< of the GPU
+  std::string uuid;  ///< UUID of the GPU
   std::string driver_version;
   std::string cuda_toolkit;
 
@@ -19,26 +18,26 @@ struct MeasuringConditions {
 };
 
 struct CeilingsFile {
-  std::string device;  ///< as the driver names it
+  std::string device;  ///< the driver's name of the GPU
   MeasuringConditions conditions;
-  std::string links_to;    ///< the UUID of another GPU, when these are ceilings of the links to it
-  std::string git_commit;  ///< that gpuexp was built from
-  std::string utc;         ///< when it was measured
+  std::string links_to;    ///< UUID of another GPU, if these are ceilings of the links to it
+  std::string git_commit;  ///< commit from which gpuexp was built
+  std::string utc;         ///< time of the measurement
   MeasuredCeilings measured;
 
   bool operator==(const CeilingsFile&) const = default;
 
-  /// Empty where nothing was measured.
+  /// A figure that was not measured is empty.
   Ceilings ceilings() const;
 };
 
-/// Adds ceilings of links; of those that several files have, the worst: who spans several links
-/// waits for it.
+/// Adds the ceilings of links. If several files have one, the worst is kept: work that spans
+/// several links waits for the slowest.
 void add_links(MeasuredCeilings& measured, const CeilingsFile& links);
 
 std::string to_json(const CeilingsFile& file);
 
-/// Throws ConfigError naming the file and the place in it.
+/// Throws ConfigError with the file and the place in it.
 CeilingsFile read_ceilings_file(const std::filesystem::path& path);
 
 }  // namespace gpuexp

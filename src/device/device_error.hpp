@@ -1,4 +1,5 @@
-// The error of a device, apart from what raises and handles it. C++17, included by .cu files.
+// The error of a device, separate from the code that throws and handles it. C++17, included by .cu
+// files.
 #pragma once
 
 #include <stdexcept>
@@ -7,16 +8,15 @@
 namespace gpuexp {
 
 enum class DeviceFault {
-  refused,      ///< the call failed; later ones can succeed
-  lost,         ///< the context, or the process that held it, is gone
-  killed,       ///< somebody else ended the process that held the context
-  peer_lost,    ///< another rank of the problem is gone or does not answer; the context is given up
-  timed_out,    ///< did not return in time; the context is given up
-  interrupted,  ///< did not return soon after an interrupt; the context is given up
+  refused,    ///< the call failed; later calls can succeed
+  lost,       ///< the context, or the process that held it, is gone
+  killed,     ///< another process ended the process that held the context
+  peer_lost,  ///< another rank of the problem is gone or does not answer; the context is abandoned
+  timed_out,  ///< did not return in time; the context is abandoned
+  interrupted,  ///< did not return soon after an interrupt; the context is abandoned
 };
 
-/// A launch or a call that the device refused, that took the context with it, or that did not
-/// return.
+/// A launch or a call that the device refused, that destroyed the context, or that did not return.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const std::string& what, DeviceFault fault)

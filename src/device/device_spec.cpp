@@ -15,12 +15,12 @@ struct SmFacts {
 };
 
 constexpr std::int64_t kKiB = 1024;
-constexpr int kRegisters = 64 * 1024;  // the same on every architecture listed
+constexpr int kRegisters = 64 * 1024;  // equal on every architecture listed
 
-// Limits: threads, blocks, registers, shared per SM, shared per block, reserved by the runtime per
-// block. Rates: issue, fma, alu, fp64, xu. One figure stands for a pipe whose instructions differ:
-// fma is that of 32-bit floats, alu that of integer additions, fp64 that of multiply-adds, xu that
-// of reciprocals and logarithms.
+// Limits: threads, blocks, registers, shared memory per SM, shared memory per block, bytes reserved
+// by the runtime per block. Rates: issue, fma, alu, fp64, xu. If the instructions of a pipe have
+// different rates, one of them represents it: fma 32-bit floats, alu integer additions, fp64
+// multiply-adds, xu reciprocals and logarithms.
 constexpr SmFacts kSms[] = {
     {7, 0, {2048, 32, kRegisters, 96 * kKiB, 96 * kKiB, 0}, {4, 2, 2, 1, 0.5}},
     {7, 5, {1024, 16, kRegisters, 64 * kKiB, 64 * kKiB, 0}, {4, 2, 2, 0.0625, 0.5}},
@@ -30,9 +30,10 @@ constexpr SmFacts kSms[] = {
     {8, 9, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
     {9, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
     {10, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
-    // FP64 is cut down to 2 results a clock. ex2 alone takes half the time of the other xu ones.
+    // FP64 is reduced to 2 results per cycle. Only ex2 takes half the time of other xu
+    // instructions.
     {10, 3, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
-    // Additions, minima and maxima take any lane; shifts and logic run at half this.
+    // Additions, minima and maxima use all lanes; shifts and logic run at half this rate.
     {12, 0, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 4, 0.0625, 0.5}},
     {12, 1, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 4, 0.0625, 0.5}},
 };

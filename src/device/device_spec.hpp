@@ -1,4 +1,4 @@
-// What a GPU can do at most: read from a device that is present or from configs/devices/*.json.
+// The limits and peak rates of a GPU, from a device that is present or from configs/devices/*.json.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace gpuexp {
 
-/// Residency limits of one streaming multiprocessor (SM); fixed by the compute capability
+/// Residency limits of one streaming multiprocessor (SM), determined by the compute capability
 /// (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 struct SmLimits {
   int max_threads = 0;
@@ -19,13 +19,13 @@ struct SmLimits {
   int registers = 0;                        ///< 32-bit registers
   std::int64_t shared_bytes = 0;            ///< shared memory of the SM that blocks can share
   std::int64_t shared_bytes_per_block = 0;  ///< after the opt-in attribute is raised
-  std::int64_t reserved_shared_bytes = 0;   ///< taken by the runtime from every block
+  std::int64_t reserved_shared_bytes = 0;   ///< reserved by the runtime in every block
 };
 
-/// Throws std::out_of_range naming the known ones when the compute capability is unknown.
+/// Throws std::out_of_range with the known compute capabilities if this one is unknown.
 SmLimits sm_limits(int cc_major, int cc_minor);
 
-/// Warp instructions that one SM takes per clock.
+/// Warp instructions per cycle of one SM.
 struct SmRates {
   double issue = 4;  ///< four schedulers, one instruction each
   double fma = 4;
@@ -35,8 +35,8 @@ struct SmRates {
 };
 
 /// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per
-/// clock and SM over 32 lanes. Throws std::out_of_range naming the known ones when the compute
-/// capability is unknown.
+/// cycle and SM, divided by 32 lanes. Throws std::out_of_range with the known compute capabilities
+/// if this one is unknown.
 SmRates sm_rates(int cc_major, int cc_minor);
 
 struct DeviceSpec {
@@ -47,20 +47,20 @@ struct DeviceSpec {
   int cc_minor = 0;
   int sm_count = 0;
   double sm_clock_max_mhz = 0;
-  /// Highest while tensor cores multiply types narrower than fp64; 0: nobody says of another.
+  /// Maximum SM clock while tensor cores multiply types narrower than fp64; 0: no separate value.
   double sm_clock_tensor_mhz = 0;
   std::int64_t memory_bytes = 0;
   double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
   std::int64_t l2_bytes = 0;
   double power_limit_w = 0;
-  double pcie_bytes_per_s = 0;  ///< between host and device, each way (pcie.hpp); 0: unknown
+  double pcie_bytes_per_s = 0;  ///< between host and device, each way (topology.hpp); 0: unknown
   SmLimits sm;
   /// Datasheet peak in operations per second (a fused multiply-add counts 2), dense, at the maximum
   /// SM clock.
   std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
   bool measured_here = false;  ///< read from a device that is present, not from a file
-  bool simulated = false;      ///< stands for a GPU whose kernels the CPU executes
-  Machine machine = {};        ///< that the GPU is one of
+  bool simulated = false;      ///< represents a GPU whose kernels the CPU executes
+  Machine machine = {};        ///< the GPUs of its host
 
   int compute_capability() const { return 10 * cc_major + cc_minor; }
   std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }

@@ -21,41 +21,41 @@ namespace gpuexp {
 namespace {
 
 constexpr std::array kSpecKeys{
-    Key{"name", "the product"},
-    Key{"aliases", "other names, among them the driver's"},
-    Key{"architecture", "the family of chips"},
-    Key{"chip", "the chip"},
+    Key{"name", "product name"},
+    Key{"aliases", "other names, including the driver's"},
+    Key{"architecture", "chip family"},
+    Key{"chip", "name of the chip"},
     Key{"compute_capability", "\"9.0\""},
-    Key{"sm_count", "streaming multiprocessors"},
-    Key{"sm_clock_max_mhz", "MHz"},
-    Key{"sm_clock_tensor_mhz", "MHz, while tensor cores are busy, where that is less"},
-    Key{"memory_bytes", "of device memory"},
-    Key{"memory_bandwidth_gb_per_s", "of device memory"},
-    Key{"memory_bus_bits", "of device memory"},
-    Key{"l2_bytes", "of the L2 cache"},
-    Key{"power_limit_w", "watts"},
-    Key{"pcie_generation", "of the link to the host"},
-    Key{"pcie_lanes", "of that link"},
-    Key{"links", "to the other GPUs of a host"},
-    Key{"peak_tflops", "figures by pipe"},
-    Key{"expected", "bands by ceiling"},
-    Key{"sources", "where figures are from, by name"},
+    Key{"sm_count", "number of streaming multiprocessors"},
+    Key{"sm_clock_max_mhz", "maximum SM clock in MHz"},
+    Key{"sm_clock_tensor_mhz", "maximum SM clock in MHz while tensor cores are busy, if lower"},
+    Key{"memory_bytes", "bytes of device memory"},
+    Key{"memory_bandwidth_gb_per_s", "bandwidth of device memory in GB/s"},
+    Key{"memory_bus_bits", "bus width of device memory in bits"},
+    Key{"l2_bytes", "bytes of the L2 cache"},
+    Key{"power_limit_w", "power limit in watts"},
+    Key{"pcie_generation", "PCI Express generation of the link to the host"},
+    Key{"pcie_lanes", "PCI Express lanes of the link to the host"},
+    Key{"links", "links to the other GPUs of a host"},
+    Key{"peak_tflops", "peak rates by pipe in TFLOP/s"},
+    Key{"expected", "expected bands by ceiling"},
+    Key{"sources", "sources of the figures, by name"},
 };
 constexpr std::array kFigureKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
 constexpr std::array kLinkKeys{
     Key{"kind", "pcie or nvlink"},
     Key{"layout", "by_switch, all_pairs or pairs"},
-    Key{"gpus", "of a host that problems may span"},
-    Key{"gb_per_s", "out of one GPU to all others together, each way"},
+    Key{"gpus", "number of GPUs of a host that a problem may span"},
+    Key{"gb_per_s", "GB/s per direction, from one GPU to all others together"},
 };
 constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""}, Key{"note", ""}};
 
-// What no GPU has, so that a unit mistaken for another shows.
+// Bounds that no GPU reaches, so that a wrong unit is detected.
 const Bounds kCount{1, 1e5};
 const Bounds kBytes{1, 1e15};
 const Bounds kFigure{0, 1e9, true};
 
-/// Figures and bands of one file, each with a source that the file names.
+/// Reads the figures and bands of one file, each with a source that the file names.
 class SpecReader {
  public:
   explicit SpecReader(const Node& root) : root_(root) {
@@ -86,7 +86,7 @@ class SpecReader {
   void read_compute_capability(DeviceSpec& spec) const {
     const Node node = value("compute_capability");
     const std::string text = node.text();
-    constexpr std::size_t kLongest = 5;  // "12.0"; more digits are no version, and might overflow
+    constexpr std::size_t kLongest = 5;  // "12.0"; longer strings might overflow
     int used = 0;
     if (text.size() > kLongest ||
         std::sscanf(text.c_str(), "%d.%d%n", &spec.cc_major, &spec.cc_minor, &used) != 2 ||
@@ -101,9 +101,9 @@ class SpecReader {
 
   void read_pcie(DeviceSpec& spec) const {
     if (!root_.find("pcie_generation")) return;
-    constexpr int kMostLanes = 32;
+    constexpr int kMaxLanes = 32;
     const auto generation = integer("pcie_generation", {1, kNewestPcieGeneration});
-    const auto lanes = integer("pcie_lanes", {1, kMostLanes});
+    const auto lanes = integer("pcie_lanes", {1, kMaxLanes});
     spec.pcie_bytes_per_s = pcie_bytes_per_s(static_cast<int>(generation), static_cast<int>(lanes));
   }
 
@@ -118,8 +118,8 @@ class SpecReader {
     machine.layout = layout == "by_switch"   ? LinkLayout::by_switch
                      : layout == "all_pairs" ? LinkLayout::all_pairs
                                              : LinkLayout::pairs;
-    constexpr int kMostGpus = 1024;
-    machine.gpus = static_cast<int>(value_of(links->require("gpus")).integer({2, kMostGpus}));
+    constexpr int kMaxGpus = 1024;
+    machine.gpus = static_cast<int>(value_of(links->require("gpus")).integer({2, kMaxGpus}));
     constexpr double kBytesPerGb = 1e9;
     machine.link_bytes_per_s = kBytesPerGb * value_of(links->require("gb_per_s")).real(kFigure);
   }
@@ -182,14 +182,14 @@ class SpecReader {
   std::vector<std::string> sources_;
 };
 
-bool answers_to(const DeviceSpecFile& f, const std::string& name) {
+bool has_name(const DeviceSpecFile& f, const std::string& name) {
   const std::string wanted = lower_case(name);
   return lower_case(f.spec.id) == wanted || lower_case(f.spec.name) == wanted ||
          std::any_of(f.aliases.begin(), f.aliases.end(),
                      [&](const std::string& alias) { return lower_case(alias) == wanted; });
 }
 
-/// Words in lower case: runs of letters and digits.
+/// Words in lower case: maximal sequences of letters and digits.
 std::set<std::string> words_of(const std::string& text) {
   std::set<std::string> words;
   std::string word;
@@ -211,8 +211,8 @@ std::string without_separators(const std::string& text) {
   return joined;
 }
 
-/// Whether the name was probably meant to be the id. A letter or a digit more or fewer makes the
-/// name of another GPU: an H20 and a GH200 are no H200.
+/// Whether the name was probably meant to be the id. An additional or missing letter or digit makes
+/// the name of another GPU: an H20 and a GH200 are not an H200.
 bool has_swapped_letters(const std::string& name, const std::string& id) {
   std::string a = without_separators(name), b = without_separators(id);
   std::ranges::sort(a);
@@ -220,9 +220,9 @@ bool has_swapped_letters(const std::string& name, const std::string& id) {
   return a == b;
 }
 
-/// Whether people may mean this GPU by the name: it is one of the GPU's names but for separators,
+/// Whether users may mean this GPU by the name: it is one of the GPU's names except for separators,
 /// or all of its words are words of these names.
-bool may_be_called(const DeviceSpecFile& f, const std::string& name) {
+bool may_be_meant_by(const DeviceSpecFile& f, const std::string& name) {
   std::vector<std::string> names = f.aliases;
   names.insert(names.end(), {f.spec.id, f.spec.name});
   std::set<std::string> words;
@@ -284,7 +284,7 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
   std::vector<const DeviceSpecFile*> candidates;
   for (const DeviceSpecFile& f : specs) {
     ids.push_back(f.spec.id);
-    if (may_be_called(f, name)) candidates.push_back(&f);
+    if (may_be_meant_by(f, name)) candidates.push_back(&f);
   }
   if (candidates.size() == 1) return *candidates.front();
   if (!candidates.empty()) {
@@ -297,8 +297,8 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
   const auto meant = std::ranges::find_if(
       ids, [&](const std::string& id) { return has_swapped_letters(name, id); });
   throw ConfigError(fmt::format(
-      "there is no device spec of GPU '{}';{} known: {}; another GPU takes a file in "
-      "configs/devices, whose README.md has the format",
+      "no device spec for GPU '{}';{} known: {}; to add a GPU, write a file in configs/devices "
+      "(format: its README.md)",
       shorten(name), meant == ids.end() ? "" : fmt::format(" did you mean '{}'?", *meant),
       fmt::join(ids, ", ")));
 }
@@ -306,7 +306,7 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
 const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,
                                         const std::string& name) {
   for (const DeviceSpecFile& f : specs) {
-    if (answers_to(f, name)) return &f;
+    if (has_name(f, name)) return &f;
   }
   return nullptr;
 }

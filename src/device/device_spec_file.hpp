@@ -11,12 +11,12 @@
 
 namespace gpuexp {
 
-/// A device spec as its file gives it, with the names it answers to.
+/// A device spec as its file gives it, with its other names.
 struct DeviceSpecFile {
   DeviceSpec spec;
   std::vector<std::string> aliases;
   std::string architecture;
-  ExpectedBands expected;  ///< empty where nobody has recorded any
+  ExpectedBands expected;  ///< empty if none are recorded
 };
 
 /// Reads one file. Throws ConfigError with file and JSON path.
@@ -25,13 +25,13 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path);
 /// All specs in a directory, sorted by id. Throws ConfigError.
 std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory);
 
-/// The spec whose id, name or alias equals `name`, letter case aside; else the only one that people
-/// may mean by it ("4090", "a100-80gb"). Throws ConfigError with those that they may mean, or with
-/// the known ids and how to add one.
+/// The spec whose id, name or alias equals `name`, ignoring letter case; otherwise the only one
+/// that users may mean by it ("4090", "a100-80gb"). Throws ConfigError with the candidates, or with
+/// the known ids and how to add a spec.
 const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name);
 
-/// The spec that describes a device with this driver-reported name, if one is listed.
+/// The spec of the device with this driver-reported name; null if there is none.
 const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,
                                         const std::string& name);
 

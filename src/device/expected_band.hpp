@@ -1,4 +1,4 @@
-// What a healthy GPU of one kind reaches: the section "expected" of configs/devices/<id>.json.
+// What healthy GPUs of one model reach: section "expected" of configs/devices/<id>.json.
 #pragma once
 
 #include <map>
@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// Where a ceiling falls that is measured on a healthy GPU, in the unit of its CeilingTerm. At
-/// least one end is there.
+/// Range of a ceiling measured on healthy GPUs, in the unit of its CeilingTerm. It has at least one
+/// end.
 struct ExpectedBand {
   std::optional<double> low;
   std::optional<double> high;

@@ -1,4 +1,4 @@
-// Sizes that all NVIDIA GPUs of today have in common.
+// Sizes that are equal on all current NVIDIA GPUs.
 #pragma once
 
 namespace gpuexp {

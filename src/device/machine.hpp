@@ -1,28 +1,27 @@
-// The GPUs of one host that a problem may span, and what joins them.
+// The GPUs of one host that a problem may span, and the links between them.
 #pragma once
 
 namespace gpuexp {
 
 enum class LinkKind {
-  none,   ///< a GPU reaches no other's memory
+  none,   ///< GPUs cannot access each other's memory
   pcie,   ///< over PCI Express
   nvlink  ///< over NVLink
 };
 
-/// Which pairs of GPUs have a link of their own.
+/// Which pairs of GPUs have a direct link.
 enum class LinkLayout {
-  by_switch,  ///< none: all of a GPU's links go to switches, and reach any other at full rate
-  all_pairs,  ///< each
+  by_switch,  ///< none: all links of a GPU go to switches, and reach any other GPU at full rate
+  all_pairs,  ///< every pair
   pairs,      ///< each GPU with one other
 };
 
-/// Of GPUs of one kind. What a file says is the datasheet's; of a machine that is present, what the
-/// driver says.
+/// GPUs of one model. Values are from the datasheet or, on a present machine, from the driver.
 struct Machine {
   int gpus = 1;
   LinkKind link = LinkKind::none;
   LinkLayout layout = LinkLayout::by_switch;
-  double link_bytes_per_s = 0;  ///< out of one GPU to all others together; the same into it
+  double link_bytes_per_s = 0;  ///< from one GPU to all others together, and from all to one
 };
 
 }  // namespace gpuexp

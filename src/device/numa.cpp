@@ -22,7 +22,7 @@ std::optional<std::string> line_of(const std::filesystem::path& file) {
   return std::getline(in, line) ? std::optional(line) : std::nullopt;
 }
 
-/// Of "0-3,8": 0, 1, 2, 3 and 8.
+/// The processors in a list such as "0-3,8": 0, 1, 2, 3 and 8.
 cpu_set_t processors_in(const std::string& list) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -40,7 +40,7 @@ cpu_set_t processors_in(const std::string& list) {
   return processors;
 }
 
-/// Empty where Linux does not say.
+/// Empty if Linux does not report them.
 std::optional<cpu_set_t> processors_allowed() {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -54,7 +54,7 @@ cpu_set_t common_processors(const cpu_set_t& one, const cpu_set_t& other) {
   return both;
 }
 
-/// A file of the device; empty where it has none.
+/// First line of a file of the device; empty if there is none.
 std::optional<std::string> line_of_device(const std::string& pci_bus_id, const char* file,
                                           const std::filesystem::path& sys) {
   // The driver writes the domain with eight digits, Linux with four, both hexadecimal.

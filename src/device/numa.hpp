@@ -1,5 +1,5 @@
-// Where a GPU and this process are among the host's nodes of memory and processors (NUMA), as Linux
-// tells it under /sys. Transfers between nodes take a longer way.
+// NUMA nodes of a GPU and of this process, as Linux reports them under /sys. Transfers between
+// nodes are longer.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace gpuexp {
 
-/// Of the device with this PCI bus id ("00000000:17:00.0", as DeviceInfo has it); empty where the
-/// machine has one node or does not say.
+/// The node of the device with this PCI bus id ("00000000:17:00.0", as in DeviceInfo); empty if the
+/// machine has one node or does not report it.
 std::optional<std::int64_t> numa_node_of(const std::string& pci_bus_id,
                                          const std::filesystem::path& sys = "/sys");
 
-/// Nodes whose processors this process may use, in order: "0" or "0,1"; empty where Linux does not
-/// say.
+/// Nodes whose processors this process may use, in order: "0" or "0,1"; empty if Linux does not
+/// report them.
 std::optional<std::string> numa_nodes_of_process(const std::filesystem::path& sys = "/sys");
 
-/// Processors that this thread may use, as Linux writes them: "0-3,8"; empty where it does not say.
+/// Processors that this thread may use, in Linux's notation: "0-3,8"; empty if unknown.
 std::string processors_of_thread();
 
-/// Leaves to this thread, and to those that it starts from now on, those of its processors that are
-/// next to the device. Leaves it all where none is, as where it was bound to others, or where the
-/// machine does not say.
+/// Restricts this thread, and threads that it starts afterwards, to those of its processors that
+/// are local to the device. Changes nothing if it has none of them, for example because it was
+/// bound to others, or if the machine does not report them.
 void stay_near(const std::string& pci_bus_id, const std::filesystem::path& sys = "/sys");
 
 }  // namespace gpuexp

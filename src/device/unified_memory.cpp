@@ -29,7 +29,7 @@ constexpr Sizes kSizes[] = {
     {120, 128, {0, 8, 16, 32, 64, 100}, 6},
 };
 
-// The smallest that holds so many bytes, or the largest.
+// The smallest carve-out of at least `bytes` bytes, or the largest one.
 std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
   const auto all = std::span(sizes.carveouts).first(sizes.count);
   const auto found =
@@ -37,7 +37,7 @@ std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
   return (found == all.end() ? all.back() : *found) * kKib;
 }
 
-// Counted for blocks of 32 to 384 threads, 512 to 704, and 768 to 1024.
+// Measured for blocks of 32 to 384, of 512 to 704, and of 768 to 1024 threads.
 std::int64_t wanted_without_shared(const SharedDemand& demand) {
   constexpr std::int64_t kFew = 384;
   constexpr std::int64_t kMany = 704;
@@ -45,9 +45,9 @@ std::int64_t wanted_without_shared(const SharedDemand& demand) {
   return (demand.block_threads > kFew ? 16 : 32) * kKib;
 }
 
-// The driver makes room for twice the blocks that there would be without shared memory, as long as
-// that is no more than 132 KiB. All counted launches come out so, but those of 128 threads with 128
-// bytes or less (docs/studies/caches/carveouts.csv).
+// The driver reserves memory for twice the blocks that would be resident without shared memory, if
+// that is at most 132 KiB. All measured launches agree, except those of 128 threads with 128 bytes
+// or less (docs/studies/caches/carveouts.csv).
 std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
   constexpr std::int64_t kUnit = 128;
   constexpr std::int64_t kMost = 132 * kKib;
@@ -82,11 +82,11 @@ std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const Shar
 
 SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memory) {
   if (device.compute_capability() != kMeasuredComputeCapability) return {};
-  // The memory is two halves; who is in one does not meet who is in the other. Shared memory is at
-  // the beginning. Of the first half, L1 has lines as if the carve-out were 8 KiB more.
+  // The memory has two halves, and accesses to different halves do not conflict. Shared memory is
+  // at the beginning. In the first half, L1 has lines as if the carve-out were 8 KiB larger.
   constexpr double kHalf = 128 * kKib;
   constexpr double kWithoutLines = 8 * kKib;
-  // Of a wavefront in the half of the sector (docs/studies/shared_memory).
+  // Repetitions of a wavefront in the same half as the sector (docs/studies/shared_memory).
   constexpr double kLine = 0.86;
   constexpr double kStored = 0.7;
   constexpr double kCopied = 0.89;

@@ -1,4 +1,4 @@
-// The memory of an SM that L1 and shared memory have in common, and how the driver divides it.
+// The memory of an SM that L1 and shared memory divide, and how the driver divides it.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +8,38 @@
 
 namespace gpuexp {
 
-/// What a kernel's blocks need of it.
+/// What the blocks of a kernel need of this memory.
 struct SharedDemand {
   std::int64_t block_threads = 0;
-  std::int64_t block_bytes = 0;  ///< static and dynamic shared memory, without what is reserved
+  std::int64_t block_bytes = 0;  ///< static and dynamic shared memory, without reserved bytes
   int resident = 0;              ///< blocks on an SM
-  int otherwise_resident = 0;    ///< likewise, if they had no shared memory
+  int otherwise_resident = 0;    ///< blocks on an SM if they used no shared memory
 };
 
 /// In bytes.
 struct UnifiedMemory {
-  std::int64_t shared = 0;    ///< that resident blocks hold, with what is reserved for each
-  std::int64_t carveout = 0;  ///< that shared memory can have
-  std::int64_t l1 = 0;        ///< that is left to L1
+  std::int64_t shared = 0;    ///< held by resident blocks, including reserved bytes
+  std::int64_t carveout = 0;  ///< available to shared memory
+  std::int64_t l1 = 0;        ///< available to L1
 };
 
-/// How it is divided while the kernel runs, where nobody has asked for another carve-out. Sizes are
-/// those of the CUDA C++ Programming Guide (Shared Memory, of each compute capability). Which of
-/// them the driver takes was counted on an H200 and alike on an H100, and is taken to be the
-/// smallest that holds the resident blocks on GPUs of other compute capabilities
-/// (docs/studies/caches). Empty where the size of the memory is not known.
+/// How the memory is divided while the kernel runs, if no other carve-out was requested. The sizes
+/// are from the CUDA C++ Programming Guide (Shared Memory, for each compute capability). The
+/// driver's choice among them was measured on an H200, with the same result on an H100. For other
+/// compute capabilities, it is assumed to be the smallest that holds the resident blocks
+/// (docs/studies/caches). Empty if the size of the memory is unknown.
 std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const SharedDemand& demand);
 
-/// How often a wavefront of shared memory that has all banks is repeated, in the mean, since it
-/// comes in the clock of a sector (docs/studies/shared_memory).
-/// Measured on an H200 and alike on an H100; 0 for GPUs of other compute capabilities.
+/// Average number of repetitions of a shared memory wavefront that uses all banks, because it
+/// coincides with a sector in one cycle (docs/studies/shared_memory). Measured on an H200, with the
+/// same result on an H100; 0 for GPUs of other compute capabilities.
 struct SectorRepeats {
-  // Of stores.
-  double line = 0;  ///< a sector of a line that L1 takes in
-  double copy = 0;  ///< one that a copy writes to shared memory
-  // Of loads.
-  double stored = 0;  ///< one that is stored to global memory, of a line that L1 does not have
-  double read = 0;    ///< one that the copy engine reads from shared memory
+  // Repetitions of stores, by:
+  double line = 0;  ///< a sector of a line that L1 fills
+  double copy = 0;  ///< a sector that a copy writes to shared memory
+  // Repetitions of loads, by:
+  double stored = 0;  ///< a sector stored to global memory, of a line that L1 does not have
+  double read = 0;    ///< a sector that the copy engine reads from shared memory
 };
 
 SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memory);

@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-// A cell and the least minimum effect that keeps it from being a false verdict.
+// A cell and the smallest minimum effect that prevents a false verdict on it.
 struct Needed {
   double effect;
   double time_us;
@@ -25,13 +25,13 @@ std::vector<Needed> needed_by(const std::vector<RepeatedCell>& cells) {
   for (const RepeatedCell& cell : cells) {
     const Interval& ci = cell.ratio;
     if (!(ci.low > 0 && ci.high < HUGE_VAL && cell.time_us > 0))
-      throw std::invalid_argument("a repeated cell without a ratio");
+      throw std::invalid_argument("a repeated cell has no ratio or no time");
     needed.push_back({std::max({ci.low - 1, 1 / ci.high - 1, 0.0}), cell.time_us});
   }
   return needed;
 }
 
-// P(Binomial(n, p) <= k), by logarithms, since (1 - p)^n underflows.
+// P(Binomial(n, p) <= k), computed by logarithms, since (1 - p)^n underflows.
 double at_most(std::size_t k, std::size_t n, double p) {
   double log_term = static_cast<double>(n) * std::log1p(-p);
   double sum = std::exp(log_term);
@@ -43,8 +43,9 @@ double at_most(std::size_t k, std::size_t n, double p) {
   return sum;
 }
 
-// The least absolute effect that leaves at most `allowed` cells beyond it and `relative`.
-double absolute_beside(const std::vector<Needed>& needed, double relative, std::size_t allowed) {
+// The smallest absolute effect with which at most `allowed` cells exceed both it and `relative`.
+double min_absolute_effect(const std::vector<Needed>& needed, double relative,
+                           std::size_t allowed) {
   std::vector<double> absolute;
   for (const Needed& n : needed) {
     if (n.effect > relative) absolute.push_back(n.effect * n.time_us);
@@ -70,7 +71,7 @@ MinimumEffect smallest_effect(const std::vector<Needed>& needed, std::size_t all
   MinimumEffect best;
   double least_squares = HUGE_VAL;
   for (const double relative : candidates) {
-    const MinimumEffect effect{relative, absolute_beside(needed, relative, allowed)};
+    const MinimumEffect effect{relative, min_absolute_effect(needed, relative, allowed)};
     const double squares = squares_over(needed, effect);
     if (squares < least_squares) {
       least_squares = squares;
@@ -80,7 +81,7 @@ MinimumEffect smallest_effect(const std::vector<Needed>& needed, std::size_t all
   return best;
 }
 
-// Up to a multiple of 1/`parts`: digits that a reader wants, and beyond what rounding errors move.
+// Rounds up to a multiple of 1/`parts`: digits for readers, coarser than rounding errors.
 double rounded_up(double value, double parts) {
   return std::ceil(value * parts) / parts;
 }
@@ -109,8 +110,9 @@ double rate_upper_bound(std::size_t seen, std::size_t of) {
 
 Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t independent) {
   if (independent < kFewestCells || cells.size() < independent) {
-    throw std::invalid_argument(fmt::format("{} repeated cells; {} are needed to see what is rare",
-                                            std::min(independent, cells.size()), kFewestCells));
+    throw std::invalid_argument(
+        fmt::format("found {} repeated cells; a calibration needs at least {}",
+                    std::min(independent, cells.size()), kFewestCells));
   }
   std::size_t seen = 0;
   const auto most = static_cast<std::size_t>(kFalseVerdictsSeen * static_cast<double>(independent));
@@ -150,15 +152,15 @@ std::string to_json(const NoiseFile& file) {
 }
 
 RecordedEffect read_noise_file(const std::filesystem::path& path) {
-  constexpr double kLargestShare = 10;
-  constexpr double kLargestUs = 1e9;
+  constexpr double kMaxShare = 10;
+  constexpr double kMaxUs = 1e9;
   const std::string source = path.string();
   const Json json = read_json(read_text_file(path), source);
   const Node root(json, source, "$");
   root.require("schema_version").integer({1, kNoiseSchemaVersion});
   RecordedEffect recorded;
-  recorded.effect = {root.require("relative").real({0, kLargestShare}),
-                     root.require("absolute_us").real({0, kLargestUs})};
+  recorded.effect = {root.require("relative").real({0, kMaxShare}),
+                     root.require("absolute_us").real({0, kMaxUs})};
   const Node device = root.require("device");
   if (!device.json().is_null()) recorded.device = device.text();
   return recorded;

@@ -1,4 +1,4 @@
-// The minimum effect of a machine, from runs of one binary that ought not to differ.
+// The minimum effect of a machine, from runs of one binary, which should not differ.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace gpuexp {
 
-/// The share of cells that a comparison of equal binaries may call faster or slower, with 95 %
+/// Maximum share of cells that a comparison of equal binaries may call faster or slower, with 95 %
 /// confidence.
 inline constexpr double kFalseVerdictRate = 0.01;
-/// The share that may be called so among the cells that calibrate. Less would be safer, and would
-/// hide slowdowns of some percent for the sake of a few cells that differ by as much from run to
-/// run.
+/// Maximum share of false verdicts among the cells used for calibration. A smaller share would be
+/// safer, but it would hide slowdowns of some percent because of a few cells that differ by as much
+/// from run to run.
 inline constexpr double kFalseVerdictsSeen = 0.005;
 
 /// One cell in two runs of one binary.
@@ -27,37 +27,39 @@ struct RepeatedCell {
 
 struct Calibration {
   MinimumEffect effect;
-  std::size_t false_without = 0;  ///< verdicts among the cells where no minimum effect is asked for
-  std::size_t false_with = 0;     ///< and with the one found
-  /// Upper 95 % bound of the rate of false verdicts before the margin.
+  std::size_t false_without = 0;  ///< verdicts among the cells without a minimum effect
+  std::size_t false_with = 0;     ///< verdicts among the cells with `effect`
+  /// Upper 95 % bound of the rate of false verdicts, before the margin.
   double rate_bound = 1;
-  /// What the effect was multiplied by, because so few cells show no rate below rate_bound: 1
-  /// where they do.
+  /// Factor by which the effect was multiplied, because so few cells cannot show a rate of
+  /// kFalseVerdictRate; 1 if there are enough.
   double margin = 1;
 };
 
-/// The minimum effect of the least mean square over the cells, so that no cell gets one that hides
-/// everything for the sake of many that get a little less, whose rate of false verdicts is at most
-/// kFalseVerdictsSeen, and kFalseVerdictRate with 95 % confidence. Of `independent` comparisons
-/// (cells times runs less one: pairs of few runs repeat each other) at most k may be false, where
-/// the Clopper-Pearson bound of k is below the rate. When even none is too many (the rule of three:
-/// none of n bounds the rate by 3 / n), the effect that leaves none is multiplied by ln rate / ln
-/// bound, as if the differences had an exponential tail, which is heavier than a normal one. Throws
-/// std::invalid_argument below kFewestCells independent comparisons.
+/// Returns the minimum effect with the smallest mean square over the cells, among those whose rate
+/// of false verdicts is at most kFalseVerdictsSeen, and at most kFalseVerdictRate with 95 %
+/// confidence. The mean square keeps one cell from getting an effect that hides everything while
+/// many others get slightly less. `independent` is the number of independent comparisons: cells
+/// times runs less one, since pairs of few runs repeat each other. At most k of them may be false,
+/// as long as the Clopper-Pearson bound of k is below the rate. If the bound of k = 0 is above it
+/// (the rule of three: 0 of n bounds the rate by 3 / n), the effect that leaves no false verdict is
+/// multiplied by ln rate / ln bound. This assumes an exponential tail of the differences, which is
+/// heavier than a normal one. Throws std::invalid_argument below kFewestCells independent
+/// comparisons.
 Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t independent);
 inline constexpr std::size_t kFewestCells = 100;
 
-/// Upper 95 % bound (one-sided, Clopper and Pearson, Biometrika 26, 1934) of a rate of which `seen`
-/// in `of` were seen.
+/// Upper 95 % bound (one-sided, Clopper and Pearson, Biometrika 26, 1934) of a rate, after `seen`
+/// events in `of` trials.
 double rate_upper_bound(std::size_t seen, std::size_t of);
 
 struct NoiseFile {
-  std::optional<std::string> device;  ///< as the driver names it
+  std::optional<std::string> device;  ///< the driver's name of the GPU
   Calibration calibration;
   std::size_t runs = 0;
-  std::size_t pairs = 0;        ///< of runs
-  std::size_t cells = 0;        ///< that every comparison had
-  std::size_t comparisons = 0;  ///< of a cell in a pair
+  std::size_t pairs = 0;        ///< pairs of runs
+  std::size_t cells = 0;        ///< cells contained in every comparison
+  std::size_t comparisons = 0;  ///< comparisons of a cell in a pair
   std::optional<std::string> git_commit;
   std::optional<std::string> driver_version;
   std::optional<std::string> cuda_toolkit;
@@ -68,13 +70,13 @@ inline constexpr int kNoiseSchemaVersion = 1;
 
 std::string to_json(const NoiseFile& file);
 
-/// What a comparison needs of such a file.
+/// The part of a noise file that a comparison reads.
 struct RecordedEffect {
   MinimumEffect effect;
   std::optional<std::string> device;
 };
 
-/// Throws ConfigError naming the file and the place in it.
+/// Throws ConfigError with the file and the place in it.
 RecordedEffect read_noise_file(const std::filesystem::path& path);
 
 }  // namespace gpuexp

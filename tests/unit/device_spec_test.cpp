@@ -92,12 +92,12 @@ TEST_CASE("GPUs are found by the names that people type", "[device_spec]") {
                     "GPU 'h100' matches 2 device specs; expected one of: h100_pcie, h100_sxm");
   // GPUs of their own, of whose names those of others are parts.
   for (const std::string gpu : {"h20", "gh200", "GB200", "h2000", "l40", "a1", "-"}) {
-    CHECK_THROWS_WITH(id_of(gpu), contains_text("there is no device spec of GPU '" + gpu +
+    CHECK_THROWS_WITH(id_of(gpu), contains_text("no device spec for GPU '" + gpu +
                                                 "'; known: a10, a100_sxm4_40gb, "));
   }
   CHECK_THROWS_WITH(id_of("rtx_4900"), contains_text("'; did you mean 'rtx_4090'? known: a10, "));
-  CHECK_THROWS_WITH(id_of("h20"), contains_text("; another GPU takes a file in configs/devices, "
-                                                "whose README.md has the format"));
+  CHECK_THROWS_WITH(id_of("h20"), contains_text("; to add a GPU, write a file in configs/devices "
+                                                "(format: its README.md)"));
 }
 
 TEST_CASE("what is wrong in a device spec is named with its place", "[device_spec][error]") {
