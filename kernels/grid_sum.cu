@@ -1,16 +1,15 @@
-// grid_sum: the sum of n numbers, of which each block has a part.
+// grid_sum: the sum of n numbers; each block sums a part of them.
 //
-// The question: who adds up the blocks' sums? Blocks cannot wait for each other unless all of them
-// are resident, and a kernel's end is the barrier that needs nothing: a second kernel adds up what
-// the first left. Its launch and its latency take the same time at any n: little of a large array's
-// time, and much of a small one's. One kernel is enough if blocks add to one place atomically, if
-// the last block to finish sums for all, if all blocks wait for each other, and if there is only
-// one block, or one cluster of blocks. What such a kernel counts in has to be cleared for each
-// launch, which is a step of its own again.
+// The question: which method combines the per-block partial sums fastest? Blocks can wait for each
+// other only if all of them are resident. The end of a kernel is a barrier without this condition,
+// so a second kernel can sum the partial sums of the first. Its launch and its latency cost the
+// same time at any n, which matters only for small arrays. One kernel is enough if blocks add to
+// one address atomically, if the last block to finish sums all partial sums, if all blocks wait for
+// each other, or if the grid is one block or one cluster of blocks. A counter or a sum that blocks
+// update atomically must be cleared before each launch, in a separate step.
 //
-// Blocks add up their part alike, eight vectors of 16 bytes per thread at a time. The other
-// question of large arrays is who brings the bytes: blocks that stay and go over the array in
-// strides, one block per tile, or the copy engine.
+// For large arrays, the variants also differ in how blocks load the data: resident blocks in a
+// grid-stride loop, one block per tile, or bulk copies to shared memory.
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -29,14 +28,14 @@ using number_sums::Family;
 using number_sums::Variant;
 
 constexpr int kLoads = 8;
-constexpr int kPerSm = 4;  // blocks that stay, of 64 registers per thread
+constexpr int kPerSm = 4;  // resident blocks; each thread can use 64 registers
 
-// ---- two_kernels: a second kernel adds up the blocks' sums
+// ---- two_kernels: a second kernel sums the partial sums
 //
-// Blocks store their sums side by side, and one block of a second kernel adds them up in an order
-// that the code fixes: equal bits in every launch. The second kernel starts when the first has
-// ended, loads what that wrote, and ends.
-
+// The threads of the resident blocks sum the array in a grid-stride loop, with eight 16-byte loads
+// in flight each. Each block stores its partial sum, and one block of a second kernel sums these.
+// The code fixes the order of all additions, so results are bitwise identical in every launch. The
+// second kernel starts when the first has ended, which costs a launch and the latency of its loads.
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) sums_kernel(Terms<T> x, float* sums) {
   const float sum = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
@@ -50,9 +49,9 @@ Variant two_kernels() {
                         {sums_kernel, sums_kernel}, kPerSm);
 }
 
-constexpr auto is_large = at_least(&Problem::n, 1 << 24);  // every resident thread has some
+constexpr auto is_large = at_least(&Problem::n, 1 << 24);  // every resident thread has elements
 
-// Where a launch is most of the time.
+// Up to this size, launches take most of the time.
 constexpr std::int64_t kFewElements = 1 << 14;
 
 bool is_small(const Problem& p) {
@@ -66,11 +65,12 @@ ExpectedChangeOf<Problem> same_bytes() {
   return {"dram_read_bytes", Direction::unchanged, 1.05, is_large};
 }
 
-// ---- programmatic: the second kernel is in place when the first ends
+// ---- programmatic: programmatic dependent launch of the second kernel
 //
-// The same two kernels by programmatic dependent launch: the second starts early and waits for the
-// first one's results by griddepcontrol. It relieves small sums of the time between two kernels. It
-// costs one block's place on an SM.
+// The first kernel executes griddepcontrol.launch_dependents, so the block of the second kernel
+// starts early and waits in griddepcontrol.wait until the first kernel has ended. This removes
+// launch latency between the two kernels, which matters for small sums. The waiting block occupies
+// one block slot of an SM. warp_instructions and dram_read_bytes are unchanged.
 
 template <class T, bool kIsFirst>
 __global__ void __launch_bounds__(kBlock, kPerSm) programmatic_kernel(Terms<T> x, float* sums) {
@@ -105,11 +105,12 @@ Variant programmatic() {
   return needs_capability(std::move(v), kProgrammatic);
 }
 
-// ---- atomic_per_block: blocks add to one place
+// ---- atomic_per_block: one atomic addition per block
 //
-// Each block adds its sum to the result by an atomic addition, which L2 does: one per block, and
-// nobody waits. The result is cleared first. There is one kernel. Blocks end in any order, so that
-// the last bits differ from launch to launch.
+// Thread 0 of each block adds the block's partial sum to the result with an atomic addition, which
+// L2 performs: global_reduction_requests increases. No thread waits for it, and no second kernel is
+// needed: metric.kernels decreases. A memset clears the result first. Blocks end in any order, so
+// the last bits of the result differ between launches.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) atomic_kernel(Terms<T> x, float* sum) {
@@ -134,19 +135,20 @@ Variant atomic_per_block() {
   return v;
 }
 
-// ---- tile_per_block: a block for each 64 KiB, in place of blocks that stay
+// ---- tile_per_block: one block per 64 KiB tile
 //
-// A block has sixteen vectors per thread, all of which it asks for before it adds the first. Then
-// it adds its sum to the result and makes room for the next block. Which SM takes how many tiles is
-// up to who is done first, so that none waits for the slowest at the end: SMs differ in how far
-// they are from memory. It costs a start of a block and an atomic addition per 64 KiB.
+// Each thread loads 16 vectors of 16 bytes before it adds the first, so a block of 256 threads sums
+// 16 × 16 × 256 / 1024 = 64 KiB and ends. In atomic_per_block all blocks are resident and sum equal
+// shares, so the launch waits for the slowest SM. Here an SM that finishes a tile earlier starts
+// the next one earlier; SMs differ in their distance from memory. The cost is one block start and
+// one atomic addition per 64 KiB: global_reduction_requests increases.
 
 constexpr int kTileLoads = 16;
 
 template <class T>
 constexpr std::int64_t kTile = std::int64_t{kBlock} * kTileLoads* kWidth<T>;
 
-// This thread's part of the block's tile.
+// Returns this thread's partial sum of the block's tile.
 template <class T, class Load>
 __device__ __forceinline__ float sum_of_tile(const Terms<T>& x, Load load) {
   const std::int64_t tile = blockIdx.x * kTile<T>;
@@ -191,12 +193,13 @@ Variant tile_per_block() {
       {{"global_reduction_requests", Direction::increases, 4, has_many_tiles}, same_bytes()});
 }
 
-// ---- tile_hinted: loads that say what they are
+// ---- tile_hinted: loads with cache hints
 //
-// The same tiles by loads that keep nothing in L1 (L1::no_allocate), since nobody reads a number
-// again, and that ask L2 to fetch 256 bytes at a time (L2::256B), since the neighbours are wanted
-// next. DRAM serves longer runs, or it does not: what moves from there is the same, and L2 has more
-// to do with what is fetched ahead (l2_sectors).
+// The loads of tile_per_block carry two hints. L1::no_allocate allocates no line in L1, because no
+// thread loads a number again. L2::256B makes L2 prefetch 256 bytes, because other threads load the
+// neighbouring bytes next; this may give DRAM longer bursts. global_load_requests and
+// dram_read_bytes are unchanged. The cost is additional L2 traffic for prefetched sectors
+// (l2_sectors).
 
 Variant tile_hinted() {
   return tile_variant<HintedLoad>(
@@ -204,13 +207,16 @@ Variant tile_hinted() {
       {{"global_load_requests", Direction::unchanged, 1.05, is_large}, same_bytes()});
 }
 
-// ---- last_block: who finishes last adds up
+// ---- last_block: the last block to finish sums the partial sums
 //
-// Blocks store their sums side by side, and then count themselves by an atomic addition that says
-// how many were before (__threadfence between the two). The last one adds up all sums, in an order
-// that the code fixes: one kernel, and equal bits in every launch. The counter is cleared first.
+// Each block stores its partial sum, executes __threadfence and increments a counter with an atomic
+// operation that returns the old value: global_atomic_requests increases. The block that reads the
+// highest value is the last one. It sums all partial sums in an order that the code fixes, so
+// results are bitwise identical in every launch. This takes one kernel instead of two:
+// metric.kernels decreases. A memset clears the counter before each launch.
 
-// By all threads of all blocks, of which thread 0 has the block's sum.
+// Called by all threads of all blocks; in each block, thread 0 passes the block's sum. The last
+// block stores the total.
 __device__ __forceinline__ void add_in_last_block(float sum, float* sums, unsigned* finished,
                                                   float* total) {
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
@@ -229,8 +235,9 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   add_in_last_block(sum, sums, finished, total);
 }
 
-// So many blocks of `kernel_of(zero)`, the kernel for a zero of the elements' type, which gets the
-// terms, room for the blocks' sums, and a counter that is 0 when the launch begins.
+// A variant of one kernel. `kernel_of(zero)` returns the kernel for the element type of `zero`, and
+// `blocks` the number of blocks. The kernel's arguments are the terms, an array for the per-block
+// sums, a counter that is 0 at the start of the launch, and the address of the result.
 template <class KernelOf>
 Variant in_one_kernel(Variant v, KernelOf kernel_of,
                       std::int64_t (*blocks)(const Problem&, const DeviceSpec&),
@@ -250,7 +257,7 @@ Variant in_one_kernel(Variant v, KernelOf kernel_of,
   return v;
 }
 
-std::int64_t blocks_that_stay(const Problem& p, const DeviceSpec& device) {
+std::int64_t persistent_blocks(const Problem& p, const DeviceSpec& device) {
   return resident_blocks(p, device, kPerSm);
 }
 
@@ -260,28 +267,28 @@ Variant last_block() {
               {fewer_kernels(),
                {"global_atomic_requests", Direction::increases, 100, is_large},
                same_bytes()}),
-      [](auto zero) { return last_block_kernel<decltype(zero)>; }, blocks_that_stay);
+      [](auto zero) { return last_block_kernel<decltype(zero)>; }, persistent_blocks);
 }
 
 // ---- tile_last_block: tiles, summed in a fixed order
 //
-// The tiles of tile_per_block, but each block stores its sum instead of adding it atomically:
-// global_reduction_requests decreases to none. The last of each 256 blocks sums theirs, and the
-// last of these blocks sums the results, in the same order in every launch. The cost is that each
-// block fences its store and waits for a counter's old value: global_atomic_requests increases. Its
-// slot is free for the next block later, so on an H200 even a large sum takes longer than with
+// Each block stores its partial sum instead of adding it atomically: global_reduction_requests
+// decreases to zero. The last of each 256 blocks to finish sums their partial sums, and the last of
+// these blocks sums the results, in the same order in every launch. The cost is that each block
+// fences its store and waits for a counter's old value: global_atomic_requests increases. Its slot
+// is free for the next block later, so on an H200 even a large sum takes longer than with
 // tile_per_block. dram_read_bytes is unchanged.
 
-constexpr unsigned kGroup = kBlock;  // blocks, of whose sums each thread of the last has one
+constexpr unsigned kGroup = kBlock;  // blocks; each thread of the last one loads one partial sum
 
 std::int64_t groups_of(const Problem& p) {
   return ceil_div(tiles_of(p), kGroup);
 }
 
 struct Groups {
-  unsigned* finished;         // of all groups
-  unsigned* blocks_finished;  // by group
-  float* sums;                // of blocks
+  unsigned* finished;         // number of finished groups
+  unsigned* blocks_finished;  // number of finished blocks of each group
+  float* sums;                // per-block partial sums
   float* group_sums;
 };
 
@@ -295,8 +302,8 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   if (!is_last_of(blocks, groups.blocks_finished + group)) return;
   const float of_other =
       threadIdx.x < blocks ? load_past_l1(groups.sums + group * kGroup + threadIdx.x) : 0.0f;
-  const float of_group = ordered_block_sum<kBlock>(of_other);
-  if (threadIdx.x == 0) groups.group_sums[group] = of_group;
+  const float group_sum = ordered_block_sum<kBlock>(of_other);
+  if (threadIdx.x == 0) groups.group_sums[group] = group_sum;
   const unsigned count = (gridDim.x + kGroup - 1) / kGroup;
   if (!is_last_of(count, groups.finished)) return;
   float of_thread = 0.0f;
@@ -311,7 +318,7 @@ Variant tile_last_block() {
                       {{"global_reduction_requests", Direction::decreases, 100, is_large},
                        {"global_atomic_requests", Direction::increases, 100, is_large},
                        same_bytes()});
-  v.without_time = "which blocks add up for the others is decided while they run";
+  v.without_time = "which blocks sum the partial sums is decided at run time";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return (1 + 2 * groups_of(p) + tiles_of(p)) * std::int64_t{sizeof(float)};
   };
@@ -330,12 +337,14 @@ Variant tile_last_block() {
   return v;
 }
 
-// ---- cooperative: all blocks wait for each other
+// ---- cooperative: a grid-wide barrier in a cooperative launch
 //
-// A cooperative launch, whose blocks are all resident, so that they can wait for each other in the
-// middle of the kernel. Block 0 adds up the sums when all have come. It is last_block with a
-// barrier that no other block needs: each spins on the counter until the last has come. Warps add
-// up by cg::reduce of cooperative groups, which is the same shuffles.
+// A cooperative launch guarantees that all blocks are resident, so they can wait for each other
+// within the kernel. Each block stores its partial sum and waits at the barrier; then block 0 sums
+// the partial sums. Compared with last_block, the cost is that every block spins on the counter
+// until the last block has arrived, although only block 0 needs to wait. metric.kernels and
+// dram_read_bytes are unchanged. Warps sum with cg::reduce of cooperative groups, which compiles to
+// shuffles.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
@@ -355,7 +364,7 @@ Variant cooperative() {
   Variant v = in_one_kernel(
       variant("cooperative", "last_block", {kLoads, true}, always<1>,
               {{"metric.kernels", Direction::unchanged}, same_bytes()}),
-      [](auto zero) { return cooperative_kernel<decltype(zero)>; }, blocks_that_stay);
+      [](auto zero) { return cooperative_kernel<decltype(zero)>; }, persistent_blocks);
   v.without_time = "the time of blocks that wait for others is not modelled";
   v.launch = [one_by_one = v.launch](const Problem& p, const Data& d, const LaunchContext& x) {
     Steps steps = one_by_one(p, d, x);
@@ -365,17 +374,18 @@ Variant cooperative() {
   return v;
 }
 
-// ---- bulk_copies: the copy engine brings the bytes
+// ---- bulk_copies: cp.async.bulk to shared memory
 //
-// cp.async.bulk: one thread asks for 16 KiB at a time, which the SM's copy engine writes to shared
-// memory, and the block adds up from there. Three blocks of four stages have 192 KiB in flight per
-// SM, whatever the registers. global_load_requests falls to next to none. It costs the shared
-// memory, and a barrier of the block per 16 KiB, after which the stage is filled again.
+// One thread of each block issues cp.async.bulk copies of 16 KiB from global to shared memory, and
+// the block sums from there: global_load_requests decreases to almost zero. Bytes in flight no
+// longer depend on registers: three blocks with four stages have 3 × 4 × 16 = 192 KiB in flight per
+// SM, and metric.bytes_in_flight_per_thread increases. dram_read_bytes is unchanged. The cost is
+// this shared memory, and a barrier of the block per 16 KiB before the stage is refilled.
 
 constexpr int kBulkPerSm = 3;
 constexpr int kStages = 4;
 constexpr int kStageBytes = 16384;
-constexpr int kStageVectors = kStageBytes / kVectorBytes / kBlock;  // of each thread
+constexpr int kStageVectors = kStageBytes / kVectorBytes / kBlock;  // per thread
 
 template <class T>
 __device__ __forceinline__ float sum_of_stages(const Terms<T>& x, char* stages) {
@@ -400,7 +410,7 @@ __device__ __forceinline__ float sum_of_stages(const Terms<T>& x, char* stages) 
     wait_for_phase(arrived + turn % kStages, turn / kStages % 2);
     const T* const stage = reinterpret_cast<const T*>(stages + turn % kStages * kStageBytes);
     sum += sum_of_vectors<kStageVectors>(stage + threadIdx.x * kWidth<T>, kBlock * kWidth<T>);
-    __syncthreads();  // all have read the stage
+    __syncthreads();  // all threads have read the stage
     if (threadIdx.x == 0) start(turn + kStages);
   }
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
@@ -440,7 +450,8 @@ Variant bulk_copies() {
 // flight, 8 × 16 bytes per thread. It stops helping when the array is more than a few loads per
 // thread.
 
-constexpr int kLargeBlock = 1024;  // one per SM, which lets ptxas keep eight vectors in registers
+// One such block per SM, so ptxas can keep eight vectors in registers.
+constexpr int kLargeBlock = 1024;
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, float* sum) {
@@ -448,12 +459,12 @@ __global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, f
   if (threadIdx.x == 0) *sum = of_block;
 }
 
-// So many blocks of 1024 threads, and no more.
-Variant of_few(Variant v, int blocks, Kernels kernels) {
+// A variant of `blocks` blocks of 1024 threads, which form one cluster.
+Variant on_few_blocks(Variant v, int blocks, Kernels kernels) {
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t most = std::int64_t{blocks} << 22;
     if (p.n > most)
-      return "needs n <= " + std::to_string(most) + ": few SMs would take as long as it takes";
+      return "needs n <= " + std::to_string(most) + ": larger arrays take too long on so few SMs";
     return std::nullopt;
   };
   v.shown_at = {{"n", kFewElements}};
@@ -466,16 +477,19 @@ Variant of_few(Variant v, int blocks, Kernels kernels) {
 }
 
 Variant one_block() {
-  return of_few(variant("one_block", "two_kernels", {kLoads, true}, always<1>,
-                        {fewer_kernels(), {"time_median_us", Direction::decreases, 1.2, is_small}}),
-                1, {one_block_kernel, one_block_kernel});
+  return on_few_blocks(
+      variant("one_block", "two_kernels", {kLoads, true}, always<1>,
+              {fewer_kernels(), {"time_median_us", Direction::decreases, 1.2, is_small}}),
+      1, {one_block_kernel, one_block_kernel});
 }
 
-// ---- one_cluster: eight blocks that read each other's shared memory
+// ---- one_cluster: eight blocks with distributed shared memory
 //
-// The eight blocks of a cluster run at once on SMs of one GPC and wait for each other by a barrier
-// in hardware; the first reads the others' sums from their shared memory. It is one kernel with
-// nothing to clear, as one_block, with the loads of eight blocks in flight. Compute capability 9.0.
+// The eight blocks of a cluster run at the same time on SMs of one GPC and synchronize with a
+// hardware barrier. The first block then loads the other blocks' sums from their shared memory. As
+// in one_block, one kernel suffices and no counter must be cleared (metric.kernels is unchanged),
+// but eight SMs have loads in flight. The cost is the two cluster barriers and the per-block sums:
+// warp_instructions increases for small arrays. It needs compute capability 9.0.
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {
@@ -490,22 +504,22 @@ __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, flo
           __uint_as_float(load_cluster_shared(mapped_shared(shared_address(&of_block), rank)));
     *sum = of_all;
   }
-  sync_cluster();  // shared memory is there as long as the first block reads it
+  sync_cluster();  // no block exits before the first block has read its shared memory
 }
 
 Variant one_cluster() {
   return needs_capability(
-      of_few(variant("one_cluster", "one_block", {kLoads, true}, always<1>,
-                     {{"metric.kernels", Direction::unchanged},
-                      {"warp_instructions", Direction::increases, 1.5, is_small}}),
-             kMostClusterBlocks, {cluster_kernel, cluster_kernel}),
+      on_few_blocks(variant("one_cluster", "one_block", {kLoads, true}, always<1>,
+                            {{"metric.kernels", Direction::unchanged},
+                             {"warp_instructions", Direction::increases, 1.5, is_small}}),
+                    kMostClusterBlocks, {cluster_kernel, cluster_kernel}),
       kClustersFrom);
 }
 
 // ---- cub
 //
-// cub::DeviceReduce: what one would call, and the figure to beat. Two kernels, as two_kernels has
-// them; of small arrays one kernel of one block.
+// cub::DeviceReduce, the library baseline. It launches two kernels, as two_kernels does; for small
+// arrays it launches one kernel of one block.
 
 Variant vendor_cub() {
   return cub_sum("two_kernels");
@@ -514,15 +528,16 @@ Variant vendor_cub() {
 // ---- declaration
 
 Family declare() {
-  Family f("grid_sum", Topic::patterns, "Who adds up the blocks' sums?");
+  Family f("grid_sum", Topic::patterns, "Which method combines per-block partial sums fastest?");
   f.physics =
-      "Blocks of a grid run in any order, and only the end of a kernel is a barrier between them "
-      "that needs nothing. What they found is added up by a second kernel, by atomic additions in "
-      "L2, by the last block that finishes, or behind a barrier of blocks that are all resident. A "
-      "kernel takes time to start and to end, and what is counted in has to be cleared: "
-      "that is all of a small sum, and nothing of a large one, which takes as long as its bytes "
-      "need. Atomic additions of floats come in any order, and so do roundings; every other way "
-      "has one order, which the code fixes, and equal bits in every launch.";
+      "Blocks of a grid run in any order, and the only barrier between them without further "
+      "conditions is the end of a kernel. Their partial sums are combined by a second kernel, by "
+      "atomic additions in L2, by the last block that finishes, or after a barrier of blocks that "
+      "are all resident. A kernel takes time to start and to end, and counters must be cleared. "
+      "This takes most of the time of a small sum; the time of a large sum is its bytes over "
+      "bandwidth. Atomic additions of floats arrive in any order and round differently each time. "
+      "In all other variants the code fixes the order, so results are bitwise identical in every "
+      "launch.";
   declare_sums(f);
   f.figure("grid_sum", "swept_times", "Sums over the grid: time");
   f.variants(two_kernels(), programmatic(), atomic_per_block(), tile_per_block(), tile_hinted(),

@@ -1,14 +1,14 @@
 // reduction: the sum of n numbers.
 //
-// The question: what does it take to add up an array as fast as memory delivers it? Each number is
-// read once and added once, a quarter of an addition per byte, so that bytes over bandwidth are the
-// least time. But additions depend on each other: threads add up parts, a block its threads' sums
-// in log2(256) steps of a tree, and somebody the blocks' sums. Mark Harris's seven steps
-// (Optimizing Parallel Reduction in CUDA, 2007) take the tree apart on a GPU of 2007. The later
-// ones are those that count on a GPU of today: many loads in flight per thread, no tree to speak
-// of, and one kernel. Of small arrays the launches are all that counts.
+// The question: which optimizations let a sum reach memory bandwidth? Each number is loaded once
+// and added once, a quarter of an addition per byte, so the lower bound on time is bytes over
+// bandwidth. But additions depend on each other. Threads sum parts of the array, a block sums its
+// threads' values in log2(256) steps of a tree, and a further step sums the per-block partial sums.
+// Mark Harris's seven steps (Optimizing Parallel Reduction in CUDA, 2007) optimize the tree for a
+// GPU of 2007. The later variants have what current GPUs need: many loads in flight per thread, few
+// steps of a tree, and few kernels. For small arrays, only the launches matter.
 //
-// fp32 additions round, so that the order of additions decides on the last bits.
+// fp32 additions round, so the last bits of a sum depend on the order of additions.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/number_sums.cuh"
 #include "kernels/common/ordered_sum.cuh"
@@ -19,12 +19,12 @@ using namespace number_sums;
 using number_sums::Family;
 using number_sums::Variant;
 
-// ---- interleaved_divergent: neighbours first, every second thread
+// ---- interleaved_divergent: pairs of neighbours, every second thread
 //
-// A block puts 256 elements into shared memory and adds up pairs, then pairs of pairs, in eight
-// steps: in step s, threads whose index is a multiple of 2s add what lies s further. Active lanes
-// are spread over all warps: in the fifth step each warp still has one lane at work, and all eight
-// warps execute every step. Blocks' sums are added up by further launches in the same way.
+// A block stores 256 elements to shared memory and sums pairs, then pairs of pairs, in eight steps.
+// At stride s, each thread whose index is a multiple of 2s adds the element s further. The active
+// lanes are spread over all warps: in the fifth step each warp still has one active lane, and all
+// eight warps execute every step. Further launches sum the per-block partial sums in the same way.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) divergent_kernel(Terms<T> x, float* sums) {
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kBlock) divergent_kernel(Terms<T> x, float* su
 
 // ---- how the variants are launched
 
-// A block adds up `tile` elements; launches follow until one sum is left.
+// A variant whose blocks sum `tile` elements each. Launches follow until one sum is left.
 Variant in_levels(std::string id, std::string compare_to, Kernels kernels, int tile,
                   ExpectedChangesOf<Problem> expected) {
   const auto levels = [tile](const Problem& p) {
@@ -74,7 +74,7 @@ Variant in_levels(std::string id, std::string compare_to, Kernels kernels, int t
   return v;
 }
 
-constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has some
+constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
 
 constexpr auto is_huge = at_least(&Problem::n, 1 << 28);
 
@@ -86,8 +86,8 @@ Variant interleaved_divergent() {
 //
 // Thread t adds pair t, so the active threads of each step are consecutive. A warp without active
 // threads skips the addition: warp_instructions decreases. The cost is bank conflicts: at stride s,
-// the words of neighbouring lanes are 2s apart, and shared_bank_conflicts increases. Of 256
-// threads, 256/2s add at stride s, so at most 8 lanes access one bank, at s = 4, 8 and 16.
+// the words of neighbouring lanes are 2s apart, and shared_bank_conflicts increases. At stride s,
+// 256/2s threads of the block add, so at most 8 lanes access one bank, at s = 4, 8 and 16.
 // shared_load_wavefronts and dram_read_bytes are unchanged.
 // held: bank_conflict = 8 at n=4194304
 
@@ -116,15 +116,16 @@ Variant interleaved_strided() {
                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- sequential: the upper part added to the lower
+// ---- sequential: contiguous words instead of strided words
 //
-// In each step thread t adds the word that lies as far behind word t as there are threads at work:
-// neighbouring lanes have neighbouring words, in banks of their own. shared_bank_conflicts falls to
-// none, and shared_load_wavefronts to about a quarter.
+// In a step with s active threads, thread t adds word t + s to word t. Neighbouring lanes access
+// neighbouring words, which are in different banks: shared_bank_conflicts decreases to zero, and
+// shared_load_wavefronts to about a quarter. dram_read_bytes is unchanged.
 // held: bank_conflict = 1 at n=4194304
 // held: shared_load_wavefronts = 1/4 × interleaved_strided within 6 % at n=4194304
 
-// What the block's first threads add up of s, from `step` threads on, down to `last` threads.
+// Sums the words of s in halving steps: the first step has `step` active threads, the last one
+// `last` threads.
 __device__ __forceinline__ void add_halves(float* s, unsigned step, unsigned last) {
 #pragma unroll 1
   for (; step >= last; step /= 2) {
@@ -153,9 +154,11 @@ Variant sequential() {
 
 // ---- first_add_on_load: two elements per thread
 //
-// In sequential, threads that add nothing in the first step only load an element. Here each loads
-// two and adds them on the way to shared memory: blocks, and with them trees and barriers, fall to
-// half, warp_instructions to nearly half, and a thread has two loads in flight.
+// In sequential, threads that add nothing in the first step only load an element. Here each thread
+// loads two elements and adds them before it stores to shared memory. This halves the blocks, and
+// with them trees and barriers: warp_instructions decreases to nearly half, and
+// shared_load_wavefronts
+// decreases. A thread has two loads in flight. dram_read_bytes is unchanged.
 // held: blocks = 1/2 × sequential; warp_instructions = 1/2 × sequential within 10 % at n=4194304
 
 template <class T>
@@ -221,10 +224,11 @@ Variant unrolled_last_warp() {
                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- fully_unrolled: the block's size is a constant
+// ---- fully_unrolled: block size known at compile time
 //
-// The compiler knows how many steps there are and makes straight code of them: no counter, no
-// branch back. branch_instructions falls, warp_instructions somewhat.
+// The block size is a template constant, so the compiler unrolls all steps of the tree into
+// straight-line code without a loop counter or a backward branch. branch_instructions decreases,
+// and warp_instructions decreases slightly. dram_read_bytes is unchanged.
 
 __device__ __forceinline__ float tree_sum(float* s, float own) {
   s[threadIdx.x] = own;
@@ -252,14 +256,15 @@ Variant fully_unrolled() {
                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- several_per_thread: blocks that stay
+// ---- several_per_thread: grid-stride loop over resident blocks
 //
-// As many blocks as are resident, whose threads go over the array in strides of the grid and add to
-// a register. Each block has one tree, whatever n: warp_instructions and the wavefronts of shared
-// memory fall to a fraction, and two kernels are enough. A thread has four loads in flight.
+// The launch has only as many blocks as can be resident. Each thread sums elements in a register,
+// in a grid-stride loop with four loads in flight. Each block then reduces its threads' sums in one
+// tree, regardless of n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two
+// kernels are enough. dram_read_bytes is unchanged.
 // held: barriers_per_block = 3 at n=4194304
 
-constexpr int kBlocksPerSm = 8;  // of 256 threads: an SM's 2048
+constexpr int kBlocksPerSm = 8;  // 8 × 256 = 2048 threads, the maximum of an SM
 
 template <class T>
 __device__ __forceinline__ float sum_of_elements(const Terms<T>& x) {
@@ -312,9 +317,9 @@ Variant shuffles() {
 
 // ---- vectors: 16-byte loads
 //
-// A lane loads 16 bytes at a time, four fp32 or eight bf16 numbers: global_load_requests falls to a
-// quarter (bf16: an eighth), and warp_instructions with it. One vector of 16 bytes is in flight per
-// thread, where shuffles has four elements.
+// A lane loads 16 bytes at a time, four fp32 or eight bf16 numbers: global_load_requests decreases
+// to a quarter (bf16: an eighth), and warp_instructions decreases. One 16-byte vector is in flight
+// per thread, instead of four elements in shuffles. dram_read_bytes is unchanged.
 // held: global_load_requests = 1/4 × shuffles at dtype=fp32, n=4194304
 // held: global_load_requests = 1/8 × shuffles at dtype=bf16, n=4194304
 
@@ -333,12 +338,12 @@ Variant vectors() {
                         kBlocksPerSm);
 }
 
-// ---- vectors_in_flight: eight of them before the first addition
+// ---- vectors_in_flight: eight 16-byte loads in flight per thread
 //
-// A thread asks for eight vectors before it adds the first. It takes 8 × 4 = 32 registers for them,
-// so that four blocks are resident in place of eight, and these have 128 KB in flight where eight
-// had 32: Little's law asks an H200's SM for some 30. Requests and bytes stay; the loop's own
-// instructions serve eight vectors, and warp_instructions falls.
+// A thread loads eight vectors before it adds the first one. This uses 8 × 4 = 32 registers, so
+// four blocks are resident per SM instead of eight. They have 128 KB in flight instead of 32 KB; by
+// Little's law an SM of an H200 needs about 30 KB. global_load_requests and dram_read_bytes are
+// unchanged. One loop iteration processes eight vectors, so warp_instructions decreases.
 // held: blocks_per_sm = 4
 
 constexpr int kLoads = 8;
@@ -356,9 +361,9 @@ Variant vectors_in_flight() {
 
 // ---- cub
 //
-// cub::DeviceReduce: what one would call, and the figure to beat. Blocks that stay load vectors,
-// add up by shuffles and leave a sum each; a second kernel adds up these. Small arrays take one
-// kernel of one block.
+// cub::DeviceReduce, the library baseline. Resident blocks load vectors, sum them with shuffles and
+// store one partial sum each; a second kernel sums the partial sums. For small arrays it launches
+// one kernel of one block.
 
 Variant vendor_cub() {
   return cub_sum("vectors_in_flight");
@@ -367,14 +372,14 @@ Variant vendor_cub() {
 // ---- declaration
 
 Family declare() {
-  Family f("reduction", Topic::patterns, "How does a block add up what its threads have?");
+  Family f("reduction", Topic::patterns, "Which optimizations let a sum reach memory bandwidth?");
   f.physics =
-      "A sum reads each number once: a quarter of an addition per byte, far below what the SMs can "
-      "add, so that bytes over bandwidth are the least time. A tree in shared memory for each 256 "
-      "or 512 numbers costs instructions, barriers and wavefronts, and in each step fewer lanes "
-      "are at work. How well its lanes lie in warps and banks is what it takes to make such a tree "
-      "cheap; threads that add up many numbers in a register before they need a tree make it "
-      "unimportant. What is left is to have enough bytes in flight for memory's bandwidth.";
+      "A sum loads each number once: a quarter of an addition per byte, far below the SMs' "
+      "arithmetic rate, so the lower bound on time is bytes over bandwidth. A tree in shared "
+      "memory for each 256 or 512 numbers costs instructions, barriers and wavefronts, and each "
+      "step has fewer active lanes. The tree is cheap if its active lanes fill whole warps and "
+      "access different banks. It becomes unimportant if each thread first sums many numbers in a "
+      "register. What remains is to keep enough bytes in flight for memory bandwidth.";
   declare_sums(f);
   f.figure("reduction", "traffic", "Sums within blocks: useful bytes per second");
   f.variants(interleaved_divergent(), interleaved_strided(), sequential(), first_add_on_load(),

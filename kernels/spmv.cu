@@ -1,12 +1,8 @@
-// spmv: y = A·x for a sparse matrix A, of which the nonzeros alone are stored.
+// spmv: y = A·x for a sparse matrix A, which is stored as its nonzeros only.
 //
-// The question: who takes which nonzeros, when rows are of any length? Each nonzero is read once, 8
-// bytes of value and column, and multiplied once: a quarter of an operation per byte, so that bytes
-// over bandwidth are the least time. x is read where columns say, and is small enough to stay in
-// L2. A row's products have to be added up, and rows differ: a thread per row leaves lanes idle
-// behind the longest row of their warp, and neighbouring lanes far from each other in memory; a
-// warp per row has more lanes than a short row has nonzeros. What does well with all rows deals out
-// nonzeros, and finds out what belongs together afterwards.
+// The question: how should nonzeros be distributed over threads if rows differ in length? The
+// physics below states the lower bound on time and what keeps kernels from it. Variants that
+// distribute nonzeros evenly suit all matrices, but must find the row of each nonzero.
 #include "gpu/cusparse.hpp"
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/spmv/matrix.cuh"
@@ -15,13 +11,13 @@
 
 namespace gpuexp::spmv {
 
-// ---- coo_atomics: a thread per nonzero, an atomic addition each
+// ---- coo_atomics: one thread and one atomic addition per nonzero
 //
-// Coordinates (COO): the row of each nonzero is stored as well. Neighbouring lanes read
-// neighbouring nonzeros, whatever their rows, and add their products to y in global memory, which
-// L2 does. It takes no thought and is balanced as well as can be. It costs 4 bytes more per
-// nonzero, y has to be cleared before, and lanes of one row meet at one word, where L2 adds one
-// after the other.
+// The coordinate format (COO) stores the row of each nonzero as well. Neighbouring lanes load
+// neighbouring nonzeros, in any rows, and add their products to y in global memory with atomic
+// additions, which L2 performs. Every thread has equal work. The cost is 4 more bytes per nonzero
+// and clearing y before each launch. Lanes with nonzeros of one row add to one word, and L2
+// performs these additions one after another.
 
 __global__ void __launch_bounds__(kBlock) coo_kernel(Csr m, const std::int32_t* row_of) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
@@ -38,7 +34,8 @@ std::int64_t bytes_of(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(T));
 }
 
-// Nonzeros and what says where they are, x and y once.
+// The work of loading nonzeros with their columns, `places` further indices, and x once, and
+// storing y once.
 Work work_of(const Problem& p, std::int64_t places) {
   const Sizes s = sizes(p);
   const std::int64_t read =
@@ -68,11 +65,11 @@ Csr csr(const Problem& p, const Data& d, float* Data::*y = &Data::y) {
           static_cast<std::int32_t>(s.nonzeros)};
 }
 
-// A block takes `tile` rows.
+// Blocks that compute `tile` rows each.
 Shape blocks_of_rows(const Problem& p, std::int64_t tile) {
   return shape_of_tiles(sizes(p).rows, tile, kBlock);
 }
-// Of kernels whose blocks may write any rows.
+// `count` blocks, each of which may store to any row.
 Shape blocks_of_any(const Problem& p, std::int64_t count) {
   return shape_of_blocks({count}, {kBlock}, {sizes(p).rows});
 }
@@ -95,7 +92,7 @@ Variant variant(std::string id, std::string compare_to, Work (*work)(const Probl
   return v;
 }
 
-// Every resident thread has work, and rows have some nonzeros.
+// True if every resident thread has work and rows have several nonzeros.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kManyRows = 1 << 16, kSome = 8;
   return p.matrix != Matrix::file && p.rows >= kManyRows && p.mean >= kSome;
@@ -118,19 +115,20 @@ Variant coo_atomics() {
   return v;
 }
 
-// ---- coo_segmented: lanes of a row add up before one of them adds to y
+// ---- coo_segmented: segmented sum within a warp
 //
-// A warp takes 1024 nonzeros, 32 at a time, and adds up those of a row by shuffles, since they are
-// neighbours: five steps, in each of which a lane takes the sum of a lane before it that has its
-// row. Who ends a row queues its sum in shared memory, and when 32 of them are there, one request
-// adds them to y. global_reduction_requests falls to the number of rows over 32, and no two lanes
-// of a request meet. It costs instructions: shuffles and votes in place of additions in L2.
+// A warp processes 1024 nonzeros, 32 at a time, and sums the products of each row with a segmented
+// scan: five shuffle steps, in each of which a lane adds the sum of a lower lane if both have the
+// same row. The lane with the last nonzero of a row queues the row's sum in shared memory. When the
+// queue has 32 sums, one request adds them to y, and no two lanes of the request add to the same
+// word. global_reduction_requests decreases to the number of rows over 32. The cost is shuffles and
+// votes: warp_instructions increases.
 
-constexpr int kChunks = 32;  // of a warp's nonzeros
+constexpr int kChunks = 32;  // per warp, of 32 nonzeros each
 constexpr int kChunksAtOnce = 4;
 constexpr int kWarpNonzeros = kChunks * kWarp;
 
-// Sums of rows that a warp has not added yet.
+// Finished row sums that a warp has not added to y yet.
 struct RowQueue {
   int rows[2 * kWarp];
   float sums[2 * kWarp];
@@ -147,7 +145,7 @@ __global__ void __launch_bounds__(kBlock) segmented_kernel(Csr m, const std::int
   const int begin = (blockIdx.x * kWarps + threadIdx.x / kWarp) * kWarpNonzeros;
   const int end = min(m.nonzeros, begin + kWarpNonzeros);
   int queued = 0;
-  float open = 0.0f;  // sum of the row that goes on
+  float open = 0.0f;  // partial sum of the row that continues in the next chunk
 #pragma unroll 1
   for (int first = begin; first < end; first += kChunksAtOnce * kWarp) {
     int rows[kChunksAtOnce + 1];
@@ -207,13 +205,14 @@ Variant coo_segmented() {
   return v;
 }
 
-// ---- csr_thread_per_row: rows one after another, a thread each
+// ---- csr_thread_per_row: compressed sparse rows, one thread per row
 //
-// Compressed sparse rows (CSR) store where rows begin instead of the row of each nonzero, 4 bytes
-// less per nonzero, and a thread that has a row writes its sum: nothing to clear, and no atomics.
-// But neighbouring lanes read nonzeros that are a row apart: a request touches as many sectors as
-// it has lanes, of which L1 has to keep the rest until the next turns ask for it. And a warp goes
-// on until its longest row ends: active_lanes_per_instruction tells how many lanes are still there.
+// Compressed sparse rows (CSR) store where each row begins instead of the row of each nonzero, 4
+// bytes less per nonzero. A thread sums one row and stores it: y need not be cleared, and
+// global_reduction_requests decreases to zero. The cost is that neighbouring lanes load nonzeros
+// one row length apart, so a request accesses one sector per lane: global_load_sectors_per_request
+// increases. L1 must keep the rest of these sectors until the next iterations load it. A warp loops
+// until its longest row ends; active_lanes_per_instruction shows how many of its lanes are active.
 
 __global__ void __launch_bounds__(kBlock) thread_kernel(Csr m) {
   const int row = blockIdx.x * kBlock + threadIdx.x;
@@ -237,13 +236,13 @@ Variant csr_thread_per_row() {
   return v;
 }
 
-// ---- ell: column by column
+// ---- ell: ELLPACK format, stored by columns
 //
-// ELLPACK stores the first nonzeros of all rows, then the second ones, and so on: a thread has a
-// row, and neighbouring lanes read neighbouring words. global_load_sectors_per_request falls, as
-// values and columns have full sectors; x is where it was. All rows take as much memory as the
-// longest one: where that is more than four times the nonzeros, as by a power law, the variant is
-// skipped.
+// ELLPACK stores the first nonzeros of all rows, then the second ones, and so on. A thread sums one
+// row, and neighbouring lanes load neighbouring words of values and columns:
+// global_load_sectors_per_request decreases. The loads of x are unchanged. The cost is padding: all
+// rows use as much memory as the longest one. If that is more than four times the nonzeros, as with
+// a power law, the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock)
     ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,
@@ -266,9 +265,10 @@ Variant ell() {
   v.deterministic = true;
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.matrix == Matrix::file)
-      return "needs a generated matrix: a file's header does not say how long its longest row is";
+      return "needs a generated matrix: a file's header does not state the length of its longest "
+             "row";
     if (ell_elements(p) > 0) return std::nullopt;
-    return "its arrays would be padding for the most part: the longest row has " +
+    return "its arrays would be mostly padding: the longest row has " +
            std::to_string(longest_row(row_lengths(p))) + " nonzeros, all rows have " +
            std::to_string(sizes(p).nonzeros);
   };
@@ -279,12 +279,14 @@ Variant ell() {
   return v;
 }
 
-// ---- csr_warp_per_row: the lanes of a warp take a row together
+// ---- csr_warp_per_row: one warp per row
 //
-// Lanes read neighbouring nonzeros of one row, and add up by shuffles: requests touch few sectors,
-// and global_load_sectors_per_request falls. Rows are balanced by the scheduler, which gives an SM
-// another block when one is done. Of a row of 16 nonzeros 32 - 16 = 16 lanes have nothing to do,
-// and five steps of shuffles serve one load each.
+// The lanes of a warp load neighbouring nonzeros of one row and sum their products with shuffles. A
+// request accesses few sectors: global_load_sectors_per_request decreases. Rows of different length
+// no longer share a warp: active_lanes_per_instruction increases with a power law. The hardware
+// balances long and short rows, because an SM starts another block when one has ended. The cost is
+// idle lanes in short rows: with 16 nonzeros 32 - 16 = 16 lanes have no nonzero, and five shuffle
+// steps follow one load.
 
 template <int kLanes>
 __global__ void __launch_bounds__(kBlock) lanes_kernel(Csr m) {
@@ -312,14 +314,15 @@ Variant csr_warp_per_row() {
   return v;
 }
 
-// ---- csr_lanes_per_row: as many lanes as a row has nonzeros
+// ---- csr_lanes_per_row: lanes per row chosen by the mean row length
 //
-// 2, 4, 8, 16 or 32 lanes per row, the largest number that rows have nonzeros in the mean. Where
-// they have 16, a warp takes two rows, and no lane is idle where rows are alike:
-// global_load_requests falls. By a power law most rows are shorter than the mean, and the longest
-// one still has 16 lanes and no more.
+// The kernel assigns 2, 4, 8, 16 or 32 lanes to each row: the largest of these numbers that is at
+// most the mean number of nonzeros per row. With 16 nonzeros per row a warp sums two rows, and no
+// lane is idle if all rows are equally long: global_load_requests decreases. With a power law most
+// rows are shorter than the mean and leave lanes idle, and the longest row gets no more lanes than
+// the others.
 
-// The kernel for rows of so many nonzeros, and its lanes.
+// A kernel and the number of lanes that it assigns to a row.
 struct RowLanes {
   void (*kernel)(Csr);
   int lanes;
@@ -350,18 +353,18 @@ Variant csr_lanes_per_row() {
   return v;
 }
 
-// ---- csr_adaptive: nonzeros in shares, rows by their length
+// ---- csr_adaptive: equal shares of nonzeros, lanes per row chosen per block
 //
-// A block takes the rows that begin within its share of 2048 nonzeros: few long rows or many short
-// ones. It brings their products to shared memory, lane by lane as they lie, whatever row they are
-// of; then as many lanes as there are for a row add it up from there. Of a row that is longer than
-// a share, each block adds up its part, and adds that to y atomically. So requests for nonzeros are
-// full, by a power law too, where global_load_requests falls to a fraction. It costs a store to
-// shared memory and a load per nonzero, and a plan: the first row of each share, 4 bytes per 2048
-// nonzeros, which is a part of the matrix's format and made before, as offsets are, untimed. (After
-// Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage
-// format", SC 2014, who put rows together where this cuts nonzeros.) Where a row may be so long, a
-// launch clears y.
+// A block computes the rows that begin within its share of 2048 nonzeros: few long rows or many
+// short ones. It stores their products to shared memory, neighbouring lanes with neighbouring
+// nonzeros of any row. Then 2, 4 or 32 lanes sum each row from there, depending on the number of
+// rows in the share. If a row is longer than a share, each of its blocks sums its part and adds it
+// to y atomically, and the launch clears y first. Requests for nonzeros are full with a power law,
+// too: global_load_requests decreases to a fraction. The cost is a store and a load in shared
+// memory per nonzero (shared_load_wavefronts increases), and an array with the first row of each
+// share. This array belongs to the matrix format, as the offsets do, and is computed before,
+// untimed. (After Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs using
+// the CSR storage format", SC 2014, where blocks have whole rows.)
 
 __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
   __shared__ ShareProducts products;
@@ -369,7 +372,7 @@ __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int3
   const int share_end = min(m.nonzeros, share_begin + kShare);
   const int first = share_rows[blockIdx.x];
   int end_row = share_rows[blockIdx.x + 1];
-  // Nonzeros do not wait for rows to be known.
+  // These loads do not depend on the loads of the offsets.
 #pragma unroll
   for (int i = threadIdx.x; i < kShare + threadIdx.x; i += kBlock)
     if (share_begin + i < share_end) products[i] = m.product(share_begin + i);
@@ -382,8 +385,7 @@ __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int3
       products[i - share_begin] = m.product(i);
   }
   __syncthreads();
-  // The row that is under way where the share begins, if it is a long one; and the one that is
-  // where it ends.
+  // Long rows that cross the beginning and the end of the share: this block adds its part of them.
   if (begin > share_begin && begin - m.offsets[first - 1] > kShare)
     add_part(m.y + first - 1, products, 0, min(begin, share_end) - share_begin);
   if (ends_long)
@@ -414,20 +416,20 @@ Variant csr_adaptive() {
   return v;
 }
 
-// ---- merge_path: nonzeros and rows in equal shares
+// ---- merge_path: equal shares of nonzeros and row ends
 //
-// Nonzeros and ends of rows are merged into one list: a row's nonzeros, then its end, then the next
-// row's. Blocks take equal shares of that list, and threads equal parts of what their block has in
-// shared memory, so that nobody has more to do than others, whether rows are long, short or empty.
-// Where a share begins is a search along a diagonal of the grid of rows by nonzeros, in the launch:
-// there is no plan. A thread that ends a row writes its sum; what is left of a row that goes on is
-// handed to the next thread by a scan, to the next round in a register, and to the next block
-// through memory, by a second kernel. active_lanes_per_instruction is near 32 by a power law, too.
-// It costs a search and a scan, and instructions for each nonzero. (Merrill and Garland,
-// "Merge-based parallel sparse matrix-vector multiplication", SC 2016.) Its kernels stand in
-// spmv/merge.cuh.
+// Nonzeros and row ends are merged into one list: a row's nonzeros, then its end, then the next
+// row's. Blocks process equal shares of this list, and threads equal parts of what their block has
+// in shared memory. All threads therefore have equal work, whether rows are long, short or empty:
+// active_lanes_per_instruction is near 32 with a power law, too. The kernel finds the beginning of
+// each share with a binary search along a diagonal of the grid of rows and nonzeros; nothing is
+// precomputed. A thread that reaches a row end stores the row's sum. A scan passes the sum of an
+// unfinished row to the next thread, a register passes it to the next round, and memory and a
+// second kernel pass it to the next block. The cost is the search, the scan, and more instructions
+// per nonzero. (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC
+// 2016.) The kernels are in spmv/merge.cuh.
 
-// As many as are resident, or fewer where they would not have a round.
+// The number of resident blocks, or less if some of them would have no round.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {
   const Sizes s = sizes(p);
   return std::min(std::int64_t{device.sm_count} * kMergeBlocksPerSm,
@@ -455,14 +457,15 @@ Variant merge_path() {
 
 // ---- cusparse_alg1
 //
-// cusparseSpMV with CUSPARSE_SPMV_CSR_ALG1, which is what one gets without asking: what one would
-// call. Its descriptors, its buffer and cusparseSpMV_preprocess are made before, untimed, as the
-// plan of csr_adaptive is.
+// cusparseSpMV with its default algorithm, CUSPARSE_SPMV_CSR_ALG1. The descriptors, the buffer and
+// cusparseSpMV_preprocess are prepared before, untimed, as the first rows of the shares in
+// csr_adaptive are.
 
 // ---- cusparse_alg2
 //
-// CUSPARSE_SPMV_CSR_ALG2, whose results are the same bits in each run; made ready likewise. The
-// better of both is the figure to beat.
+// cusparseSpMV with CUSPARSE_SPMV_CSR_ALG2, whose results are bitwise identical in each run.
+// Descriptors, buffer and preprocessing are prepared before, untimed. The faster of both algorithms
+// is the library baseline.
 
 Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algorithm) {
   Variant v = variant(std::move(id), std::move(compare_to), csr_work, {});
@@ -481,26 +484,29 @@ Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algor
 
 // ---- declaration
 
-// What they add in L2, by output.
+// The atomic additions of the variants that store each output.
 constexpr RowAtomics kOfProducts{1, 0};
 constexpr RowAtomics kOfSegments{kWarpNonzeros, 0};
 constexpr RowAtomics kOfShares{kShare, kShare};
 constexpr RowAtomics kAtomics[] = {kNoAtomics, kOfProducts, kOfSegments, kOfShares};
 
 Family declare() {
-  Family f("spmv", Topic::patterns, "Who takes which nonzeros of a sparse matrix?");
+  Family f(
+      "spmv", Topic::patterns,
+      "How should the nonzeros of a sparse matrix-vector product be distributed over threads?");
   f.physics =
-      "A sparse matrix times a vector reads each nonzero's value and column once, and multiplies "
-      "once: a quarter of an operation per byte, so that bytes over bandwidth are the least time. "
-      "What keeps kernels from it is how rows are dealt out. Lanes that have a row each read from "
-      "as many places as there are lanes and wait for the longest row of their warp; lanes that "
-      "share a row are idle where it is shorter than a warp. Shares of nonzeros are equal and lie "
-      "side by side, but rows begin and end within them, and what belongs together has to be "
-      "found, by atomics, scans or searches. x is read where columns say: side by side in a band, "
-      "a sector for each nonzero where columns are random, most often from L2.";
+      "A sparse matrix-vector product loads each nonzero's value and column once and multiplies "
+      "once: a quarter of an operation per byte, so the lower bound on time is bytes over "
+      "bandwidth. Kernels reach it only if they distribute the rows well. Lanes with one row each "
+      "load from as many places as there are lanes and wait for the longest row of their warp. "
+      "Lanes that share a row are idle if it is shorter than a warp. Shares of nonzeros are equal "
+      "and contiguous, but rows begin and end within them, so the products of a row must be "
+      "combined by atomics, scans or searches. x is loaded at the columns of the nonzeros: "
+      "contiguous words in a band, one sector per nonzero if columns are random, most often from "
+      "L2.";
   f.extent("rows", &Problem::rows, 1 << 18, kMostRows, "rows and columns of a generated matrix")
-      .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
-               "nonzeros per row of a generated matrix, by a power law about so many in the mean")
+      .integer("mean", &Problem::mean, 16, 1, kMaxMean, "",
+               "nonzeros per row of a generated matrix; with a power law, their approximate mean")
       .choice_or_file<Matrix>(
           "matrix", &Problem::matrix,
           {{"regular", Matrix::regular},
@@ -509,9 +515,9 @@ Family declare() {
           {"*.mtx", "*.mtx.gz"}, Matrix::file, &Problem::file,
           [](const std::string& file) { return matrix_market_header(file).error; },
           {"rows", "mean"},
-          "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
-          "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
-          "in place of rows and mean");
+          "distribution of the nonzeros: rows of equal length with random columns; row lengths "
+          "that follow a power law; rows of equal length in a band around the diagonal; or a "
+          "Matrix Market file, whose sizes replace rows and mean");
   const auto rows = [](const Problem& p) { return sizes(p).rows; };
   const auto nonzeros = [](const Problem& p) { return sizes(p).nonzeros; };
   const auto tolerance_with = [](const RowAtomics& atomics) {
@@ -529,7 +535,7 @@ Family declare() {
       .output("y_of_products", &Data::y_of_products, rows, tolerance_with(kOfProducts))
       .output("y_of_segments", &Data::y_of_segments, rows, tolerance_with(kOfSegments))
       .output("y_of_shares", &Data::y_of_shares, rows, tolerance_with(kOfShares));
-  f.metric("rows", "", "rows of the matrix, of a file or generated")
+  f.metric("rows", "", "rows of the matrix")
       .metric("columns", "", "columns of the matrix")
       .metric("nonzeros", "", "stored nonzeros of the matrix");
   f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",

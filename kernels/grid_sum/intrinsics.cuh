@@ -1,5 +1,5 @@
-// A load with hints and a sum by cooperative groups, as grid_sum/tile_hinted and cooperative use
-// them.
+// The load with cache hints of grid_sum/tile_hinted, and the block sum with cooperative groups of
+// grid_sum/cooperative.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -26,7 +26,7 @@ struct HintedLoad {
 
 namespace cg = cooperative_groups;
 
-/// The block's sum of what its threads have, in all of them.
+/// Returns the sum of the block's values to every thread. All threads of the block must call it.
 __device__ __forceinline__ float group_block_sum(float sum) {
   __shared__ float of_warps[kBlock / 32];
   const auto warp = cg::tiled_partition<32>(cg::this_thread_block());

@@ -1,4 +1,4 @@
-// Compressed sparse rows, as the kernels of spmv take them.
+// Kernel argument with a matrix in compressed sparse rows, for the kernels of spmv.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace gpuexp::spmv {
 
-// Rows of A one after another (compressed sparse rows): row r is nonzeros offsets[r] to
-// offsets[r + 1].
+// Matrix A in compressed sparse rows: row r has nonzeros offsets[r] to offsets[r + 1] - 1.
 struct Csr {
   const std::int32_t* offsets;
   const std::int32_t* columns;

@@ -1,5 +1,5 @@
-// The matrices of spmv: how many nonzeros their rows have, where these lie, and what they are. All
-// of it is computed per row or per nonzero, so that any part of a matrix can be made alone.
+// The matrices of spmv: row lengths, columns and values of the nonzeros. Each is computed per row
+// or per nonzero, so any part of a matrix can be generated independently.
 #pragma once
 
 #include <algorithm>
@@ -19,54 +19,55 @@ namespace gpuexp::spmv {
 enum class Matrix { regular, power_law, banded, file };
 
 struct Problem {
-  std::int64_t rows;  // and columns; of generated matrices
-  std::int64_t mean;  // nonzeros per row, likewise
+  std::int64_t rows;  // rows and columns of a generated matrix
+  std::int64_t mean;  // mean number of nonzeros per row of a generated matrix
   Matrix matrix;
   std::string file;
 };
 
 struct Data {
-  float* values;              // of nonzeros, row by row
-  std::int32_t* columns;      // of nonzeros
-  std::int32_t* offsets;      // where rows begin; one more: where the last ends
-  std::int32_t* row_of;       // of nonzeros: COO
+  float* values;              // of the nonzeros, row by row
+  std::int32_t* columns;      // of the nonzeros
+  std::int32_t* offsets;      // first nonzero of each row, and the number of nonzeros
+  std::int32_t* row_of;       // row of each nonzero (COO)
   std::int32_t* share_rows;   // first row that begins in each share of the nonzeros
-  float* ell_values;          // a column of first nonzeros, one of second ones, ...
-  std::int32_t* ell_columns;  // likewise; kNoColumn where a row has no more
+  float* ell_values;          // the first nonzeros of all rows, then the second ones, ...
+  std::int32_t* ell_columns;  // in the order of ell_values; kNoColumn past the end of a row
   float* x;
-  float* y;              // of kernels that store each row once
-  float* y_of_products;  // of kernels that add to it in L2: each product by itself,
-  float* y_of_segments;  // what a warp has of a row,
-  float* y_of_shares;    // or what a block has of a long row
+  float* y;              // stored once per row
+  float* y_of_products;  // sum of atomic additions in L2, one per product
+  float* y_of_segments;  // sum of atomic additions in L2, one per row and warp
+  float* y_of_shares;    // sum of atomic additions in L2, one per long row and block
 };
 
 constexpr int kNoColumn = -1;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
-constexpr std::int64_t kMostMean = 64;
+constexpr std::int64_t kMaxMean = 64;
 
-/// Of a generated matrix. A power law: rows fall into classes, half of all rows into class 0, a
-/// quarter into class 1, and so on, and a row of class t has kGrowth^t times what one of class 0
-/// has. So the share of rows with at least n nonzeros falls as n^-1.2, with a step per octave of
-/// rows (the degrees of many graphs fall so: Clauset, Shalizi, Newman, "Power-law distributions in
-/// empirical data", SIAM Review 51, 2009). A row's class is the number of its index's lowest bits
-/// that agree with a mark's. What 2^j rows have that begin at a multiple of 2^j then depends on the
-/// class of one of them alone, so that the sum of any rows takes a step per bit of their number.
+/// Row lengths of a generated matrix. For a power law, rows are divided into classes: half of all
+/// rows are in class 0, a quarter in class 1, and so on. A row of class t has kGrowth^t times as
+/// many nonzeros as a row of class 0. The share of rows with at least n nonzeros therefore
+/// decreases as n^-1.2, in one step per octave of rows, as the degrees of many graphs do (Clauset,
+/// Shalizi, Newman, "Power-law distributions in empirical data", SIAM Review 51, 2009). A row's
+/// class is the number of lowest bits in which its index agrees with `mark`. The sum of 2^j row
+/// lengths that start at a multiple of 2^j then depends on the class of only one of these rows, so
+/// the sum of the first n row lengths takes one step per bit of n.
 struct RowLengths {
-  static constexpr int kMostBits = 24;
+  static constexpr int kMaxBits = 24;
   static constexpr double kGrowth = 1.7818;  // 2^(1/1.2)
 
   std::int64_t rows;
   std::int64_t columns;
-  std::int32_t even;  // of all rows; 0: by class
-  int bits;           // of a row's index
+  std::int32_t even;  // length of every row; 0 if lengths depend on the class
+  int bits;           // bits of a row's index
   std::uint32_t mark;
-  std::int32_t of_class[kMostBits + 1];
-  std::int64_t of_block[kMostBits + 1];  // 2^j rows but for the one of the highest class
+  std::int32_t of_class[kMaxBits + 1];  // length of a row of each class
+  std::int64_t of_block[kMaxBits + 1];  // sum of 2^j lengths without the row of the highest class
 
   __host__ __device__ std::int32_t length(std::int64_t row) const {
     return even > 0 ? even : of_class[class_of(static_cast<std::uint32_t>(row), 0)];
   }
-  /// The nonzeros of all rows before this one, which may be `rows`.
+  /// Returns the number of nonzeros before `row`, which may be equal to `rows`.
   __host__ __device__ std::int64_t begin(std::int64_t row) const {
     if (even > 0) return row * even;
     std::int64_t sum = 0;
@@ -84,7 +85,7 @@ struct RowLengths {
     std::int64_t row;
     std::int64_t in_row;
   };
-  /// Of a nonzero.
+  /// Returns the row of a nonzero and its index within the row.
   __host__ __device__ Place place(std::int64_t nonzero) const {
     if (even > 0) return {nonzero / even, nonzero % even};
     std::uint32_t row = 0;
@@ -98,7 +99,7 @@ struct RowLengths {
   }
 
  private:
-  // Lowest bits that agree, where those below j do.
+  // Returns the number of lowest bits in which `row` and `mark` agree; the bits below j must agree.
   __host__ __device__ int class_of(std::uint32_t row, int j) const {
     const std::uint32_t differ = (row ^ mark) >> j | 1u << (bits - j);
 #ifdef __CUDA_ARCH__
@@ -121,7 +122,7 @@ inline RowLengths row_lengths(const Problem& p) {
   }
   while ((std::int64_t{1} << l.bits) < p.rows)
     ++l.bits;
-  // Not of the seed: how many nonzeros a matrix has is known without one.
+  // Independent of the seed, so that the number of nonzeros depends only on the problem.
   l.mark = static_cast<std::uint32_t>(random_bits(0, static_cast<std::uint64_t>(p.rows))) &
            ((1u << l.bits) - 1);
   const double first = static_cast<double>(p.mean) * (2 - RowLengths::kGrowth);
@@ -135,7 +136,7 @@ inline RowLengths row_lengths(const Problem& p) {
   return l;
 }
 
-/// Calls f(nonzeros, rows that have so many) for the lengths of rows.
+/// Calls f(length, number of rows of this length) for each row length.
 template <class Function>
 void for_lengths(const RowLengths& l, Function f) {
   if (l.even > 0) return f(l.even, l.rows);
@@ -152,7 +153,7 @@ inline std::int64_t longest_row(const RowLengths& l) {
   return longest;
 }
 
-// ---- sizes, which a plan asks for
+// ---- sizes, which plans use
 
 struct Sizes {
   std::int64_t rows;
@@ -160,8 +161,8 @@ struct Sizes {
   std::int64_t nonzeros;
 };
 
-/// Of a file by its header alone; of one that cannot be read, which no variant gets, those of a
-/// matrix of one element.
+/// Returns the sizes of the matrix; for a file, it reads only the header. A file that cannot be
+/// read gives the sizes of a 1×1 matrix; no variant receives such a file.
 inline Sizes sizes(const Problem& p) {
   if (p.matrix != Matrix::file) return {p.rows, p.rows, row_lengths(p).nonzeros()};
   const MatrixMarketHeader header = matrix_market_header(p.file);
@@ -173,14 +174,14 @@ inline std::int64_t shares(const Problem& p) {
   return ceil_div(sizes(p).nonzeros, kShare);
 }
 
-/// Rows of ELL's arrays: whole warps.
+/// Returns the number of rows of the ELL arrays, a multiple of the warp size.
 inline std::int64_t ell_rows(const Problem& p) {
   return ceil_div(p.rows, kWarp) * kWarp;
 }
-/// 0 where rows differ so much that ELL's arrays would mostly be padding, or where nobody has
-/// counted them yet.
+/// Returns the number of elements of the ELL arrays. Returns 0 if the arrays would be mostly
+/// padding, and for files, whose longest row the header does not state.
 inline std::int64_t ell_elements(const Problem& p) {
-  constexpr std::int64_t kMostPadding = 4;  // times the nonzeros
+  constexpr std::int64_t kMostPadding = 4;  // maximum array size in multiples of the nonzeros
   if (p.matrix == Matrix::file) return 0;
   const RowLengths l = row_lengths(p);
   const std::int64_t longest = longest_row(l);
@@ -202,7 +203,7 @@ struct RowOf {
   }
 };
 
-/// The first row that begins at share·kShare or behind it.
+/// The first row that begins at or after nonzero share·kShare.
 struct ShareRow {
   RowLengths lengths;
   __host__ __device__ std::int32_t operator()(std::int64_t share) const {
@@ -213,8 +214,9 @@ struct ShareRow {
   }
 };
 
-/// A row of n nonzeros has one in each n-th of the columns, so that they are sorted and differ; or,
-/// in a band, all of them side by side around the diagonal.
+/// Column of a nonzero. The columns are divided into n equal ranges, and a row of n nonzeros has
+/// one random column in each range, so columns are sorted and distinct. In a banded matrix, the
+/// columns of a row are contiguous around the diagonal.
 struct Columns {
   RowLengths lengths;
   bool is_banded;
@@ -233,11 +235,11 @@ struct Columns {
   }
 };
 
-/// Element i of ELL's arrays: nonzero i / rows of row i % rows, or none.
+/// Element i of the ELL arrays: nonzero i / ell_rows of row i % ell_rows, or padding.
 struct EllPlace {
   RowLengths lengths;
   std::int64_t ell_rows;
-  /// Of the nonzero; below 0: none.
+  /// Returns the index of the nonzero, or -1 for padding.
   __host__ __device__ std::int64_t nonzero(std::int64_t i) const {
     const std::int64_t row = i % ell_rows;
     if (row >= lengths.rows || i / ell_rows >= lengths.length(row)) return -1;
@@ -262,7 +264,7 @@ struct EllValues {
   }
 };
 
-// What f makes of the place of each nonzero.
+// Evaluates f(place, nonzero) for a nonzero.
 template <class Function>
 struct OfPlace {
   RowLengths lengths;
@@ -272,7 +274,8 @@ struct OfPlace {
   }
 };
 
-/// The same elements, which the host makes in order: only the first of a part has to be found.
+/// Fills `out` with f(place, nonzero) for each nonzero. On the host, a loop computes them in order
+/// and searches the place of only the first nonzero of each part.
 template <class T, class Function>
 Steps fill_nonzeros(T* out, const RowLengths& l, Function f) {
   return with_host_loop(fill_on_device(out, l.nonzeros(), OfPlace<Function>{l, f}),
@@ -287,7 +290,7 @@ Steps fill_nonzeros(T* out, const RowLengths& l, Function f) {
                          out, sizeof(T)});
 }
 
-// ShareRow of any matrix, from where its rows begin.
+// Computes share_rows (see ShareRow) of any matrix from its row offsets.
 inline __global__ void share_rows_kernel(const std::int32_t* offsets, std::int64_t rows,
                                          std::int64_t shares, std::int32_t* share_rows) {
   const std::int64_t share = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -334,30 +337,31 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference, and how far sums may be from it
+// ---- the plain reference and the error bounds
 
 constexpr double kLambda = 9.9;  // √(2·(32 + ln(2·2^24)))
 
-constexpr double kRelative = 1.01 * 0x1p-24;  // u, and a hundredth for higher orders
+constexpr double kRelative = 1.01 * 0x1p-24;  // u, plus 1 % for higher-order terms
 
-/// The atomic additions that a kernel makes in L2 for one row.
+/// Atomic additions that a kernel performs in L2 for one row.
 struct RowAtomics {
-  double nonzeros_each;  // at most
-  double none_up_to;     // nonzeros of a row
-  /// Maximum for n nonzeros, which may begin and end within those of two additions.
+  double nonzeros_each;  // maximum number of nonzeros per addition
+  double none_up_to;     // longest row without atomic additions, in nonzeros
+  /// Maximum number of additions for a row of n nonzeros; the first and the last addition may also
+  /// cover nonzeros of other rows.
   __host__ __device__ double most(double n) const {
     return n <= none_up_to ? 0.0 : fmin(n, floor(n / nonzeros_each) + 2);
   }
 };
 constexpr RowAtomics kNoAtomics{1, std::numeric_limits<double>::infinity()};
 
-/// Maximum loss of a row's products and additions where numbers are subnormal in fp32.
+/// Maximum error of a row of n nonzeros from products and additions that are subnormal in fp32.
 __host__ __device__ inline double underflow(double n, const RowAtomics& atomics) {
   return n * 0x1p-150 + atomics.most(n) * 0x1p-126;
 }
 
-/// Of rows one after another. The magnitude has the parts of the bound that depend on a row's
-/// length.
+/// Exact result of a row, summed in order in fp64. The magnitude contains the factors of the bound
+/// that depend on the row's length.
 struct ExactRow {
   RowAtomics atomics;
   const std::int32_t* offsets;
@@ -377,28 +381,28 @@ struct ExactRow {
 };
 
 constexpr const char* kToleranceDerivation =
-    "A row of n nonzeros is an inner product in fp32, u = 2^-24, whose sums may be taken in any "
+    "A row of n nonzeros is an inner product in fp32, u = 2^-24, whose sums may be computed in any "
     "order: |error| <= n·u/(1 - n·u)·Σ|a·x| (Higham, Accuracy and Stability of Numerical "
-    "Algorithms, 2nd ed., section 3.1). Of long rows that is far more than roundings do that are "
-    "independent of each other and zero in the mean: |error| <= λ·√n·u·Σ|a·x| to first order, in "
-    "any order, with a probability of at least 1 - 2n·e^(-λ²/2) (Higham and Mary, A new approach "
-    "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ "
-    "= 9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
-    "hundredth more covers the higher orders, since n·u stays below 10^-5 where n is the smaller "
-    "and λ·√n·u below 0.003. Where results are subnormal, a product or fused multiply-add errs by "
-    "2^-150 at most, and an addition is exact (Higham, section 2.1): n·2^-150 more per row. An "
-    "atomic addition in L2, which flushes subnormal numbers to zero (PTX ISA, atom), errs by "
-    "2^-126 at most, which is allowed for each. coo_atomics makes n of them per row, "
-    "coo_segmented at most n/1024 + 2, csr_adaptive at most n/2048 + 2 if n > 2048. "
-    "cusparse_alg1, whose results flush and vary, is taken to make n. The other variants make "
-    "none. Each of these four bounds has an output of its own. The RMS error: partial sums of n "
-    "products are a random walk, so that roundings of 0.42·u (Knuth) add up by their squares to "
-    "0.42·u·√(n²/2 + n) times the RMS product, 1/3 of generated matrices, whose values and x are "
-    "in [-1, 1); of a file's, what the RMS of y says. The mean of n²/2 + n over the rows is known "
-    "from their lengths. Twice that is allowed, and the RMS over the rows of what underflow may "
-    "lose.";
+    "Algorithms, 2nd ed., section 3.1). For long rows this is far more than the error of "
+    "independent roundings with mean zero: |error| <= λ·√n·u·Σ|a·x| to first order, in any order, "
+    "with a probability of at least 1 - 2n·e^(-λ²/2) (Higham and Mary, A new approach to "
+    "probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ = "
+    "9.9 leaves e^-32 for rows of 2^24 nonzeros. The bound of each row is the smaller of the two. "
+    "1 % more covers the higher orders, since n·u is below 10^-5 if n is the smaller factor, and "
+    "λ·√n·u is below 0.003. If results are subnormal, a product or fused multiply-add errs by at "
+    "most 2^-150, and an addition is exact (Higham, section 2.1): n·2^-150 more per row. An atomic "
+    "addition in L2, which flushes subnormal numbers to zero (PTX ISA, atom), errs by at most "
+    "2^-126, which is allowed for each. coo_atomics performs n of them per row, coo_segmented at "
+    "most n/1024 + 2, csr_adaptive at most n/2048 + 2 if n > 2048. For cusparse_alg1, whose "
+    "results flush and vary, n additions are assumed. The other variants perform none. Each of "
+    "these four bounds has an output of its own. The RMS error: partial sums of n products are a "
+    "random walk, so the squares of roundings of 0.42·u (Knuth) sum to 0.42·u·√(n²/2 + n) times "
+    "the RMS product. The RMS product is 1/3 for generated matrices, whose values and x are in "
+    "[-1, 1); for a file, the RMS of y gives it. The mean of n²/2 + n over the rows is known from "
+    "their lengths. Twice this error is allowed, plus the RMS over the rows of the errors from "
+    "subnormal numbers.";
 
-// The derivation of kToleranceDerivation.
+// Computes the bound that kToleranceDerivation derives.
 inline Tolerance tolerance(const Problem& p, const RowAtomics& atomics) {
   const double rows = static_cast<double>(sizes(p).rows);
   const double nonzeros = static_cast<double>(sizes(p).nonzeros);

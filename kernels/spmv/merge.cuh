@@ -1,23 +1,24 @@
-// The merge path of spmv: nonzeros and ends of rows as one list, in equal shares.
+// The merge path of spmv: nonzeros and row ends merged into one list and divided into equal shares.
 #pragma once
 
 #include "kernels/spmv/csr.cuh"
 
 namespace gpuexp::spmv {
 
-constexpr int kPart = 15;  // of the list, per thread
+constexpr int kPart = 15;  // list elements per thread
 constexpr int kRoundRows = 2 * kBlock;
 constexpr int kRoundNonzeros = kPart * kBlock - kRoundRows;
 constexpr int kMergeBlocksPerSm = 6;
 constexpr int kNever = 0x7fffffff;
 
-// A place in the list: so many ends of rows and so many nonzeros before it.
+// A position in the list: the numbers of row ends and of nonzeros before it.
 struct MergePlace {
   int rows;
   int nonzeros;
 };
 
-// Ends of rows among the first `place` elements of a list, where those of rows [low, high] are.
+// Returns the number of row ends among the first `place` elements of a list, by binary search in
+// [low, high].
 __device__ __forceinline__ int rows_before(const int* ends, int place, int low, int high) {
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -30,8 +31,8 @@ __device__ __forceinline__ int rows_before(const int* ends, int place, int low, 
   return low;
 }
 
-// The same by the lanes of a warp, in 32 parts at a time: a fifth of the loads that wait for each
-// other.
+// Searches `place` in the whole list with all lanes of a warp. Each step divides the range into 32
+// parts instead of two, so a fifth as many loads depend on each other.
 __device__ __forceinline__ MergePlace place_in_list(const Csr& m, std::int64_t place) {
   const int lane = threadIdx.x % kWarp;
   std::int64_t low = max(place - m.nonzeros, std::int64_t{0});
@@ -46,7 +47,7 @@ __device__ __forceinline__ MergePlace place_in_list(const Csr& m, std::int64_t p
   return {static_cast<int>(low), static_cast<int>(place - low)};
 }
 
-// A sum that goes on, and whether a row has ended in it.
+// The sum after the last row end of a part of the list, and whether the part has a row end.
 struct OpenSum {
   int ended;
   float sum;
@@ -55,8 +56,9 @@ __device__ __forceinline__ OpenSum joined(OpenSum before, OpenSum after) {
   return {before.ended | after.ended, after.ended != 0 ? after.sum : before.sum + after.sum};
 }
 
-// By all threads: what those before this one leave open, and in `all` what all of them do. `all` is
-// what the block had left open.
+// Scans the threads' open sums; all threads of the block must call it. Returns the sum that is open
+// before this thread's part. `all` is the sum that was open before the block's round, and becomes
+// the one that is open after it.
 __device__ __forceinline__ float open_before(OpenSum mine, float& all) {
   __shared__ OpenSum of_warps[kWarps];
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -80,15 +82,15 @@ __device__ __forceinline__ float open_before(OpenSum mine, float& all) {
   return before.sum;
 }
 
-// What a block leaves of the row that goes on.
+// The row that is unfinished at the end of a block's share, and the block's partial sum of it.
 struct Carry {
   std::int32_t row;
   float sum;
 };
 
-// What a block has of the list in shared memory.
+// The part of the list that a block holds in shared memory for one round.
 struct MergeRound {
-  int ends[kRoundRows + 1];  // of rows, counted from the round's first nonzero
+  int ends[kRoundRows + 1];  // row ends, relative to the round's first nonzero
   float products[kRoundNonzeros];
   float sums[kRoundRows];  // of rows that end in the round
 };
@@ -119,7 +121,7 @@ __global__ void __launch_bounds__(kBlock, kMergeBlocksPerSm) merge_kernel(Csr m,
 #pragma unroll
     for (int i = thread; i < kRoundNonzeros + thread; i += kBlock)
       if (i < most_nonzeros) round.products[i] = from_here.product(i);
-    // Of rows and nonzeros that have room, those that belong to this round.
+    // Count the rows and nonzeros that belong to this round, among those that fit into the arrays.
     __syncthreads();
     int rows = 0;
 #pragma unroll
@@ -137,7 +139,7 @@ __global__ void __launch_bounds__(kBlock, kMergeBlocksPerSm) merge_kernel(Csr m,
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < kPart; ++i) {
-      // Without branches: lanes of a warp end rows at different turns.
+      // Branch-free, because lanes of a warp reach row ends in different iterations.
       const bool ends_row = i < left && nonzero >= row_end;
       const bool adds = i < left && nonzero < row_end;
       if (adds) sum += round.products[nonzero];
@@ -158,8 +160,8 @@ __global__ void __launch_bounds__(kBlock, kMergeBlocksPerSm) merge_kernel(Csr m,
   if (thread == 0) carries[blockIdx.x] = {at.rows, open};
 }
 
-// Adds what blocks have left to the rows that later ones have ended: the first block of a row those
-// of all of them.
+// Adds the blocks' partial sums to the rows that later blocks have finished. The thread of the
+// first block with a partial sum of a row adds the sums of all blocks of this row.
 __global__ void __launch_bounds__(kBlock) carry_kernel(Csr m, const Carry* carries, int blocks) {
   for (int b = threadIdx.x; b < blocks; b += kBlock) {
     const int row = carries[b].row;

@@ -1,11 +1,11 @@
-// Sums of rows whose products are in shared memory, for csr_adaptive.
+// Row sums of products in shared memory, for csr_adaptive.
 #pragma once
 
 #include "kernels/spmv/csr.cuh"
 
 namespace gpuexp::spmv {
 
-constexpr int kShare = 2048;  // nonzeros of a block
+constexpr int kShare = 2048;  // nonzeros per block
 
 template <int kLanes>
 __device__ __forceinline__ float sum_of_lanes(float sum) {
@@ -28,14 +28,15 @@ __device__ __forceinline__ float block_sum(float sum) {
   return sum;
 }
 
-// Products in shared memory, counted from the share's first nonzero; a row of it may go on in the
-// next. A word more for every 32 parts the banks of rows whose lengths are a power of two.
+// Products in shared memory, indexed relative to the share's first nonzero. The last row may extend
+// into the next share. One padding word per 32 words avoids bank conflicts of rows whose lengths
+// are powers of two.
 struct ShareProducts {
   float words[2 * kShare + 2 * kShare / kWarp];
   __device__ __forceinline__ float& operator[](int i) { return words[i + i / kWarp]; }
 };
 
-// Of a row that takes several blocks: what this one has of it.
+// Adds this block's part of a row that spans several blocks to y, atomically.
 __device__ __forceinline__ void add_part(float* y, ShareProducts& products, int begin, int end) {
   float sum = 0.0f;
   for (int i = begin + threadIdx.x; i < end; i += kBlock)
@@ -44,8 +45,9 @@ __device__ __forceinline__ void add_part(float* y, ShareProducts& products, int 
   if (threadIdx.x == 0) atomicAdd(y, sum);
 }
 
-// Sums of the rows from `first_row` on, kLanes lanes each. Those that would keep the others of
-// their warp waiting are taken by all of its lanes, one after another.
+// Stores the sums of `rows` rows starting at `first_row`, with kLanes lanes per row. Rows longer
+// than kLong would delay the other rows of their warp; all lanes of the warp sum these rows one
+// after another.
 template <int kLanes>
 __device__ __forceinline__ void add_rows(const Csr& m, int first_row, int rows,
                                          ShareProducts& products, int share_begin) {

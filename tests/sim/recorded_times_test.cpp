@@ -250,7 +250,7 @@ const std::map<std::string, std::string>& without_time() {
       {"scan/look_back_wide", waiting},
       {"grid_sum/cooperative", waiting},
       {"grid_sum/programmatic", programmatic},
-      {"grid_sum/tile_last_block", "which blocks add up for the others is decided while they run"},
+      {"grid_sum/tile_last_block", "which blocks sum the partial sums is decided at run time"},
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},
