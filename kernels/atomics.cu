@@ -1,11 +1,11 @@
-// atomics: n values are added to k sums, which any thread may add to.
+// atomics: n values are added to k sums; any thread may add to any sum.
 //
-// The question: who adds up, and how many additions does memory see? An atomic addition to global
-// memory is done by L2. Each of its slices adds to one 32-byte sector after the other, so that
-// additions to one address wait for each other, and those to many are spread over the slices.
-// What a warp or a block adds up beforehand, by shuffles, by redux.sync, in registers or in shared
-// memory, L2 need not. Sums of integers are the same in any order. Those of floats are not: their
-// bits differ from launch to launch, unless code fixes the order.
+// The question: how does the time depend on the number of atomic additions that reach L2? L2
+// performs the atomic additions to global memory. Each L2 slice adds to one 32-byte sector at a
+// time, so additions to one address wait for each other, and additions to many addresses are spread
+// over the slices. A warp or a block can sum values first, with shuffles, redux.sync, registers or
+// shared memory, and send L2 fewer additions. Sums of integers are the same in any order. Sums of
+// floats differ bitwise between launches unless the code fixes the order.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -26,8 +26,8 @@ struct Problem {
 struct Data {
   std::uint32_t* x;
   std::uint32_t* sums;
-  float* float_sums;  // of additions in any order, one per value
-  float* block_sums;  // likewise, of the blocks' sums
+  float* float_sums;  // one addition per value, in any order
+  float* block_sums;  // one addition per block, in any order
 };
 
 struct Values {
@@ -37,15 +37,17 @@ struct Values {
   std::uint32_t apart;
 };
 
-// Which sum a value goes to, by its upper bits, and what it adds, by its lower ones.
+// Returns the array index of the sum that a value is added to, from the upper bits of x. The lower
+// bits are the amount that it adds.
 __host__ __device__ inline std::uint32_t sum_of(const Values& v, std::uint32_t x) {
   return static_cast<std::uint32_t>(std::uint64_t{x} * v.k >> 32) * v.apart;
 }
-constexpr std::uint32_t kMostAdded = 15;
+constexpr std::uint32_t kMaxAdded = 15;
 __host__ __device__ inline std::uint32_t added(std::uint32_t x) {
-  return x & kMostAdded;
+  return x & kMaxAdded;
 }
-// Of 16 bits, in [-1/3, 1/3), rounded: a product of its own, in no fused multiply-add.
+// Returns the float that x adds, from its lower 16 bits: a multiple of 2^-16 / 1.5 in [-1/3, 1/3),
+// rounded to fp32. __fmul_rn prevents the compiler from fusing the product with the addition.
 __host__ __device__ inline float added_float(std::uint32_t x) {
   constexpr float kStep = 0x1p-16f / 1.5f;
   const auto steps = static_cast<float>(static_cast<int>(x & 0xffff) - 0x8000);
@@ -56,18 +58,18 @@ __host__ __device__ inline float added_float(std::uint32_t x) {
 #endif
 }
 
-// ---- global: an atomic addition per value
+// ---- global: one atomic addition per value
 //
-// atomicAdd whose result nobody asks for is a reduction, REDG: it goes to L2 and the thread goes
-// on. A warp sends one request for its 32 values, which L2 takes apart by sectors. With one sum all
-// of them meet in one sector of one slice.
+// An atomicAdd whose result is unused compiles to a reduction (REDG): the thread sends it to L2 and
+// continues. A warp sends one request for its 32 values, which L2 splits by sectors. With one sum,
+// all additions go to one sector of one slice.
 
 constexpr int kBlock = 256;
-constexpr int kVectors = 4;  // per thread, of 16 bytes
+constexpr int kVectors = 4;  // 16-byte vectors per thread
 constexpr int kTile = kBlock * kVectors * 4;
 
-// Calls add(x) for this thread's part of the block's tile, for all lanes of a warp together; x is
-// 0, which adds nothing, behind the end.
+// Calls add(x) for each value of this thread's part of the block's tile. All lanes of a warp call
+// it together; past the end of the array x is 0, which adds nothing.
 template <class Add>
 __device__ __forceinline__ void for_tile(const Values& v, const Add& add);
 
@@ -116,7 +118,7 @@ Shape tiles(const Problem& p) {
   return shape_of_blocks({ceil_div(p.n, kTile)}, {kBlock}, {places(p)});
 }
 
-// A launch begins with sums of zero.
+// The steps of a launch: clear the sums, then start the kernel.
 template <class T>
 Steps adding(void (*kernel)(Values, T*), const Problem& p, const Data& d, T* sums) {
   return Steps(MemsetStep{sums, 0, places(p) * static_cast<std::int64_t>(sizeof(T))}) +
@@ -150,12 +152,12 @@ Variant global() {
   return of_integers("global", "", global_kernel, {});
 }
 
-// ---- returning: the same, with the sum's old value used
+// ---- returning: atomic additions that return the old value
 //
-// A thread that asks what was there before gets it: ATOMG in place of REDG, with a round trip to L2
-// for each addition and 4 bytes per lane on the way back. Here it says whether a sum has passed
-// 2^32. global_reduction_requests becomes global_atomic_requests, and warps wait for L2
-// (stalled_long_scoreboard). What L2 adds is the same.
+// The thread uses the old value of the sum, here to check that the sum has not passed 2^32. The
+// addition therefore compiles to ATOMG instead of REDG: global_reduction_requests becomes
+// global_atomic_requests. Each addition takes a round trip to L2, which returns 4 bytes per lane,
+// and warps wait for it (stalled_long_scoreboard). The additions in L2 are unchanged.
 
 __global__ void __launch_bounds__(kBlock) returning_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -171,12 +173,13 @@ Variant returning() {
                       {"global_reduction_requests", Direction::decreases, 100, is_large}});
 }
 
-// ---- match_aggregated: lanes with the same sum add once
+// ---- match_aggregated: one addition per distinct sum of a warp
 //
-// __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync adds up what they
-// have, and the lowest of them adds it to memory. The warp goes over such groups of lanes one by
-// one, so that one sum is one step and many sums are nearly 32: warp_instructions rises with the
-// number of sums that a warp has, while the lanes that L2 is asked for fall to that number.
+// __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync sums their values,
+// and the lowest of them adds the result to memory. L2 receives one addition per distinct sum of
+// the warp instead of one per value. The warp reduces these groups of lanes one after another, a
+// single group if there is one sum and nearly 32 if there are many: warp_instructions increases
+// with the number of distinct sums. global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -195,11 +198,12 @@ Variant match_aggregated() {
                       {"global_load_requests", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- warp_first: five shuffles, one addition per warp
+// ---- warp_first: warp sum with shuffles, one addition per warp
 //
-// With one sum, a warp's values are added up by __shfl_down_sync in five steps, and one lane adds
-// the result to memory. As many requests leave the warp, each with one lane in place of 32:
-// global_reduction_requests stays. It costs five shuffles and five additions per value.
+// If there is only one sum, a warp sums its values with __shfl_down_sync in five steps, and one
+// lane adds the result to memory. The warp sends as many requests as in global, each with one
+// active lane instead of 32: global_reduction_requests is unchanged. The cost is five shuffles and
+// five additions per value: warp_instructions increases.
 
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -210,7 +214,7 @@ __global__ void __launch_bounds__(kBlock) shuffle_kernel(Values v, std::uint32_t
 
 std::optional<std::string> needs_one_sum(const Problem& p, const DeviceSpec&) {
   if (p.k == 1) return std::nullopt;
-  return "needs k = 1: lanes add up what goes to one sum";
+  return "needs k = 1: the lanes of a warp add to the same sum";
 }
 
 Variant warp_first() {
@@ -221,11 +225,12 @@ Variant warp_first() {
   return v;
 }
 
-// ---- redux_aggregated: the warp's sum by one instruction
+// ---- redux_aggregated: warp sum with redux.sync
 //
-// redux.sync (compute capability 8.0) adds up integers of a warp at once, what five shuffles and
-// five additions did. warp_instructions falls, the requests stay. nvcc makes the same of a plain
-// atomicAdd where it can tell that all lanes have one address; in global it cannot.
+// One redux.sync instruction (compute capability 8.0) sums the integers of a warp. It replaces five
+// shuffles and five additions of warp_first: warp_instructions decreases, and
+// global_reduction_requests is unchanged. nvcc generates the same code from a plain atomicAdd if it
+// knows that all lanes have one address; in global it does not.
 
 __global__ void __launch_bounds__(kBlock) redux_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -244,10 +249,11 @@ Variant redux_aggregated() {
 
 // ---- block_first: one addition per block
 //
-// Each thread adds up its 16 values in a register, its warp by shuffles, its block in shared
-// memory, and one thread adds the block's sum to memory: a block's 16 × 256 = 4096 values, which
-// are 4096 / 32 = 128 of redux_aggregated's requests, become one request and one addition in L2
-// (global_reduction_requests). What is left is reading them.
+// Each thread sums its 16 values in a register, its warp with shuffles and its block in shared
+// memory, and one thread adds the block's sum to memory. A block has 16 × 256 = 4096 values, for
+// which redux_aggregated sends 4096 / 32 = 128 requests. Here they become one request and one
+// addition in L2: global_reduction_requests decreases. warp_instructions decreases, because the
+// values of a thread are summed without shuffles. The loads are what remains.
 // held: global_reduction_requests = 1/128 × redux_aggregated
 
 __global__ void __launch_bounds__(kBlock) block_kernel(Values v, std::uint32_t* sums) {
@@ -275,7 +281,7 @@ Variant block_first() {
 // held: global_reduction_requests = 1/128 × global at k=32
 // held: global_reduction_requests = 1/4 × global at k=1024
 
-constexpr std::int64_t kMostShared = 8192;  // sums, 32 KB
+constexpr std::int64_t kMaxShared = 8192;  // sums, which occupy 32 KB
 
 __global__ void __launch_bounds__(kBlock) shared_kernel(Values v, std::uint32_t* sums) {
   extern __shared__ std::uint32_t of_block[];
@@ -299,8 +305,8 @@ Variant shared_first() {
                             [](const Problem& p) { return is_large(p) && p.k <= 512; }},
                            {"global_load_requests", Direction::unchanged, 1.05, is_large}});
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.k <= kMostShared) return std::nullopt;
-    return "needs k <= " + std::to_string(kMostShared) + ", 32 KB of shared memory per block";
+    if (p.k <= kMaxShared) return std::nullopt;
+    return "needs k <= " + std::to_string(kMaxShared) + ", 32 KB of shared memory per block";
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s = tiles(p);
@@ -311,12 +317,13 @@ Variant shared_first() {
   return v;
 }
 
-// ---- float_global: a float per value, in any order
+// ---- float_global: floating-point atomics, one per value
 //
-// The same requests as global with REDG.F32 in place of REDG: L2 adds floats, too. In which order
-// they come is up to the schedulers and to L2, and so is the rounding of each sum: two launches
-// differ in their bits. The bound of the error grows with the values per sum, and past a million of
-// them there would be no bound worth the name.
+// The kernel sends the same requests as global, with REDG.F32 instead of REDG:
+// global_reduction_requests and global_load_requests are unchanged. The schedulers and L2 decide
+// the order of the additions and so the rounding of each sum, and two launches differ bitwise. The
+// error bound grows with the number of values per sum; above 2^20 values per sum it is too large to
+// verify anything, and the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock) float_kernel(Values v, float* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -330,10 +337,10 @@ Variant float_global() {
                        {"global_load_requests", Direction::unchanged, 1.05, is_large}});
   v.writes = {"float_sums"};
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    constexpr std::int64_t kMostPerSum = 1 << 20;
-    if (p.n / p.k <= kMostPerSum) return std::nullopt;
-    return "needs n / k <= " + std::to_string(kMostPerSum) +
-           ": sums of more floats in any order have no bound worth the name";
+    constexpr std::int64_t kMaxPerSum = 1 << 20;
+    if (p.n / p.k <= kMaxPerSum) return std::nullopt;
+    return "needs n / k <= " + std::to_string(kMaxPerSum) +
+           ": the error bound of more floats in any order is too large to verify a sum";
   };
   v.shown_at = {{"k", std::int64_t{32}}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -374,11 +381,12 @@ Variant float_block_first() {
   return v;
 }
 
-// ---- float_fixed_order: the blocks' sums, added up by a second kernel
+// ---- float_fixed_order: a second kernel sums the per-block partial sums
 //
-// Blocks write their sums side by side, and one block adds them up when all have, each thread every
-// 256th and then the block: no atomics, one order, the same bits in every launch. It costs a
-// launch, which short sums notice. global_reduction_requests falls to none.
+// Each block stores its partial sum. A second kernel of one block sums them in a fixed order: each
+// thread every 256th partial sum, then the block its threads' sums. Without atomics, results are
+// bitwise identical in every launch, and global_reduction_requests decreases to zero. The cost is a
+// second launch, which matters for short arrays. global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) partial_kernel(Values v, float* partials) {
   const float sum = sum_of_tile(v);
@@ -422,7 +430,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// What x adds to an output's sums; a value of 0 is left out everywhere.
+// Returns the amount that x adds to an output's sums; all variants skip x = 0.
 struct Addend {
   bool is_float;
   __host__ __device__ double operator()(std::uint32_t x) const {
@@ -440,7 +448,7 @@ struct Term {
   }
 };
 
-// The first output's sums are of integers, the others' of floats.
+// Output 0 has integer sums, the other outputs have float sums.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   Steps steps;
   for (std::size_t o = 0; o < out.size(); ++o)
@@ -450,22 +458,23 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 // ---- declaration
 
-// More values than this one sum has with a probability of e^-32.
-double most_of_a_sum(const Problem& p) {
+// Returns a number of values that a sum exceeds with a probability of at most e^-32.
+double max_values_per_sum(const Problem& p) {
   const double mean = static_cast<double>(p.n) / static_cast<double>(p.k);
   return std::min(static_cast<double>(p.n), mean + 8 * std::sqrt(mean) + 40);
 }
 
-// Of a sum in which each term goes through at most so many additions, in whatever order.
+// Returns the bound for sums in which each term takes part in at most `additions` additions, in any
+// order.
 Tolerance bound_of(double additions, const Problem& p) {
   const double u = unit_roundoff(DataType::fp32);
-  const auto terms = static_cast<std::int64_t>(most_of_a_sum(p));
+  const auto terms = static_cast<std::int64_t>(max_values_per_sum(p));
   return {additions * u / (1 - additions * u), 0.0, kRmsSafety * sum_rms(terms, DataType::fp32),
           0.0};
 }
 
 Tolerance float_tolerance(const Problem& p) {
-  return bound_of(most_of_a_sum(p), p);
+  return bound_of(max_values_per_sum(p), p);
 }
 
 Tolerance block_tolerance(const Problem& p) {
@@ -474,20 +483,22 @@ Tolerance block_tolerance(const Problem& p) {
 }
 
 Family declare() {
-  Family f("atomics", Topic::memory, "Who adds up, and how many additions does memory see?");
+  Family f("atomics", Topic::memory,
+           "How does the time of a sum depend on the atomic additions that reach L2?");
   f.physics =
-      "L2 does atomic additions to global memory, and each of its slices takes one 32-byte sector "
-      "after the other. Additions to one address wait for each other, however many SMs ask, and "
-      "addresses of different slices are served side by side. One that returns the old value makes "
-      "a thread wait for the trip to L2 and back; one that does not, a reduction, does not. Values "
-      "that a warp adds up beforehand, by shuffles or by redux.sync, or a block in registers and "
-      "shared memory, are one addition for L2. Integers give the same sum in any order; floats are "
-      "rounded by the order, so that atomic additions of floats are not deterministic.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 28, "values")
-      .extent("k", &Problem::k, 1, 1 << 20, "sums, of which each value adds to one")
+      "L2 performs atomic additions to global memory, and each of its slices processes one 32-byte "
+      "sector at a time. Additions to one address wait for each other, regardless of how many SMs "
+      "send them; different slices process different addresses concurrently. If an addition "
+      "returns the old value, the thread waits for a round trip to L2; if it does not (a "
+      "reduction), the thread continues. Values that a warp sums first, with shuffles or "
+      "redux.sync, or that a block sums in registers and shared memory, are one addition in L2. "
+      "Integer sums are the same in any order. Float sums round differently in each order, so "
+      "atomic additions of floats are not deterministic.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 28, "number of values")
+      .extent("k", &Problem::k, 1, 1 << 20, "number of sums; each value is added to one of them")
       .integer("apart", &Problem::apart, 1, 1, 4096, "elements",
-               "from one sum to the next, of 4 bytes: 1 and they share sectors of 32 bytes, 8 and "
-               "each has its own, 32 and each has its own line");
+               "stride between sums in elements of 4 bytes; with 1, sums share sectors of 32 "
+               "bytes, with 8, each sum has its own sector, with 32, its own line");
   f.input("x", &Data::x, &Problem::n)
       .output("sums", &Data::sums, places)
       .output("float_sums", &Data::float_sums, places, float_tolerance)
@@ -502,14 +513,15 @@ Family declare() {
   f.reference = reference;
   f.tolerance_derivation =
       "Sums of integers are exact: 2^28 values of at most 15 are below 2^32. A sum of floats in "
-      "which a term goes through d additions, in whatever order, is off by at most d·u / (1 - d·u) "
-      "times the sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical "
-      "Algorithms, 2nd ed., section 4.2). float_sums: d is at most the values of one sum, n/k in "
-      "the mean, and n/k + 8·√(n/k) + 40 with a probability of 1 - e^-32 (Bernstein). block_sums: "
-      "16 in a thread, 5 in a warp, 7 in a block, and one for each block, or as many within "
-      "the block that adds up the blocks' sums: the blocks + 40. The RMS error: values have random "
-      "signs, so that partial sums are random walks, and c values one after the other err by "
-      "0.42·u·√(c/2 + 1) of the RMS sum; trees by less. Twice that is allowed.";
+      "which a term takes part in d additions, in any order, differs from the exact sum by at most "
+      "d·u / (1 - d·u) times the sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of "
+      "Numerical Algorithms, 2nd ed., section 4.2). float_sums: d is at most the number of values "
+      "of one sum, n/k on average, and at most n/k + 8·√(n/k) + 40 with a probability of 1 - e^-32 "
+      "(Bernstein). block_sums: d is 16 in a thread, 5 in a warp, 7 in a block, and one for each "
+      "block, or as many within the block that sums the partial sums: at most the number of blocks "
+      "+ 40. The RMS error: values have random signs, so partial sums are random walks, and c "
+      "sequential additions err by 0.42·u·√(c/2 + 1) of the RMS sum; trees err by less. Twice this "
+      "error is allowed.";
   f.variants(bound_by_atomics(global()), bound_by_atomics(returning()),
              bound_by_atomics(match_aggregated()), bound_by_atomics(warp_first()),
              bound_by_atomics(redux_aggregated()), block_first(), bound_by_atomics(shared_first()),
