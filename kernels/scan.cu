@@ -1,14 +1,15 @@
-// scan: the sum of each element and of all before it.
+// scan: prefix sums; each output is the sum of an element and of all elements before it.
 //
-// The question: what does it take that n sums, each of which needs the one before, come at the rate
-// of a copy? n elements are read and n sums written, one addition per 8 bytes: a copy's bytes are
-// the least time. A loop would add one after the other. Blocks scan their tiles beside each other,
-// and what the tiles before have adds to each, which somebody has to find out: further kernels that
-// read or write everything once more, or the blocks themselves, who then wait for each other.
+// The question: what does a prefix sum cost compared with a copy? n elements are loaded and n sums
+// stored, with one addition per 8 bytes, so the time of a copy is a lower bound. A sequential loop
+// would add one element after another. On a GPU, blocks scan tiles concurrently, and the sum of all
+// earlier tiles must be added to each tile. Further kernels compute these sums and load or store
+// the array again, or the blocks compute them within one kernel and wait for each other.
 //
-// Within a block two ways have names: Hillis and Steele (CACM 29, 1986) add n·log2(n) times in
-// log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n times in twice as many.
-// Shuffles within warps, and more elements per thread, make both unimportant.
+// Two algorithms for a scan within a block are well known. Hillis and Steele (CACM 29, 1986) use
+// n·log2(n) additions in log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n
+// additions in twice as many steps. With shuffles within warps, and several elements per thread,
+// neither matters.
 #include "gpu/cub_scan.hpp"
 #include "kernels/common/copy_limit.cuh"
 #include "kernels/common/family.cuh"
@@ -27,13 +28,13 @@ struct Numbers {
 
 constexpr int kBlock = kScanBlock;
 
-// ---- hillis_steele: each adds what is 1, 2, 4, … before it
+// ---- hillis_steele: Hillis-Steele scan in shared memory
 //
-// A block has 256 elements, one per thread. In eight steps each thread adds the sum of the thread
-// 1, 2, 4, … before it, from one of two arrays in shared memory to the other. All are at work in
-// all steps. Blocks' sums are scanned by further launches in the same way, and a last kernel adds
-// them to all elements of the blocks behind: two kernels load and store the array, and
-// dram_read_bytes is twice that of a copy.
+// A block scans 256 elements, one per thread. In eight steps each thread adds the value of the
+// thread 1, 2, 4, … before it, from one of two arrays in shared memory to the other; all warps
+// execute all steps. Further launches scan the per-block sums in the same way, and a last kernel
+// adds them to the elements of later blocks. Two kernels therefore load and store the array, and
+// dram_read_bytes is twice that of a copy. global_load_requests increases.
 // held: dram_read_bytes = 2 × copy within 3 %
 // held: barriers_per_block = 9 at n=1048576
 
@@ -86,16 +87,16 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 }
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
-constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // L2 is a small part of what moves
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // the array is much larger than L2
 
 ExpectedChangeOf<Problem> same_bytes() {
   return {"dram_read_bytes", Direction::unchanged, 1.1, is_huge};
 }
 
-// ---- copy: the limit
+// ---- copy: the same bytes in order, the lower bound on time
 //
-// The same bytes in their order, one 16-byte load and store per thread. It adds nothing; its time
-// is what a scan can reach at best.
+// Each thread loads 16 bytes and stores them, without additions. A scan loads and stores the same
+// bytes, so it takes at least this time.
 
 Variant copy() {
   Variant v = variant("copy", "", {});
@@ -107,7 +108,8 @@ Variant copy() {
   return v;
 }
 
-// Scans tiles, and then, level by level, their sums, which it puts behind each other.
+// Scans tiles, and then, level by level, the sums of the tiles. of_tiles holds the sums of all
+// levels, one level after another.
 template <int kTile, class Kernel, class T>
 Steps scan_levels(Kernel kernel, const Numbers<T>& x, T* of_tiles) {
   const std::int64_t tiles = ceil_div(x.n, kTile);
@@ -119,7 +121,7 @@ Steps scan_levels(Kernel kernel, const Numbers<T>& x, T* of_tiles) {
                 of_tiles);
 }
 
-// `kernel_of` gives the kernel for a zero of the elements' type.
+// `kernel_of(zero)` returns the kernel for the element type of `zero`.
 template <int kTile, class KernelOf>
 Variant in_levels(Variant v, KernelOf kernel_of) {
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
@@ -144,25 +146,26 @@ Variant hillis_steele() {
 
 // ---- blelloch: up-sweep and down-sweep over a tree
 //
-// A block of 256 threads scans 512 elements in one array. In the up-sweep pairs, pairs of pairs, …
-// leave their sum in the last element of each. In the down-sweep each node hands its left child the
-// sum before it, and its right child that plus the left child's sum. This takes 2·n additions
+// A block of 256 threads scans 512 elements in one array. In the up-sweep, pairs, pairs of pairs, …
+// store their sum in their last element. In the down-sweep, each node passes the sum before it to
+// its left child, and this sum plus the left child's sum to its right child. This takes 2·n
+// additions
 // instead of n·log2(n), in 18 steps with a barrier each. The cost is bank conflicts: at stride s
 // neighbouring lanes' words are 2s apart, and 256/s lanes are active. Up to 16 lanes access one
 // bank, at s = 8 and 16: shared_bank_conflicts and shared_load_wavefronts increase. dram_read_bytes
 // is unchanged.
 // held: bank_conflict = 16 at n=1048576
 
-constexpr int kPairs = 2 * kBlock;  // elements of a block
+constexpr int kPairs = 2 * kBlock;  // elements per block
 
-// Where element i lies: with padding, a word is left out behind each 32.
+// Returns the index of element i in shared memory; with padding, one word is unused after each 32.
 template <bool kPadded>
 __device__ __forceinline__ unsigned word_of(unsigned i) {
   return kPadded ? i + i / kWarp : i;
 }
 
 template <bool kPadded, class T>
-__device__ __forceinline__ void sum_up_tree(T* s) {
+__device__ __forceinline__ void up_sweep(T* s) {
   const unsigned me = threadIdx.x;
   unsigned step = 1;
 #pragma unroll 1
@@ -173,9 +176,9 @@ __device__ __forceinline__ void sum_up_tree(T* s) {
   }
 }
 
-// Each element becomes the sum of those before it.
+// The down-sweep: replaces each element by the sum of the elements before it.
 template <bool kPadded, class T>
-__device__ __forceinline__ void hand_down_tree(T* s) {
+__device__ __forceinline__ void down_sweep(T* s) {
   const unsigned me = threadIdx.x;
   unsigned step = kBlock;
 #pragma unroll 1
@@ -200,12 +203,12 @@ __global__ void __launch_bounds__(kBlock) blelloch_kernel(Numbers<T> x, T* of_bl
   const T other = first + kBlock < x.n ? x.at[first + kBlock] : T{};
   s[word_of<kPadded>(me)] = one;
   s[word_of<kPadded>(me + kBlock)] = other;
-  sum_up_tree<kPadded>(s);
-  if (me == 0) {  // whose addition was the last
+  up_sweep<kPadded>(s);
+  if (me == 0) {  // thread 0 performed the last addition
     of_blocks[blockIdx.x] = s[word_of<kPadded>(kPairs - 1)];
     s[word_of<kPadded>(kPairs - 1)] = T{};
   }
-  hand_down_tree<kPadded>(s);
+  down_sweep<kPadded>(s);
   if (first < x.n) x.sums[first] = s[word_of<kPadded>(me)] + one;
   if (first + kBlock < x.n) x.sums[first + kBlock] = s[word_of<kPadded>(me + kBlock)] + other;
 }
@@ -218,11 +221,12 @@ Variant blelloch() {
                            [](auto zero) { return blelloch_kernel<false, decltype(zero)>; });
 }
 
-// ---- blelloch_padded: a word left out behind each 32
+// ---- blelloch_padded: one padding word per 32 words
 //
-// Words that were 2^s apart are 2^s + 2^s/32 apart, and fall into other banks:
-// shared_bank_conflicts falls to a fraction, as do the wavefronts of shared memory. It costs a
-// shift and an addition per address.
+// One unused word follows each 32 words of the array in shared memory. Words at a stride of 2^s are
+// then at a stride of 2^s + 2^s/32, in different banks: shared_bank_conflicts and
+// shared_load_wavefronts decrease to a fraction. The cost is a shift and an addition per address.
+// dram_read_bytes is unchanged.
 
 Variant blelloch_padded() {
   return in_levels<kPairs>(variant("blelloch_padded", "blelloch",
@@ -232,12 +236,12 @@ Variant blelloch_padded() {
                            [](auto zero) { return blelloch_kernel<true, decltype(zero)>; });
 }
 
-// ---- warp_shuffles: registers in place of shared memory
+// ---- warp_shuffles: warp shuffles instead of shared memory
 //
-// A warp scans its 32 elements by five __shfl_up_sync, and eight words of shared memory, one per
-// warp, say what the warps before have. Barriers fall from nine to one, the wavefronts of shared
-// memory to few, and warp_instructions with them. All of it is work of the SM; the bytes are the
-// same.
+// A warp scans its 32 elements in registers, with five __shfl_up_sync. Eight words of shared
+// memory, one per warp, pass the sums of the warps to the later warps. Barriers decrease from nine
+// to one, and shared_load_wavefronts, shared_store_wavefronts and warp_instructions decrease.
+// dram_read_bytes is unchanged, so only the work within the SM decreases.
 // held: barriers_per_block = 1 at n=1048576
 
 template <class T>
@@ -261,9 +265,10 @@ Variant warp_shuffles() {
 
 // ---- vectors: 16 elements per thread
 //
-// A thread holds four vectors of 16 bytes in registers and adds up each by itself; shuffles come in
-// per vector, shared memory per thread. global_load_requests and warp_instructions fall, and a
-// thread has 4 × 16 = 64 bytes in flight in place of 4. A tile is 64 / 4 = 16 times as large.
+// A thread holds four 16-byte vectors in registers and scans each of them sequentially. The
+// shuffles then process one sum per vector instead of one element, and shared memory one sum per
+// warp: global_load_requests and warp_instructions decrease. A thread has 4 × 16 = 64 bytes in
+// flight instead of 4, and a tile is 64 / 4 = 16 times as large. dram_read_bytes is unchanged.
 
 constexpr int kVectors = 4;
 constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
@@ -285,12 +290,13 @@ Variant vectors() {
                           [](auto zero) { return vector_kernel<decltype(zero)>; });
 }
 
-// ---- three_pass: sums first
+// ---- three_pass: reduce, scan the sums, then scan the tiles
 //
-// The first kernel adds up tiles and writes their sums alone; one block scans these; the third
-// kernel reads the tiles again, scans them, and adds what is before them as it writes. The array is
-// loaded by two kernels and stored by one: dram_write_bytes falls to half, dram_read_bytes stays.
-// It costs that both kernels add up each element.
+// The first kernel stores only the sum of each tile. One block scans these sums. The third kernel
+// loads the tiles again, scans them, and adds the sum of all earlier tiles before it stores. Two
+// kernels load the array, but only one stores it: dram_write_bytes decreases to half,
+// global_store_requests decreases, and dram_read_bytes is unchanged. The cost is that both kernels
+// add each element.
 // held: dram_write_bytes = 1/2 × vectors within 3 %
 
 template <class T>
@@ -337,16 +343,18 @@ Variant three_pass() {
   return v;
 }
 
-// ---- chained: one pass, each tile waits for the one before
+// ---- chained: one pass, each tile waits for the previous tile
 //
-// A block takes a tile by a ticket, scans it in registers, waits until the tile before has said
-// what all elements up to there add up to, and says the same of its own. Each element is read once
-// and written once: dram_read_bytes falls to half. But tiles follow each other at the time that a
-// word takes from one SM through L2 to another, some hundred nanoseconds, in which memory could
-// have delivered many tiles: the chain is as long as there are tiles, and all of the time. The
-// states of the tiles are cleared for each launch.
+// A block gets the number of its tile from an atomic ticket, scans the tile in registers, and waits
+// until the previous tile has published the sum of all elements up to its end. It adds the sum of
+// its own tile and publishes the result. Each element is loaded once and stored once:
+// dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The cost is a chain of all
+// tiles. Each link passes a word from one SM through L2 to another, which takes longer than memory
+// needs to deliver many tiles, so the chain determines the time. A memset clears the states of the
+// tiles before each launch.
 
-// Looks at kWords times 32 tiles at once; 0: at one.
+// Scans a tile per block in one pass. A block looks back at 32·kWords tiles at once, or at one tile
+// if kWords is 0.
 template <int kHeld, int kWords, class T>
 __global__ void __launch_bounds__(kBlock, kHeld > kVectors ? 4 : 6)
     one_pass_kernel(Numbers<T> x, TileStates states) {
@@ -362,7 +370,7 @@ template <int kHeld, int kWords>
 Variant in_one_pass(Variant v) {
   constexpr std::int64_t kHeldTile = kTileOf<kBlock, kHeld>;
   constexpr int kWindow = kWords > 0 ? kWords * kWarp : 1;
-  v.deterministic = kWords == 0;  // and of integers
+  v.deterministic = kWords == 0;  // integer sums are the same with any window
   v.metrics = [=](const Problem&, const DeviceSpec&) {
     return MetricValues{{"tile", kHeldTile}, {"window", kWindow}};
   };
@@ -387,13 +395,15 @@ Variant chained() {
                {"dram_write_bytes", Direction::unchanged, 1.1, is_huge}}));
 }
 
-// ---- look_back: one pass, each tile adds up what the ones before have
+// ---- look_back: decoupled look-back over 32 tiles
 //
-// A tile says what its own elements add up to as soon as it knows, before it waits for anyone. Who
-// needs what is before looks at 32 tiles at once, adds up those, and goes on to the 32 before,
-// until it meets a tile that knows the sum of all up to itself. What was a chain of tiles is one of
-// looks: 32 tiles in the time of one. The bytes are the same, the time a fraction. Of fp32 sums the
-// last bits depend on how far each tile had to look, and differ from launch to launch.
+// A block publishes the sum of its own tile as soon as it is known, before it waits for other
+// tiles. To find the sum of all earlier tiles, a warp reads the states of 32 tiles at once and sums
+// them, then of the 32 tiles before, until it reaches a tile that has published the sum of all
+// elements up to its end. The chain of tiles becomes a chain of such windows of 32 tiles
+// (metric.window), and the time decreases to a fraction (time_median_us). dram_read_bytes is
+// unchanged. The last bits of fp32 sums depend on how far each tile had to look back, and differ
+// between launches.
 // held: blocks_per_sm = 6
 
 Variant look_back() {
@@ -404,11 +414,11 @@ Variant look_back() {
                same_bytes()}));
 }
 
-// ---- look_back_large: larger tiles
+// ---- look_back_large: tiles of 32 elements per thread
 //
-// 32 elements per thread, 32 KiB per block. Tiles are half as many, and so are looks that have to
-// keep up with memory, tickets (global_atomic_requests) and states. It costs registers: four blocks
-// per SM in place of six.
+// Each thread holds 32 elements, a block 32 KiB (metric.tile). Half as many tiles need half as many
+// look-backs, states and tickets: global_atomic_requests decreases to half. dram_read_bytes is
+// unchanged. The cost is registers: four blocks per SM are resident instead of six.
 // held: global_atomic_requests = 1/2 × look_back at n=1048576; blocks_per_sm = 4
 
 Variant look_back_large() {
@@ -419,11 +429,12 @@ Variant look_back_large() {
                same_bytes()}));
 }
 
-// ---- look_back_wide: 128 tiles at once
+// ---- look_back_wide: look-back over 128 tiles
 //
-// A lane asks for the states of four tiles before it waits for the first: a look reaches four times
-// as far (metric.window). Where the next tile that knows all up to itself is more than 32 away,
-// that saves the time of L2 once or more; where it is near, three loads of a warp were in vain.
+// A lane loads the states of four tiles before it waits for the first, so a window has four times
+// as many tiles (metric.window). If the nearest tile with a complete sum is more than 32 tiles
+// away, this saves one or more round trips to L2. If it is nearer, three loads of each lane are
+// useless. dram_read_bytes is unchanged.
 // held: metric.window = 4 × look_back_large
 
 Variant look_back_wide() {
@@ -434,9 +445,9 @@ Variant look_back_wide() {
 
 // ---- cub
 //
-// cub::DeviceScan::InclusiveSum: what one would call, and the figure to beat. It looks back, too;
-// its tiles are those of the blocks' numbers, without tickets: it trusts that blocks start in the
-// order of their numbers.
+// cub::DeviceScan::InclusiveSum, the library baseline. It looks back, too, but without tickets: a
+// block scans the tile of its block index, on the assumption that blocks start in the order of
+// their indices.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "look_back", {});
@@ -454,42 +465,45 @@ Variant vendor_cub() {
 // ---- declaration
 
 Family declare() {
-  Family f("scan", Topic::patterns, "What does a sum up to each element cost, beside a copy?");
+  Family f("scan", Topic::patterns, "What does a prefix sum cost compared with a copy?");
   f.physics =
-      "A prefix sum reads each element once and writes a sum for each, as a copy does, whose time "
-      "is its limit. Within a block, sums pass through shared memory or registers, which a few "
-      "elements per thread make cheap. Between blocks, a kernel's end is the barrier that needs "
-      "nothing, and costs that the array is read or written again. Blocks that wait for the ones "
-      "before them read and write it once: one behind the other they take the latency of L2 per "
-      "tile, looking back over many tiles at once a part of it, which is hidden as long as tiles "
-      "are large enough. It takes that who is waited for is running: tiles are handed out by "
-      "tickets.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "elements")
+      "A prefix sum loads each element once and stores a sum for each, as a copy does, so the time "
+      "of a copy is its lower bound. Within a block, sums pass through shared memory or registers, "
+      "which is cheap with several elements per thread. Between blocks, the end of a kernel is a "
+      "barrier without further conditions, but the next kernel must load or store the array again. "
+      "Blocks that wait for the previous tiles load and store it once. If each waits for one tile, "
+      "every tile adds the latency of L2. A look-back over many tiles at once takes a part of this "
+      "latency, which is hidden if tiles are large enough. A block may wait only for blocks that "
+      "have started: tickets assign tiles in the order in which blocks start.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
+           "number of elements")
       .choice("dtype", &Problem::dtype, {{"int32", DataType::int32}, {"fp32", DataType::fp32}},
-              "of elements and sums: whole numbers in [-64, 64], or numbers in [-1, 1)");
+              "type of elements and sums; int32 elements are integers in [-64, 64], fp32 elements "
+              "are in [-1, 1)");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("sums", &Data::sums, &Problem::dtype, &Problem::n)
       .output("copied", &Data::copied, &Problem::dtype, &Problem::n,
               [](const Problem&) { return Tolerance{}; });
-  f.metric("tile", "", "elements of a block that others wait for");
-  f.metric("window", "", "tiles at which a block looks at once");
+  f.metric("tile", "", "elements per tile, in variants whose blocks wait for earlier tiles");
+  f.metric("window", "", "number of earlier tiles whose states a block reads at once");
   f.figure("scan", "share_of_copy", "Prefix sums beside a copy", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;
   f.tolerance_derivation =
-      "int32: zero. Sums of numbers in [-64, 64] stay below 2^31: they are a random walk. fp32: "
-      "each addition rounds its result s by at most u·|s|, u = 2^-24, and |error| <= "
+      "int32: zero. Sums of integers in [-64, 64] stay below 2^31, because they are a random walk. "
+      "fp32: each addition rounds its result s by at most u·|s|, u = 2^-24, and |error| <= "
       "u·√(2·ln(2/δ))·√(sum of all s²) with a probability of 1 - δ (Hallman and Ipsen, Numerische "
-      "Mathematik 155, 2023); δ = e^-32. Numbers have random signs, so that the sum of all s² is "
-      "at most d times the sum of all squares, where a term goes through d additions. Of sum i, "
-      "tiles of at least 1024 elements one after the other are i/1024, trees and threads fewer "
-      "than 64. Its squares add up to (i + 1)/3, and 4·√(i + 1) more with a probability of e^-32 "
-      "(Hoeffding). The RMS error of the model is 0.42·u (Knuth) times the RMS of √(d·(i + 1)/3) "
-      "over all i. Twice that is allowed for what models leave out, and twice more for roundings "
-      "that many sums share: the error along a chain of tiles is a random walk, whose mean square "
-      "exceeds 48 times what is expected with a probability of e^-29; tiles of chains have 3072 "
-      "elements or more, so that d is three times what they do.";
+      "Mathematik 155, 2023); δ = e^-32. Elements have random signs, so the sum of all s² is at "
+      "most d times the sum of all squares if a term takes part in d additions. For sum i, "
+      "sequential tiles of at least 1024 elements contribute i/1024 to d, and trees and threads "
+      "fewer than 64. Its squares sum to (i + 1)/3, and to 4·√(i + 1) more with a probability of "
+      "e^-32 (Hoeffding). The RMS error of the model is 0.42·u (Knuth) times the RMS of √(d·(i + "
+      "1)/3) over all i. Twice this error is allowed for effects that the model leaves out, and "
+      "twice again for roundings that many sums share: the error along a chain of tiles is a "
+      "random walk, whose mean square exceeds 48 times its expectation with a probability of "
+      "e^-29. Chained tiles have 3072 elements or more, so d is three times the number of "
+      "additions that they perform.";
   f.variants(copy(), hillis_steele(), blelloch(), blelloch_padded(), warp_shuffles(), vectors(),
              three_pass(), chained(), look_back(), look_back_large(), look_back_wide(),
              vendor_cub());

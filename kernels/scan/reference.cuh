@@ -1,4 +1,4 @@
-// The problem of scan, its inputs, and its plain reference with the bound on its error.
+// The problem of scan, its inputs, its plain reference and the error bound.
 #pragma once
 
 #include <cmath>
@@ -15,10 +15,10 @@ struct Problem {
 struct Data {
   void* x;
   void* sums;
-  void* copied;  // x, of `copy` alone
+  void* copied;  // the output of `copy`
 };
 
-// What `make` makes of a zero of the elements' type.
+// Returns make(zero), where zero is 0 of the element type.
 template <class Make>
 auto of_type(const Problem& p, Make make) {
   return p.dtype == DataType::int32 ? make(std::int32_t{}) : make(float{});
@@ -42,14 +42,14 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   });
 }
 
-// The most additions that a term of sum i goes through.
+// Returns the maximum number of additions that a term of sum i takes part in.
 __host__ __device__ inline double depth(double i) {
   constexpr double kOfTile = 1024;
   constexpr double kOfTrees = 64;
   return i / kOfTile + kOfTrees;
 }
 
-// An element, and what the error of the sum up to it scales with.
+// An element, and the magnitude that the error of the prefix sum up to it is proportional to.
 template <class T>
 struct Term {
   const T* x;
@@ -68,7 +68,7 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
   });
 }
 
-// The derivation that tolerance_derivation states in words.
+// Computes the bound that tolerance_derivation derives.
 inline Tolerance tolerance(const Problem& p) {
   if (p.dtype == DataType::int32) return {};
   const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
