@@ -1,12 +1,13 @@
 // backward: the gradient of a bias, which is the sum of each column of a matrix.
 //
-// The question: who adds up the columns? A bias is added to each row of a result, and so its
-// gradient is the sum of all rows' gradients: rows × columns elements in, one row of sums out. Time
-// is that of reading the matrix once, if enough threads read. Lanes belong beside each other in a
-// row, whose elements are neighbours, and sums run down the columns: a thread per column has the
-// right addresses, and there are far too few such threads. Where more of them share a column,
-// somebody has to add up what they found: L2 by atomics, a second kernel, or the block in shared
-// memory first. Only the latter two add in an order that is the same in each launch.
+// The question: which method sums the columns of a matrix fastest? A bias is added to each row of a
+// result, so its gradient is the sum of the gradients of all rows: rows × columns elements are
+// loaded, one row of sums is stored. The lower bound on time is one read of the matrix, if enough
+// threads have loads in flight. Lanes should load neighbouring elements of a row, and sums run down
+// the columns. One thread per column has coalesced loads, but there are far too few such threads.
+// If several threads share a column, their partial sums are combined by atomics in L2, by a second
+// kernel, or in shared memory first. Without atomics, the order of additions is the same in each
+// launch.
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/cublas_variant.cuh"
@@ -22,20 +23,20 @@ struct Problem {
 
 struct Data {
   void* dy;    // row-major without padding
-  void* ones;  // as many as rows, for cuBLAS
+  void* ones;  // vector with one element per row, for cuBLAS
   float* dbias;
 };
 
-// ---- thread_per_column: a thread adds up a column
+// ---- thread_per_column: one thread sums one column
 //
-// Lanes have neighbouring columns: a warp's load is a piece of a row, 128 bytes (bf16: 64), and
-// all of it is used. But there are as many threads as columns. 8192 columns are 32 blocks, and most
-// SMs have none: sm_balance_pct is low, and far fewer bytes are in flight than DRAM's latency asks
-// for.
+// Lanes sum neighbouring columns: a warp loads 128 contiguous bytes of a row (bf16: 64), and uses
+// all of them. But there are only as many threads as columns. 8192 columns are 32 blocks, so most
+// SMs have no block: sm_balance_pct is low, and far fewer bytes are in flight than the latency of
+// DRAM requires.
 
 constexpr int kBlock = 256;
 
-// Blocks of one y have a slice of the rows. `put` says where their sums go.
+// Sums the columns of a slice of rows, which blockIdx.y selects. `put` stores or adds each sum.
 template <class T, class Put>
 __global__ void __launch_bounds__(kBlock) column_kernel(Slices s, const T* dy, Put put) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(kBlock) column_kernel(Slices s, const T* dy, P
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// What `make` makes of dy, by its type.
+// Returns make(dy), with dy as a pointer to its element type.
 template <class Make>
 auto with_dy(const Problem& p, const Data& d, Make make) {
   return p.dtype == DataType::bf16 ? make(static_cast<const __nv_bfloat16*>(d.dy))
@@ -90,7 +91,7 @@ Work work(const Problem& p) {
 
 using SlicesOf = Slices (*)(const Problem&, const DeviceSpec&);
 using Launch = Steps (*)(const Problem&, const Data&, const Slices&, float* partial);
-enum class Kernels { one, two };  // the second adds up the slices' sums
+enum class Kernels { one, two };  // the second kernel sums the partial sums of the slices
 
 Variant variant(std::string id, std::string compare_to, SlicesOf slices, Kernels kernels,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
@@ -125,7 +126,7 @@ Variant thread_per_column() {
       }));
 }
 
-// Many rows, and too few columns to fill a GPU with a thread each.
+// True if there are many rows, and too few columns to fill a GPU with one thread per column.
 bool is_tall(const Problem& p) {
   constexpr std::int64_t kManyRows = 4096, kFewColumns = 8192;
   return p.rows >= kManyRows && p.columns >= kBlock && p.columns <= kFewColumns;
@@ -133,14 +134,15 @@ bool is_tall(const Problem& p) {
 
 constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
-// ---- slices_atomic: blocks for slices of the rows, and atomics
+// ---- slices_atomic: row slices, combined with atomics
 //
-// The rows are cut into slices, as many as give every SM eight blocks, and a block adds its sums of
-// a slice to the result in L2. All SMs have work: sm_balance_pct rises, and what is in flight with
-// it. It costs some dozens of atomic additions per column and a fill before. Sums of floats in the
-// order in which blocks come differ in their last bits from launch to launch.
+// The rows are divided into slices, enough to give every SM eight blocks. A block sums the columns
+// of its slice and adds the partial sums to the result in L2: global_reduction_requests increases.
+// All SMs have work, so sm_balance_pct and the bytes in flight increase. global_load_requests is
+// unchanged. The cost is dozens of atomic additions per column and a memset of the result. Blocks
+// add in any order, so the last bits of the float sums differ between launches.
 
-constexpr int kBlocksPerSm = 8;  // as many as are resident
+constexpr int kBlocksPerSm = 8;  // resident blocks
 
 Slices of_blocks(const Problem& p, const DeviceSpec& device) {
   return slices_of(p.rows, p.columns, kBlock, kBlocksPerSm, device);
@@ -160,12 +162,13 @@ Variant slices_atomic() {
                  });
 }
 
-// ---- slices_stored: a row of sums per slice, and a second kernel
+// ---- slices_stored: row slices, combined by a second kernel
 //
-// Blocks store their sums, and a second kernel, a thread per column, adds up the slices' rows: some
-// dozens of them, which L2 still has. Nothing depends on the order in which blocks come: equal
-// inputs give equal bits. global_reduction_requests falls to none. It costs the start of one more
-// kernel, which waits for the last block of the first.
+// Blocks store their partial sums, one row per slice: global_reduction_requests decreases to zero.
+// A second kernel with one thread per column sums the rows of partial sums, dozens of them, which
+// are still in L2. The order of blocks has no effect, so results are bitwise identical in every
+// launch. dram_read_bytes is unchanged. The cost is the launch of a second kernel, which waits for
+// the last block of the first.
 
 Variant slices_stored() {
   return deterministic(variant(
@@ -177,25 +180,25 @@ Variant slices_stored() {
       }));
 }
 
-// ---- shared_sums: the warps of a block share columns
+// ---- shared_sums: partial sums combined in shared memory first
 //
-// A block has 32 columns in place of 256, and its eight warps take rows by turns. What they found
-// is added up in shared memory, and a block stores one row of sums for the rows of all eight: the
-// second kernel reads less, and global_store_requests, the results among them, falls to a seventh.
-// It costs a barrier at the end. The loads are the same.
+// A block sums 32 columns instead of 256, and its eight warps process rows alternately. The block
+// combines the warps' partial sums in shared memory and stores one row for the rows of all eight
+// warps. The second kernel loads less, and global_store_requests, which includes the results,
+// decreases to a seventh. global_load_requests is unchanged. The cost is a barrier at the end.
 // held: global_store_requests = 1/7 × slices_stored within 5 %
 
 Slices of_lanes(const Problem& p, const DeviceSpec& device) {
   return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
 }
 
-// ElementTerms of dy.
+// The terms of the sums are the elements of dy.
 template <class T>
 ElementTerms<T> terms_of(const T* dy) {
   return {dy};
 }
 
-// Where neither variant's slices are as short as they may be.
+// True if the slices of both compared variants are longer than the minimum.
 bool has_many_slices(const Problem& p) {
   constexpr std::int64_t kManyRows = 16384, kManyColumns = 2048;
   return is_tall(p) && p.rows >= kManyRows && p.columns >= kManyColumns;
@@ -218,9 +221,9 @@ Variant shared_sums() {
 //
 // A lane loads four neighbouring columns at a time (bf16: eight), so global_load_requests decreases
 // to a quarter (bf16: an eighth). warp_instructions decreases less, because conversions and
-// additions per element stay. dram_read_bytes is unchanged. A lane has four rows in flight, and the
-// cost is registers. If rows are no multiple of 16 bytes, their elements are loaded one by one, as
-// in shared_sums.
+// additions per element are unchanged, as is dram_read_bytes. A lane has four rows in flight, and
+// the cost is registers. If the row length is not a multiple of 16 bytes, lanes load single
+// elements, as in shared_sums.
 // held: global_load_requests = 1/4 × shared_sums
 // held: global_load_requests = 1/8 × shared_sums at dtype=bf16
 
@@ -244,11 +247,13 @@ Variant vectors() {
       }));
 }
 
-// ---- vectors_atomic: the same with atomics in place of the second kernel
+// ---- vectors_atomic: atomics instead of the second kernel
 //
-// A fill and a kernel in place of two kernels. The additions are few enough for L2 to take them on
-// the way, and what they save is a kernel's start and its wait for the last block, which counts
-// where the matrix is small. It costs that results differ in their last bits.
+// A memset and one kernel replace two kernels: blocks add their partial sums to the result with
+// atomic additions (global_reduction_requests increases). These are few enough for L2 to perform
+// while the blocks run. This saves the start of a kernel and its wait for the last block, which
+// matters for small matrices. dram_read_bytes is unchanged. The cost is that the last bits of
+// results differ between launches.
 
 Variant vectors_atomic() {
   return variant("vectors_atomic", "vectors", of_tiles, Kernels::one,
@@ -263,8 +268,8 @@ Variant vectors_atomic() {
 
 // ---- cublas_gemv
 //
-// cublasSgemv, the product of dy's transpose and a vector of ones: what one calls who has no kernel
-// for sums of columns. It reads the ones, too, and multiplies by them. It has no bf16.
+// cublasSgemv, the product of the transpose of dy and a vector of ones: the library call for column
+// sums. It also loads the ones and multiplies by them. It has no bf16.
 
 Variant cublas_gemv() {
   Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {
@@ -281,7 +286,7 @@ Variant cublas_gemv() {
 
 // ---- cublas_gemm
 //
-// cublasGemmEx with a row of ones for A: of both types, with sums in fp32.
+// cublasGemmEx with a row of ones for A, which supports both types, with sums in fp32.
 
 Variant cublas_gemm() {
   Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {
@@ -333,22 +338,22 @@ struct ColumnSum {
 // ---- declaration
 
 Family declare() {
-  Family f("backward", Topic::fusion, "Who adds up the columns of a matrix?");
+  Family f("backward", Topic::fusion, "Which method sums the columns of a matrix fastest?");
   f.physics =
-      "A bias's gradient is the sum of each column of a matrix that is read once: time is bytes "
-      "over bandwidth, if enough threads have loads in flight. Lanes belong on neighbouring "
-      "columns, or loads are wasted, and one thread per column is too few: rows have to be shared "
-      "out, and partial sums be added up, in L2 by atomics, in shared memory, or by a second "
-      "kernel in an order that is the same each time.";
+      "The gradient of a bias is the sum of each column of a matrix that is loaded once: the time "
+      "is bytes over bandwidth if enough threads have loads in flight. Lanes must load "
+      "neighbouring columns, or most of each sector is wasted. One thread per column gives too few "
+      "threads, so threads share the rows of a column. Their partial sums are combined in L2 by "
+      "atomics, in shared memory, or by a second kernel in an order that is the same each time.";
   constexpr std::int64_t kMost = 1 << 26;
-  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, as many as a sum has terms")
-      .extent("columns", &Problem::columns, 8192, kMost, "columns of dy, as many as there are sums")
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy: number of terms per sum")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns of dy: number of sums")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy; sums are fp32");
   f.input("dy", &Data::dy, &Problem::dtype, elements)
       .input("ones", &Data::ones, &Problem::dtype, [](const Problem& p) { return p.rows; })
       .output("dbias", &Data::dbias, columns);
-  f.metric("slices", "", "parts of the rows that are summed apart");
+  f.metric("slices", "", "number of slices of rows with partial sums of their own");
   f.figure("backward", "traffic", "Column sums: useful bytes per second");
   f.inputs = inputs;
   set_references(f, columns, [](const Problem& p, const Data& d, int) {
@@ -359,10 +364,10 @@ Family declare() {
                      kRmsSafety * sum_rms(p.rows, DataType::fp32), 0.0};
   };
   f.tolerance_derivation =
-      "u = 2^-24. A sum of m terms is within (m - 1)·u of the sum of their absolute values, "
-      "whatever the order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., "
-      "section 4.2). The RMS error is that of a random walk's roundings (sum_rms of "
-      "family/tolerance.hpp), twice which is allowed; sums in slices err by less.";
+      "u = 2^-24. A sum of m terms, in any order, differs from the exact sum by at most (m - 1)·u "
+      "times the sum of their absolute values (Higham, Accuracy and Stability of Numerical "
+      "Algorithms, 2nd ed., section 4.2). The RMS error is the one of a random walk's roundings "
+      "(sum_rms of family/tolerance.hpp). Twice this error is allowed; sums in slices err by less.";
   f.variants(thread_per_column(), bound_by_atomics(slices_atomic()), slices_stored(), shared_sums(),
              vectors(), bound_by_atomics(vectors_atomic()), cublas_gemv(), cublas_gemm());
   return f;

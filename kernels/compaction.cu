@@ -1,11 +1,11 @@
-// compaction: the elements that satisfy a condition, next to each other.
+// compaction: stores the elements that satisfy a condition contiguously.
 //
-// The question: who tells a kept element where it goes? Its place is the number of kept elements
-// before it, a prefix sum of zeros and ones. Where their order does not matter, any place will do
-// that nobody else has, and a counter in L2 gives places out, which takes additions to one address
-// one after the other. Where order matters, tiles are counted first, or look back at those before.
-// n elements are read and those that are kept written: reading is the least time of few, a copy's
-// bytes of all.
+// The question: how does each kept element get its output index? The index is the number of kept
+// elements before it, a prefix sum of zeros and ones. If the order does not matter, any unused
+// index will do, and a counter in L2 can assign them; but L2 performs additions to one address one
+// after another. If the order matters, a kernel counts the kept elements of each tile first, or
+// each tile looks back at the earlier tiles. n elements are loaded and the kept ones stored. The
+// lower bound on time is reading if few elements are kept, and a copy if all are.
 #include <vector>
 
 #include "gpu/cub_select.hpp"
@@ -20,8 +20,8 @@ namespace gpuexp::compaction {
 using Word = std::uint32_t;
 
 enum class Values {
-  random,  // whoever loses the order is seen to
-  alike,   // all that are kept are 0
+  random,  // verification detects a lost order
+  alike,   // all kept elements are 0
 };
 
 struct Problem {
@@ -50,13 +50,13 @@ struct Kept {
 
 constexpr int kBlock = kScanBlock;
 
-// ---- atomic_per_element: a counter gives places out
+// ---- atomic_per_element: one atomic addition per kept element
 //
-// A thread with an element to keep adds 1 to a counter, and writes to the place that the counter
-// had. The order is lost. All additions are to one address, which L2 makes one after the other, as
-// many as elements are kept (l2_atomic_cycles). ptxas makes one addition per warp of it where it
-// knows that all lanes have one address; so it is not told: each lane's address has the element's
-// highest bit in it, which is 0 of all that are kept.
+// The thread of a kept element adds 1 to a counter and stores the element at the counter's old
+// value, so the order is lost. All additions go to one address, and L2 performs them one after
+// another, one per kept element (l2_atomic_cycles). If ptxas knows that all lanes have one address,
+// it combines their additions into one per warp. To prevent this, the address includes the
+// element's highest bit, which is 0 for all kept elements.
 
 __global__ void __launch_bounds__(kBlock) per_element_kernel(Elements x, Kept kept) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kBlock) per_element_kernel(Elements x, Kept ke
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Elements are below 2^31, but for those that are not kept where kept ones are alike.
+// Returns the limit below which elements are kept. Random elements are below 2^31.
 Word limit_of(const Problem& p) {
   constexpr double kAll = 1u << 31;
   return static_cast<Word>(p.kept * kAll);
@@ -80,7 +80,7 @@ Elements elements(const Problem& p, const Data& d) {
   return {d.x, p.n, limit_of(p)};
 }
 
-// Of so many kept as the share says, in the mean.
+// The work at the expected number of kept elements.
 Work work(const Problem& p) {
   const auto kept = static_cast<std::int64_t>(p.kept * static_cast<double>(p.n));
   return reads<Word>(p.n) + writes<Word>(kept) + writes<Word>(1) +
@@ -95,20 +95,20 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 }
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
-constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // L2 is a small part of what moves
-// Where a warp has many elements to keep.
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // the array is much larger than L2
+// True if a warp keeps many elements.
 bool keeps_many(const Problem& p) {
   return is_large(p) && p.kept >= 0.25;
 }
 
-constexpr const char* kPlacesFound = "where its blocks write is found out while they run";
+constexpr const char* kPlacesFound = "where its blocks store is known only at run time";
 
-// Those that begin with a counter of zero, and lose the order.
+// A variant that clears a counter first and loses the order of the elements.
 Variant counting(Variant v, void (*kernel)(Elements, Kept), std::int64_t tile) {
   v.deterministic = false;
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.values == Values::alike) return std::nullopt;
-    return "needs values = alike: it loses the order, which results are compared in";
+    return "needs values = alike: it loses the order, and results are compared in order";
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     return Steps(MemsetStep{d.count, 0, sizeof *d.count}) +
@@ -122,12 +122,13 @@ Variant atomic_per_element() {
       counting(variant("atomic_per_element", "", {}), per_element_kernel, kBlock));
 }
 
-// ---- warp_aggregated: an addition per warp
+// ---- warp_aggregated: one atomic addition per warp
 //
-// The lanes vote, the first of them adds how many want a place, and each takes the one that is as
-// far behind as lanes before it want one. It is what ptxas makes of an atomicAdd to an address that
-// it knows to be the same. L2 has one addition per 32 elements: l2_atomic_cycles falls by as many
-// as a warp keeps. They are to one address still.
+// The lanes of a warp vote, and lane 0 adds the number of kept elements to the counter. Each kept
+// element is stored at the counter's old value plus the number of kept elements in lower lanes.
+// ptxas generates the same code for an atomicAdd whose address it knows to be uniform. L2 performs
+// one addition per 32 elements instead of one per kept element: l2_atomic_cycles decreases. All
+// additions still go to one address.
 
 __global__ void __launch_bounds__(kBlock) warp_kernel(Elements x, Kept kept) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -163,10 +164,11 @@ constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
 template <int kVectors>
 struct HeldTile {
   FourOf<Word> vectors[kVectors];
-  Word before[kVectors];  // that the warp keeps before this lane's vector
+  Word before[kVectors];  // number of elements that the warp keeps before this lane's vector
 };
 
-// Loads the block's tile; returns how many the warp keeps of it. Behind the end nothing is kept.
+// Loads the block's tile and returns the number of elements of it that the warp keeps. Elements
+// past the end of the array are not kept.
 template <int kVectors>
 __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
                                                HeldTile<kVectors>& held) {
@@ -195,7 +197,7 @@ __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t t
   return of_warp;
 }
 
-// Writes what is kept of the tile; `first` is the place of what the warp keeps first.
+// Stores the kept elements of the tile; `first` is the output index of the warp's first one.
 template <int kVectors>
 __device__ __forceinline__ void write_kept(const HeldTile<kVectors>& held, Word limit, Word* to,
                                            Word first) {
@@ -227,10 +229,11 @@ Variant tile_aggregated() {
   return v;
 }
 
-// ---- three_pass: count, scan, write
+// ---- three_pass: count, scan, store
 //
-// In order: a first kernel counts what each tile keeps, one block makes places of the counts, and a
-// third kernel reads the tiles again and writes. There are no atomics, and dram_read_bytes doubles.
+// The first kernel counts the kept elements of each tile, one block scans the counts, and a third
+// kernel loads the tiles again and stores the kept elements in order. It needs no atomics. The cost
+// is a second load of all elements: dram_read_bytes and global_load_requests double.
 
 __global__ void __launch_bounds__(kBlock) count_kernel(Elements x, Word* of_tiles) {
   HeldTile<kVectors> held;
@@ -263,13 +266,14 @@ Variant three_pass() {
   return v;
 }
 
-// ---- look_back: one pass, in order
+// ---- look_back: one ordered pass with decoupled look-back
 //
-// A tile says how many it keeps, and looks back at what the tiles before have said, as look_back of
-// the family scan does: each element is read once, dram_read_bytes falls to half, and the order is
-// kept. Sums are of integers, so that results are the same in every launch.
+// A block publishes the number of elements that its tile keeps and sums the numbers of the earlier
+// tiles, as look_back of the family scan does. Each element is loaded once, so dram_read_bytes
+// decreases to half, and the order is kept. global_store_sectors is unchanged. The sums are
+// integers, so results are identical in every launch.
 
-// The last tile says how many are kept of all.
+// The block of the last tile stores the number of all kept elements.
 __device__ __forceinline__ void set_count(const Kept& kept, std::int64_t tile, Word up_to_tile) {
   if (tile == gridDim.x - 1 && threadIdx.x == 0) *kept.count = up_to_tile;
 }
@@ -332,12 +336,13 @@ Variant look_back_staged() {
                      staged_kernel<kVectors, 1>, kTile);
 }
 
-// ---- look_back_large: larger tiles, and more of them looked at
+// ---- look_back_large: larger tiles and look-back over 128 tiles
 //
-// 8192 elements per block, and looks at 128 tiles at once: what the family scan shows one by one.
-// Compaction moves fewer bytes per tile than a scan, so that tiles follow each other faster and
-// looks have less time. Tickets and states are half as many (global_atomic_requests). It costs
-// 32 KiB of shared memory per block, and registers.
+// A block has 8192 elements and looks back over 128 tiles at once; the family scan has a variant
+// for each of these changes. Compaction moves fewer bytes per tile than a scan, so tiles follow
+// each other faster and less time is left for a look-back. Half as many tiles need half as many
+// tickets: global_atomic_requests decreases to half. global_store_sectors and dram_read_bytes are
+// unchanged. The cost is 32 KiB of shared memory per block, and registers.
 // held: global_atomic_requests = 1/2 × look_back at n=1048576
 
 Variant look_back_large() {
@@ -351,8 +356,8 @@ Variant look_back_large() {
 
 // ---- cub
 //
-// cub::DeviceSelect::If: what one would call, and the figure to beat. It looks back, too, and
-// brings what is kept together in shared memory.
+// cub::DeviceSelect::If, the library baseline. It looks back, too, and gathers the kept elements in
+// shared memory before it stores them.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "look_back_large", {});
@@ -378,7 +383,7 @@ struct Element {
   }
 };
 
-// What the output holds before: no element that is kept.
+// Fills the output with a value that is never kept.
 Steps unwritten(const Problem& p, const Data& d) {
   return MemsetStep{d.out, 0xFF, p.n * std::int64_t{sizeof(Word)}};
 }
@@ -409,7 +414,7 @@ struct Count {
   }
 };
 
-// `places` has how many are kept up to each element.
+// Stores element i at its output index. places[i] is the number of kept elements up to element i.
 struct Placed {
   Elements x;
   const double* places;
@@ -423,7 +428,7 @@ __global__ void place_kernel(Placed placed) {
   for_items_of_thread(placed.x.n, placed);
 }
 
-// The magnitudes, which are zero, hold the places meanwhile.
+// The array of magnitudes, which are all zero in the end, holds the places temporarily.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   constexpr std::int64_t kMostBlocks = 1 << 12;
   const Elements x = elements(p, d);
@@ -444,21 +449,23 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 // ---- declaration
 
 Family declare() {
-  Family f("compaction", Topic::patterns, "Who tells a kept element where it goes?");
+  Family f("compaction", Topic::patterns,
+           "Which method of assigning output indices compacts an array fastest?");
   f.physics =
-      "Compaction reads all elements and writes those that it keeps. A counter that gives places "
-      "out is one address, whose additions L2 makes one after the other, so that there must be "
-      "few of them: one per tile. It loses the order. To keep it, the number of kept elements "
-      "before a tile has to be known before the tile is written: by a pass that counts, which "
-      "reads everything twice, or by looking back at tiles that others are at. Kept elements lie "
-      "next to each other in the output and apart in registers; shared memory brings them "
-      "together, so that stores fill their sectors.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "elements")
+      "Compaction loads all elements and stores those that it keeps. A counter that assigns output "
+      "indices is one address. L2 performs the additions to it one after another, so they must be "
+      "few: one per tile. The counter loses the order. To keep the order, the number of kept "
+      "elements before a tile must be known before the tile is stored: from a counting pass, which "
+      "loads everything twice, or from a look-back at earlier tiles that other blocks still "
+      "process. Kept elements are contiguous in the output, but not in registers. Gathering them "
+      "in shared memory first makes stores fill their sectors.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
+           "number of elements")
       .real("kept", &Problem::kept, 0.5, 0, 1, "", "share of the elements that are kept")
       .choice<Values>("values", &Problem::values,
                       {{"random", Values::random}, {"alike", Values::alike}},
-                      "random 31-bit numbers; or the same for all that are kept, so that their "
-                      "order does not show");
+                      "random: 31-bit random numbers; alike: all kept elements are equal, so their "
+                      "order has no effect on the result");
   f.input("x", &Data::x, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.output("count", &Data::count, [](const Problem&) { return std::int64_t{1}; });
   f.figure("compaction", "traffic", "Stream compaction: useful bytes per second");
@@ -466,10 +473,10 @@ Family declare() {
   f.reset = unwritten;
   f.reference = reference;
   f.tolerance_derivation =
-      "Zero: elements are moved bit by bit, their number is a whole one. Behind the last that is "
-      "kept, the output holds what it held before. Results are compared place by place; who loses "
-      "the order runs where all kept elements are alike, and has as many of them as there are, "
-      "and no gap between.";
+      "Zero: elements are copied without arithmetic, and their number is an integer. Past the last "
+      "kept element, the output holds its previous content. Results are compared index by index. "
+      "Variants that lose the order run only with equal kept elements; the comparison then checks "
+      "that their number is right and that they are contiguous.";
   f.variants(atomic_per_element(), warp_aggregated(), tile_aggregated(), three_pass(), look_back(),
              look_back_staged(), look_back_large(), vendor_cub());
   return f;

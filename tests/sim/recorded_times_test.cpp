@@ -219,7 +219,7 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string pageable = "copies of pageable memory are not modelled";
   static const std::string two_kernels =
       "the sharing of L2 between concurrent kernels is not modelled";
-  static const std::string places = "where its blocks write is found out while they run";
+  static const std::string places = "where its blocks store is known only at run time";
   static const std::string waiting = "the time of blocks that wait for others is not modelled";
   static const std::string programmatic =
       "how kernels overlap by programmatic dependent launch is not modelled";
