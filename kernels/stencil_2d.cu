@@ -1,15 +1,16 @@
-// stencil_2d: each point of a plane becomes a weighted sum of itself and of its neighbours along
-// both axes, up to `radius` points away: the Laplacian, by finite differences.
+// stencil_2d: the Laplacian of a 2D array by finite differences: each output is a weighted sum of a
+// point and of its neighbours along both axes, up to `radius` points away.
 //
-// The question: who serves the neighbours? Each point is read once and written once at best, as in
-// a copy, whose time is the limit. But 4·radius + 1 sums need it. Whoever loads all of them from
-// where they are asks L1 as often; a tile in shared memory has each neighbour loaded once for a
-// block; and a thread with several points of a column has those along y in registers, for nothing.
-// What is left then is what a copy needs as well: few instructions per point, and enough bytes in
-// flight.
+// The question: which memory serves the neighbours? At best each point is loaded once and stored
+// once, so the time of a copy is a lower bound. But 4·radius + 1 sums use each point. If each
+// thread loads all neighbours, each point is requested from L1 that many times. A tile in shared
+// memory has each neighbour loaded once per block. A thread that computes several points of a
+// column has their neighbours along y in registers. What remains is what a copy needs as well: few
+// instructions per point, and enough bytes in flight.
 //
-// Points outside of the plane count as zero. Weights are those of the difference of order 2·radius,
-// times their common denominator, and points are small whole numbers: sums are exact.
+// Points outside of the array count as zero. The weights are those of the finite difference of
+// order 2·radius, multiplied by their common denominator. Weights and points are small integers, so
+// sums are exact.
 #include <array>
 #include <string>
 
@@ -24,19 +25,19 @@ struct Problem {
 
 struct Data {
   float *in, *out;
-  float* copied;  // as `in`, of `copy` alone
+  float* copied;  // the output of `copy`
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-constexpr int kMostRadius = 4;
+constexpr int kMaxRadius = 4;
 
-/// Of points that are `distance` apart along an axis, in its second derivative (B. Fornberg,
+/// Returns the weight of a point at `distance` along an axis in the second derivative (B. Fornberg,
 /// "Generation of finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988).
 template <int kRadius>
 __host__ __device__ constexpr float weight(int distance) {
-  constexpr float kWeights[kMostRadius][kMostRadius + 1] = {
+  constexpr float kWeights[kMaxRadius][kMaxRadius + 1] = {
       {-2, 1}, {-30, 16, -1}, {-490, 270, -27, 2}, {-14350, 8064, -1008, 128, -9}};
   return kWeights[kRadius - 1][distance];
 }
@@ -49,7 +50,8 @@ struct Plane {
   __device__ std::int64_t place(int x, int y) const {
     return static_cast<std::int64_t>(y) * nx + x;
   }
-  /// kWidth points from (x, y) on, which are inside together, or outside together and zero.
+  /// Loads kWidth points starting at (x, y), or returns zeros if they are outside. Either all of
+  /// them are inside, or none.
   template <int kWidth, bool kIsChecked = true>
   __device__ Floats<kWidth> load(int x, int y) const {
     const bool is_inside = !kIsChecked || (static_cast<unsigned>(x) < static_cast<unsigned>(nx) &&
@@ -60,12 +62,14 @@ struct Plane {
   __device__ float load(int x, int y) const { return load<1>(x, y).at[0]; }
 };
 
-// ---- naive: every neighbour from where it is
+// ---- naive: 4·radius + 1 loads per point
 //
-// A point per thread. Lanes are neighbours along x, so that each of the 4·radius + 1 loads is a
-// request of a line or two, and a warp's neighbours are mostly other warps' points: L1 serves all
-// but the first to ask (l1_hit_pct). Sums are few instructions; most are for places and for whether
-// they are inside. A thread's loads are in flight together, but one of them goes to DRAM.
+// Each thread computes one point and loads the point and all its neighbours: global_load_requests
+// and warp_instructions increase. Lanes are neighbours along x, so each load of a warp accesses one
+// or two lines. Most neighbours of a warp's points belong to other warps, and L1 serves all loads
+// of a point but the first (l1_hit_pct). Most instructions compute addresses and compare
+// coordinates; the sums are few. A thread's loads are in flight together, but only one of them goes
+// to DRAM. dram_read_bytes is unchanged.
 
 constexpr int kLanes = 32;
 constexpr int kWarps = 8;
@@ -96,15 +100,15 @@ Work work(const Problem& p) {
 }
 
 using Kernel = void (*)(Plane);
-/// By radius, from 1 on.
-using ByRadius = std::array<Kernel, kMostRadius>;
+/// The kernel of each radius, starting at radius 1.
+using ByRadius = std::array<Kernel, kMaxRadius>;
 
-/// The block's threads have so many points each, as a rectangle.
+/// The rectangle of points that each thread computes.
 struct PointsPerThread {
   int x, y;
 };
 
-/// `kernel_for(p)` takes the points of a thread that `each_of(p)` says.
+/// A variant that launches `kernel_for(p)`, whose threads compute `each_of(p)` points.
 template <class KernelFor, class EachOf>
 Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, EachOf each_of,
                 ExpectedChangesOf<Problem> expected) {
@@ -132,10 +136,10 @@ Variant scalar(std::string id, std::string compare_to, const ByRadius& kernels,
       [each](const Problem&) { return each; }, std::move(expected));
 }
 
-// ---- copy: the limit
+// ---- copy: the same bytes in order, the lower bound on time
 //
-// The same bytes in and out, with 16 bytes for each thread: its time is what a stencil can reach at
-// best.
+// Each thread loads 16 bytes and stores them. A stencil loads and stores the same bytes, so it
+// takes at least this time.
 
 Extent extent(const Problem& p) {
   return {p.nx, p.ny, 1};
@@ -145,7 +149,7 @@ Variant copy() {
   return copy_of_points<Variant>(extent);
 }
 
-// Planes of which blocks and warps at the edges are a small part.
+// True if blocks and warps at the edges of the array are a small part of all.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kMany = 2048;
   return p.nx >= kMany && p.ny >= kMany;
@@ -159,20 +163,20 @@ Variant naive() {
                  {"dram_read_bytes", Direction::unchanged, 1.1, is_large}});
 }
 
-// ---- smem_tile: a block's points and their halo in shared memory
+// ---- smem_tile: points and halo in shared memory
 //
-// A block loads the points of its tile and of a halo of `radius` around it once, waits at a
-// barrier, and sums from shared memory: global_load_requests falls. Shared memory is the same
-// memory as L1 and answers as many words per clock, so that a neighbour costs as much as before
-// (shared_load_wavefronts); what is saved is to ask for its tag, and to look whether it is inside.
-// It costs the halo, of which a small tile has a lot, and warps wait for each other before any of
-// them can sum.
+// A block loads the points of its tile and a halo of width `radius` once, waits at a barrier, and
+// sums from shared memory: global_load_requests decreases. Shared memory uses the same memory as L1
+// and returns as many words per cycle, so a neighbour costs as much as before
+// (shared_load_wavefronts increases). The block saves the tag lookups in L1 and the comparisons of
+// coordinates. The cost is the halo, which is a large share of a small tile, and a barrier before
+// any warp can sum. dram_read_bytes is unchanged.
 
 template <int kRadius>
 __global__ void __launch_bounds__(kThreads) smem_tile_kernel(Plane p) {
   constexpr int kColumns = kLanes + 2 * kRadius;
   constexpr int kCount = kColumns * (kWarps + 2 * kRadius);
-  constexpr int kLoads = (kCount + kThreads - 1) / kThreads;  // of a thread
+  constexpr int kLoads = (kCount + kThreads - 1) / kThreads;  // per thread
   __shared__ float tile[kLoads * kThreads];
   const int x0 = blockIdx.x * kLanes;
   const int y0 = blockIdx.y * kWarps;
@@ -209,15 +213,17 @@ Variant smem_tile() {
 
 // ---- column: neighbours along y in registers
 //
-// A thread takes eight points of a column, one after the other, and keeps the 2·radius + 1 that a
-// sum needs along y in registers: each step loads one of them and moves the others up. What it
-// loads along y serves all of its points, and global_load_requests falls to nearly 2·radius + 1 per
-// point. Places are computed once, and there are fewer blocks to start. A thread waits for each
-// step's loads before the next: it has no more in flight than before.
+// A thread computes eight points of a column one after another and keeps the 2·radius + 1 points
+// that a sum needs along y in registers. Each step loads one of them and shifts the others. A point
+// loaded along y serves all sums of the thread: global_load_requests decreases to nearly 2·radius +
+// 1 per point. Addresses are computed once, and fewer blocks start: warp_instructions decreases. A
+// thread waits for the loads of a step before the next one, so it has no more loads in flight than
+// in naive. dram_read_bytes is unchanged.
 
 constexpr int kColumn = 8;
 
-/// The sum of what lies along y, by distance from the first on, and of the neighbours along x.
+/// Returns the weighted sum at (x, y). `column` holds the 2·kRadius + 1 points along y; the
+/// function loads the neighbours along x.
 template <int kRadius>
 __device__ float sum_at(const Plane& p, int x, int y, const float* column) {
   float sum = 2 * weight<kRadius>(0) * column[kRadius];
@@ -256,12 +262,12 @@ Variant column() {
                  {"dram_read_bytes", Direction::unchanged, 1.1, is_large}});
 }
 
-// ---- column_unrolled: all steps at once
+// ---- column_unrolled: all steps of a column unrolled
 //
-// The same column with its steps unrolled. Nothing has to move, since each step knows which
-// registers it means; no step branches, and all loads stand before the first store, so that they
-// are in flight together. warp_instructions falls, global_load_requests stays. It costs registers
-// for all that the thread loads.
+// The eight steps of column are unrolled. No point is shifted between registers, because the
+// compiler knows the register of each point in each step. No step branches, and all loads precede
+// the first store, so they are in flight together. warp_instructions decreases, and
+// global_load_requests is unchanged. The cost is registers for all points that the thread loads.
 
 template <int kRadius>
 __global__ void __launch_bounds__(kThreads) column_unrolled_kernel(Plane p) {
@@ -290,19 +296,20 @@ Variant column_unrolled() {
                  {"global_load_requests", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- vectors: four columns per thread
+// ---- vectors: 16-byte accesses, four columns per thread
 //
-// 16 bytes per access: a thread has two points of four columns in place of eight of one, and loads
-// the vectors to the left and to the right, which neighbouring lanes loaded as well and L1 has. A
-// vector serves four points: global_load_requests and warp_instructions fall. Where nx is no
-// multiple of 4, rows begin between vectors, and accesses are narrower (access_width_bits).
+// A thread computes two points in each of four columns instead of eight points of one, with 16-byte
+// accesses. It loads the vectors to the left and to the right as well, which neighbouring lanes
+// also load, so L1 has them. A vector serves four points: global_load_requests and
+// warp_instructions decrease. dram_read_bytes is unchanged. If nx is not a multiple of 4, rows do
+// not start at multiples of 16 bytes, and accesses are narrower (access_width_bits).
 
-constexpr int kPoints = kColumn;  // of a thread, as in column_unrolled
+constexpr int kPoints = kColumn;  // per thread, as in column_unrolled
 template <int kWidth>
 constexpr int kRowsOf = kPoints / kWidth;
 
-/// The sums of kPoints points from (x, first) on, kWidth in each row. With kIsChecked, zeros
-/// outside.
+/// Stores the sums of kPoints points starting at (x, first), kWidth per row. With kIsChecked,
+/// points outside of the array are zero; without, all points must be inside.
 template <int kRadius, int kWidth, bool kIsChecked>
 __device__ void add_vectors(const Plane& p, int x, int first) {
   using Vector = Floats<kWidth>;
@@ -339,7 +346,7 @@ __device__ void add_vectors(const Plane& p, int x, int first) {
     if (!kIsChecked || first + i < p.ny) store(p.out + p.place(x, first + i), sum[i]);
 }
 
-template <int kRadius, int kWidth, bool kPartsInner>
+template <int kRadius, int kWidth, bool kHasInnerPath>
 __global__ void __launch_bounds__(kThreads) vectors_kernel(Plane p) {
   constexpr int kRows = kRowsOf<kWidth>;
   const int x0 = blockIdx.x * kLanes * kWidth;
@@ -349,7 +356,7 @@ __global__ void __launch_bounds__(kThreads) vectors_kernel(Plane p) {
   constexpr int kHalo = (kRadius + kWidth - 1) / kWidth * kWidth;
   const bool is_inner = x0 >= kHalo && y0 >= kRadius && x0 + kLanes * kWidth + kHalo <= p.nx &&
                         y0 + kWarps * kRows + kRadius <= p.ny;
-  if (kPartsInner && is_inner)
+  if (kHasInnerPath && is_inner)
     add_vectors<kRadius, kWidth, false>(p, x, first);
   else if (x < p.nx)
     add_vectors<kRadius, kWidth, true>(p, x, first);
@@ -359,18 +366,18 @@ bool has_wide_rows(const Problem& p) {
   return is_large(p) && has_widest_access(p.nx);
 }
 
-template <int kWidth, bool kPartsInner>
+template <int kWidth, bool kHasInnerPath>
 constexpr ByRadius kVectors{
-    vectors_kernel<1, kWidth, kPartsInner>, vectors_kernel<2, kWidth, kPartsInner>,
-    vectors_kernel<3, kWidth, kPartsInner>, vectors_kernel<4, kWidth, kPartsInner>};
+    vectors_kernel<1, kWidth, kHasInnerPath>, vectors_kernel<2, kWidth, kHasInnerPath>,
+    vectors_kernel<3, kWidth, kHasInnerPath>, vectors_kernel<4, kWidth, kHasInnerPath>};
 
-template <bool kPartsInner>
+template <bool kHasInnerPath>
 Variant with_vectors(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
   Variant v = variant(
       std::move(id), std::move(compare_to),
       [](const Problem& p) {
-        const std::array<ByRadius, 3> by_width{kVectors<1, kPartsInner>, kVectors<2, kPartsInner>,
-                                               kVectors<4, kPartsInner>};
+        const std::array<ByRadius, 3> by_width{
+            kVectors<1, kHasInnerPath>, kVectors<2, kHasInnerPath>, kVectors<4, kHasInnerPath>};
         return by_width[logarithm(access_points(p.nx))][p.radius - 1];
       },
       [](const Problem& p) {
@@ -394,11 +401,12 @@ Variant vectors() {
                               {"dram_read_bytes", Direction::unchanged, 1.1, is_large}});
 }
 
-// ---- inner_unchecked: no comparisons where all is inside
+// ---- inner_unchecked: no comparisons in inner blocks
 //
-// Most blocks have all of their points and of the halo inside of the plane, and find that out once:
-// they take the same code without its comparisons. warp_instructions falls, global_load_requests
-// stays. It costs a second copy of the code, for the blocks at the edges.
+// Most blocks have all their points and halo points inside of the array. Each block checks this
+// once; inner blocks then execute the same code without comparisons. warp_instructions decreases,
+// and global_load_requests is unchanged. The cost is a second copy of the code for the blocks at
+// the edges.
 
 Variant inner_unchecked() {
   return with_vectors<true>("inner_unchecked", "vectors",
@@ -436,35 +444,37 @@ struct Laplacian {
 
 // ---- declaration
 
-/// Of sums and of what they are sums of: points times weights, whatever their signs.
-constexpr int most_magnitude() {
-  float weights = 2 * -weight<kMostRadius>(0);
-  for (int r = 1; r <= kMostRadius; ++r) {
-    const float w = weight<kMostRadius>(r);
+/// Returns the maximum magnitude of a sum, and of any of its partial sums, for weights and points
+/// of any sign.
+constexpr int max_magnitude() {
+  float weights = 2 * -weight<kMaxRadius>(0);
+  for (int r = 1; r <= kMaxRadius; ++r) {
+    const float w = weight<kMaxRadius>(r);
     weights += 4 * (w < 0 ? -w : w);
   }
   return static_cast<int>(weights) * kMostPoint;
 }
 
 Family declare() {
-  Family f("stencil_2d", Topic::execution, "Who serves the neighbours of a point in a plane?");
+  Family f("stencil_2d", Topic::execution,
+           "Which memory serves the neighbours of a 2D stencil fastest?");
   f.physics =
-      "A stencil reads each point once and writes it once, as a copy does, whose time is its "
-      "limit. Its neighbours are read again and again by neighbouring threads. L1 can serve them, "
-      "shared memory can, and where one thread has several points in a column its registers do. "
-      "What memory cannot be saved, requests and instructions can: once they are few, and enough "
-      "bytes are in flight, the stencil takes the time of a copy.";
+      "A stencil loads each point once and stores it once, as a copy does, so the time of a copy "
+      "is its lower bound. Neighbouring threads load the same neighbours again and again. L1 or "
+      "shared memory can serve these loads, and registers can if one thread computes several "
+      "points of a column. The bytes from DRAM cannot decrease, but requests and instructions can. "
+      "Once they are few, and enough bytes are in flight, the stencil takes the time of a copy.";
   constexpr std::int64_t kMostRows = 65535 * kWarps;  // blocks along the y axis of a grid
-  f.extent("nx", &Problem::nx, 16384, 1 << 24, "points of a row, which lie side by side")
-      .extent("ny", &Problem::ny, 16384, kMostRows, "rows")
-      .integer("radius", &Problem::radius, 1, 1, kMostRadius, "",
-               "distance of the farthest neighbour, of which there are 4·radius");
+  f.extent("nx", &Problem::nx, 16384, 1 << 24, "points per row, the contiguous dimension")
+      .extent("ny", &Problem::ny, 16384, kMostRows, "number of rows")
+      .integer("radius", &Problem::radius, 1, 1, kMaxRadius, "",
+               "distance of the farthest neighbour in points; a point has 4·radius neighbours");
   declare_stencil<Laplacian>(f, points);
   f.outputs = extent;
   f.tolerance_derivation =
-      "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 2^16 at "
-      "most, and fp32 has all whole numbers up to 2^24: every partial sum is exact, in any order.";
-  static_assert(most_magnitude() < 1 << 24, "sums are exact");
+      "Zero: points are integers of up to 255, the magnitudes of the weights sum to at most 2^16, "
+      "and fp32 represents all integers up to 2^24: every partial sum is exact, in any order.";
+  static_assert(max_magnitude() < 1 << 24, "sums are exact");
   f.variants(copy(), naive(), smem_tile(), column(), column_unrolled(), vectors(),
              inner_unchecked());
   return f;

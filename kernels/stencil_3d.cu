@@ -1,16 +1,16 @@
-// stencil_3d: each point of a volume becomes the difference of the sum of its six neighbours and
-// six times itself: the Laplacian, by the stencil of seven points.
+// stencil_3d: the Laplacian of a 3D array by the 7-point stencil: each output is the sum of the six
+// neighbours of a point minus six times the point.
 //
-// The question: who serves the neighbours of a plane away? In a plane (stencil_2d) they are a row
-// or a few away, and L1 still has them. Here two of six lie nx·ny points away: a block of one plane
-// shares them with blocks of the planes above and below, and they come from L2: three planes and
-// the rims of blocks for each plane that a copy loads. A block of several planes keeps them in L1.
-// A thread that walks along z keeps them in registers, and then a plane is all that a block has to
-// share (2.5D blocking: A. Nguyen et al., "3.5-D blocking optimization for stencil computations on
-// modern CPUs and GPUs", SC 2010; P. Micikevicius, "3D finite difference computation on GPUs using
-// CUDA", GPGPU 2009).
+// The question: which memory serves the neighbours in adjacent planes? In 2D (stencil_2d)
+// neighbours are at most a few rows away, and L1 still has them. Here two of six neighbours are
+// nx·ny points away. A block of one plane shares them with blocks of the planes above and below, so
+// they come from L2: for each plane that a copy loads, three planes and the edges of blocks. A
+// block of several planes has them in L1. A thread that iterates along z has them in registers, and
+// then threads share only the points of one plane (2.5D blocking: A. Nguyen et al., "3.5-D blocking
+// optimization for stencil computations on modern CPUs and GPUs", SC 2010; P. Micikevicius, "3D
+// finite difference computation on GPUs using CUDA", GPGPU 2009).
 //
-// Points outside of the volume count as zero; points are small whole numbers, and sums exact.
+// Points outside of the array count as zero. Points are small integers, so sums are exact.
 #include <array>
 
 #include "kernels/common/stencil.cuh"
@@ -23,7 +23,7 @@ struct Problem {
 
 struct Data {
   float *in, *out;
-  float* copied;  // as `in`, of `copy` alone
+  float* copied;  // the output of `copy`
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -35,12 +35,12 @@ struct Volume {
   int nx, ny, nz;
 
   __device__ std::int64_t place(int x, int y, int z) const { return y * row() + x + z * plane(); }
-  /// Points from one row to the next, and from one plane to the next.
+  /// The strides from one row to the next and from one plane to the next, in points.
   __device__ std::int64_t row() const { return nx; }
   __device__ std::int64_t plane() const { return row() * ny; }
 };
 
-/// kWidth points from `from` on, which are inside together, or outside together and zero.
+/// Loads kWidth points starting at `from`, or returns zeros if they are outside.
 template <int kWidth>
 __device__ Floats<kWidth> load_or_zeros(const float* from, bool are_inside) {
   return are_inside ? *reinterpret_cast<const Floats<kWidth>*>(from) : Floats<kWidth>{};
@@ -50,11 +50,13 @@ __device__ inline float load_or_zero(const float* from, bool is_inside) {
   return is_inside ? *from : 0.0f;
 }
 
-// ---- naive: every neighbour from where it is
+// ---- naive: seven loads per point
 //
-// A point per thread, in blocks of 32×8 points of one plane. Neighbours along x and y are other
-// lanes' and warps' of the block, and L1 serves them. Those along z are other blocks': L2 has them,
-// but blocks of three planes ask it for each point, and l2_sectors is more than twice a copy's.
+// Each thread computes one point, in blocks of 32×8 points of one plane, and loads the point and
+// all six neighbours: global_load_requests increases. Other lanes and warps of the block load the
+// same neighbours along x and y, so L1 serves these. The neighbours along z belong to other blocks
+// and come from L2. Blocks of three planes request each point, and l2_sectors is more than twice
+// that of a copy. dram_read_bytes is unchanged.
 // held: l2_sectors >= 2 × copy
 
 constexpr int kLanes = 32;
@@ -62,8 +64,8 @@ constexpr int kWarps = 8;
 constexpr int kThreads = kLanes * kWarps;
 constexpr float kCenter = -6;
 
-/// Of the four neighbours of (x, y) in its plane, where the point is at `at`; zero where that is
-/// outside.
+/// Returns the sum of the four neighbours of (x, y) in its plane. `at` is the address of the point;
+/// neighbours outside of the plane are zero.
 __device__ inline float sum_in_plane(const Volume& v, const float* at, int x, int y,
                                      bool is_inside = true) {
   return load_or_zero(at - 1, is_inside && x > 0) +
@@ -92,16 +94,16 @@ std::int64_t points(const Problem& p) {
   return extent(p).count();
 }
 
-/// Blocks of `block` threads that have a box of `tile` points each.
+/// Blocks of `block` threads that compute a box of `tile` points each.
 Shape shape(const Problem& p, Extent block, Extent tile) {
   return shape_of_tiles({p.nx, p.ny, p.nz}, tile, block);
 }
 
-/// `kernel_for(p)` is launched in the shape that `shape_of(p)` gives.
+/// A variant that launches `kernel_for(p)` in the shape `shape_of(p)`.
 template <class KernelFor, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, ShapeOf shape_of,
                 ExpectedChangesOf<Problem> expected) {
-  constexpr double kOperations = 8;  // a product and six additions, of which one is fused
+  constexpr double kOperations = 8;  // a product and six additions, one of them fused with it
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
   v.writes = {"out"};
   v.work = [](const Problem& p) { return stencil_work(points(p), kOperations); };
@@ -125,16 +127,16 @@ Variant scalar(std::string id, std::string compare_to, void (*kernel)(Volume), E
       [block, tile](const Problem& p) { return shape(p, block, tile); }, std::move(expected));
 }
 
-// ---- copy: the limit
+// ---- copy: the same bytes in order, the lower bound on time
 //
-// The same bytes in and out, with 16 bytes for each thread: its time is what a stencil can reach at
-// best.
+// Each thread loads 16 bytes and stores them. A stencil loads and stores the same bytes, so it
+// takes at least this time.
 
 Variant copy() {
   return copy_of_points<Variant>(extent);
 }
 
-// Volumes of which blocks and warps at the faces are a small part.
+// True if blocks and warps at the faces of the array are a small part of all.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kMany = 256;
   return p.nx >= kMany && p.ny >= kMany && p.nz >= kMany;
@@ -149,12 +151,12 @@ Variant naive() {
                  {"dram_read_bytes", Direction::unchanged, 1.15, is_large}});
 }
 
-// ---- block_3d: a block of several planes
+// ---- block_3d: blocks of several planes
 //
-// The same kernel in blocks of 32×4×4 threads: a point's neighbours along z are the block's as
-// well, but for its first and last plane, and L1 serves them. l2_sectors falls,
-// global_load_requests stays. Blocks have 512 threads in place of 256: a place is free when the
-// last of 16 warps has ended.
+// The kernel of naive runs in blocks of 32×4×4 threads. Except in its first and last plane, the
+// block also loads a point's neighbours along z, so L1 serves them: l2_sectors decreases, and
+// global_load_requests is unchanged. The cost is larger blocks of 512 threads instead of 256: a
+// block slot becomes free when the last of 16 warps has ended.
 // held: threads_per_block = 512
 
 Variant block_3d() {
@@ -164,27 +166,28 @@ Variant block_3d() {
                  {"global_load_requests", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- stream_z: planes in registers, one after the other
+// ---- stream_z: iteration along z with planes in registers
 //
-// A thread has 32 points along z and walks along them: what it loads as the point above is the next
-// step's center, and the one below after that, and never leaves its registers. Each step loads one
-// new point and four neighbours, which L1 has: global_load_requests falls to nearly five sevenths,
-// and l2_sectors as well, since a block is as deep as its threads walk. Places are computed once
-// and added to: warp_instructions falls. It costs parallelism: there are 32 times fewer blocks, and
-// each waits for its step's loads before the next.
+// A thread computes 32 points along z, one per step. The point above becomes the next step's center
+// and then the point below, without leaving registers. Each step loads one new point and four
+// neighbours, which L1 has: global_load_requests decreases to nearly five sevenths. l2_sectors
+// decreases, because only the first and the last plane of a block are shared with other blocks
+// along z. Addresses are computed once and incremented: warp_instructions decreases. The cost is
+// parallelism: there are 32 times fewer blocks, and each thread waits for the loads of a step
+// before the next one.
 // held: global_load_requests = 5/7 × naive within 3 %; blocks = 1/32 × naive
 
 constexpr int kDepth = 32;
 constexpr Extent kWalk{kLanes, kWarps, kDepth};
 
-/// Where a thread is on its walk, and the points below and at that place.
+/// Position of a thread in its iteration along z: addresses, and the points below and at it.
 struct Walk {
   const float* at;
   float* to;
   float below, center;
 };
 
-/// The next kPlanes points of a walk. Loads come before stores.
+/// Computes the next kPlanes points along z. All loads precede the stores.
 template <int kPlanes>
 __device__ void step(const Volume& v, int x, int y, bool has_above, Walk& w) {
   float column[kPlanes + 2] = {w.below, w.center};
@@ -228,13 +231,14 @@ Variant stream_z() {
                  {"warp_instructions", Direction::decreases, 1.3, is_large}});
 }
 
-// ---- stream_z_tile: and the plane in shared memory
+// ---- stream_z_tile: the current plane in shared memory
 //
-// What a thread has as its center it also puts into a tile in shared memory, where its four
-// neighbours in the plane find it; threads at the tile's edges load what lies beyond.
-// global_load_requests falls again, to one per point and the edges. In its place come a store and
-// four loads of shared memory, and a barrier for each plane, at which all warps wait for the
-// slowest load of all of them. Two tiles by turns make a second one unnecessary.
+// Each thread also stores its center to a tile in shared memory and loads the four neighbours in
+// the plane from there. Threads at the edges of the tile load the points next to it.
+// global_load_requests decreases to one per point plus the edges. The cost is one store and four
+// loads in shared memory per point (shared_load_wavefronts increases), and a barrier per plane, at
+// which all warps wait for the slowest load of the block (stalled_barrier increases). Two
+// alternating tiles avoid a second barrier.
 
 __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   __shared__ float tiles[2][kWarps + 2][kLanes + 2];
@@ -242,7 +246,8 @@ __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   const int y = blockIdx.y * kWarps + threadIdx.y;
   const int first = blockIdx.z * kDepth;
   const bool is_inside = x < v.nx && y < v.ny;
-  // Beside the tile, left or right, and beyond it, in the row before or behind.
+  // Threads at the left or right edge of the tile also load the point next to it; threads in the
+  // first or last row also load the point in the previous or next row.
   const bool is_at_side = threadIdx.x == 0 || threadIdx.x == kLanes - 1;
   const bool is_at_end = threadIdx.y == 0 || threadIdx.y == kWarps - 1;
   const int side = threadIdx.x == 0 ? -1 : 1;
@@ -283,12 +288,12 @@ Variant stream_z_tile() {
                  {"stalled_barrier", Direction::increases, 2, is_large}});
 }
 
-// ---- stream_z_unrolled: four planes at once
+// ---- stream_z_unrolled: four planes per step
 //
-// The walk of stream_z in steps of four planes: the four points above are loaded before any of them
-// is needed, and all loads of a step come before its stores. The loads of four points are in
-// flight, and the loop's branch_instructions fall. It costs registers, and planes that are left
-// behind the last whole step go one by one.
+// Each step of stream_z computes four points along z and issues all its loads before its stores.
+// The loads of four points are in flight, and branch_instructions decreases. global_load_requests
+// and l2_sectors are unchanged. The cost is registers. Planes after the last whole step are
+// computed one by one.
 
 Variant stream_z_unrolled() {
   constexpr int kPlanes = 4;
@@ -298,13 +303,14 @@ Variant stream_z_unrolled() {
                  {"l2_sectors", Direction::unchanged, 1.1, is_large}});
 }
 
-// ---- vectors: four walks per thread
+// ---- vectors: 16-byte accesses, four points per thread
 //
-// 16 bytes per access: a thread walks along z with four points of a row, and a vector before or
-// behind serves four points. Along x it has all neighbours itself but one on either side, which are
-// in the registers of the lanes beside it: two shuffles bring them, and only the warp's first and
-// last lane load. global_load_requests and warp_instructions fall. Where nx is no multiple of 4,
-// accesses are narrower (access_width_bits).
+// A thread iterates along z with four neighbouring points of a row and loads and stores them with
+// 16-byte accesses. One vector of the previous or next row serves four points. Along x, a thread
+// has all neighbours in registers except one on either side, which it gets from the adjacent lanes
+// with two shuffles; only the first and the last lane of a warp load theirs. global_load_requests
+// and warp_instructions decrease. If nx is not a multiple of 4, accesses are narrower
+// (access_width_bits).
 
 template <int kWidth>
 struct VectorWalk {
@@ -313,21 +319,22 @@ struct VectorWalk {
   Floats<kWidth> below, center;
 };
 
-/// What lies around a thread's vector. Lanes behind the end of a row have left.
+/// Which neighbours of a thread's vector exist. Lanes past the end of a row have exited.
 struct Around {
-  unsigned lanes;
-  bool is_first, is_last;  // of these lanes
-  bool has_left, has_right, has_before, has_behind;
+  unsigned lanes;          // active lanes of the warp
+  bool is_first, is_last;  // among the active lanes
+  bool has_left, has_right, has_previous_row, has_next_row;
 };
 
-/// What is left and right of a row's vector: the lanes beside have it, and beyond them memory.
+/// Returns the points left and right of a vector in its row: from the adjacent lanes, or from
+/// memory for the first and the last lane.
 template <int kWidth>
 __device__ float2 beside(const float* at, const Around& a, const Floats<kWidth>& center) {
   const float left = load_or_zero(at - 1, a.is_first && a.has_left);
   const float right = load_or_zero(at + kWidth, a.is_last && a.has_right);
-  const float of_lane_before = __shfl_up_sync(a.lanes, center.at[kWidth - 1], 1);
-  const float of_lane_behind = __shfl_down_sync(a.lanes, center.at[0], 1);
-  return {a.is_first ? left : of_lane_before, a.is_last ? right : of_lane_behind};
+  const float from_previous_lane = __shfl_up_sync(a.lanes, center.at[kWidth - 1], 1);
+  const float from_next_lane = __shfl_down_sync(a.lanes, center.at[0], 1);
+  return {a.is_first ? left : from_previous_lane, a.is_last ? right : from_next_lane};
 }
 
 template <int kPlanes, int kWidth>
@@ -341,8 +348,8 @@ __device__ void step(const Volume& v, const Around& a, bool has_above, VectorWal
 #pragma unroll
   for (int i = 0; i < kPlanes; ++i) {
     const float* const at = w.at + i * v.plane();
-    const Vector before = load_or_zeros<kWidth>(at - v.row(), a.has_before);
-    const Vector behind = load_or_zeros<kWidth>(at + v.row(), a.has_behind);
+    const Vector before = load_or_zeros<kWidth>(at - v.row(), a.has_previous_row);
+    const Vector behind = load_or_zeros<kWidth>(at + v.row(), a.has_next_row);
     const Vector& center = column[i + 1];
     const float2 side = beside<kWidth>(at, a, center);
 #pragma unroll
@@ -360,7 +367,7 @@ __device__ void step(const Volume& v, const Around& a, bool has_above, VectorWal
 
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads) vectors_kernel(Volume v) {
-  constexpr int kPlanes = 2;  // of a step: with more, registers leave room for fewer warps
+  constexpr int kPlanes = 2;  // per step; with more, registers limit the SM to fewer warps
   const int x = (blockIdx.x * kLanes + threadIdx.x) * kWidth;
   const int y = blockIdx.y * kWarps + threadIdx.y;
   int z = blockIdx.z * kDepth;
@@ -429,22 +436,23 @@ struct Laplacian {
 // ---- declaration
 
 Family declare() {
-  Family f("stencil_3d", Topic::execution, "Who serves the neighbours of a point in a volume?");
+  Family f("stencil_3d", Topic::execution,
+           "Which memory serves the neighbours of a 3D stencil in adjacent planes fastest?");
   f.physics =
-      "A stencil reads each point once and writes it once, as a copy does, whose time is its "
-      "limit. Of a point's six neighbours in a volume two are a plane away. Threads of one plane "
-      "ask L2 for them; a block of several planes has them in L1, and a thread that walks from "
-      "plane to plane in its registers. That is less parallel: a walk needs enough loads in flight "
-      "at each step.";
+      "A stencil loads each point once and stores it once, as a copy does, so the time of a copy "
+      "is its lower bound. Two of the six neighbours of a point in 3D are a plane away. A block of "
+      "one plane loads them from L2; a block of several planes has them in L1, and a thread that "
+      "iterates over planes has them in registers. Such iteration is less parallel: each step "
+      "needs enough loads in flight.";
   constexpr std::int64_t kMostRows = 65535 * 4;  // blocks along y and z of a grid
-  f.extent("nx", &Problem::nx, 512, 1 << 24, "points of a row, which lie side by side")
-      .extent("ny", &Problem::ny, 512, kMostRows, "rows of a plane")
-      .extent("nz", &Problem::nz, 512, 65535, "planes");
+  f.extent("nx", &Problem::nx, 512, 1 << 24, "points per row, the contiguous dimension")
+      .extent("ny", &Problem::ny, 512, kMostRows, "rows per plane")
+      .extent("nz", &Problem::nz, 512, 65535, "number of planes");
   declare_stencil<Laplacian>(f, points);
   f.outputs = extent;
   f.tolerance_derivation =
-      "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 12, and fp32 "
-      "has all whole numbers up to 2^24: every partial sum is exact, in any order.";
+      "Zero: points are integers of up to 255, the magnitudes of the weights sum to 12, and fp32 "
+      "represents all integers up to 2^24: every partial sum is exact, in any order.";
   f.variants(copy(), naive(), block_3d(), stream_z(), stream_z_tile(), stream_z_unrolled(),
              vectors());
   return f;
