@@ -1,11 +1,11 @@
-// transpose: a row-major matrix is turned, so that its columns become the rows of another.
+// transpose: transposes a row-major matrix: its columns become the rows of the output.
 //
-// The question: what does it cost to turn a matrix, when a copy of the same bytes is the limit?
-// Every element is read once and written once, as in a copy. But neighbours in a row of one matrix
-// lie a whole row apart in the other: lanes that read side by side write a row apart, or the other
-// way round, 32 sectors of 32 bytes for a request that needs four. A tile in shared memory turns
-// the lanes between reading and writing. What is left is what a copy has to do as well: whole
-// sectors, and enough bytes in flight.
+// The question: what does a transpose cost compared with a copy of the same bytes? Every element is
+// loaded once and stored once, as in a copy. But neighbours in a row of one matrix are a whole row
+// apart in the other. Lanes that load contiguous elements store them with a stride of one row, or
+// the other way round: such a request accesses 32 sectors of 32 bytes instead of four. A tile in
+// shared memory transposes the elements between load and store. What remains is what a copy needs
+// as well: full sectors, and enough bytes in flight.
 #include <algorithm>
 
 #include "kernels/common/bulk_copy.cuh"
@@ -23,15 +23,16 @@ namespace gpuexp::transpose {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- read_columns: loads a row apart
+// ---- read_columns: loads with a stride of one row
 //
-// One element per thread, lanes along the rows of `out`: stores are contiguous, and the 32 lanes of
-// a load read 32 rows of `in`, each in a sector of its own: global_load_sectors_per_request is 32.
-// The rest of a sector is for the block's other warps, which find it in L1 if it is still there.
-// DRAM then reads no more than of a copy, and the load unit is what is busy.
+// Each thread moves one element, and lanes are neighbours along the rows of `out`. Stores are
+// contiguous, but the 32 lanes of a load access 32 rows of `in`, each in a different sector:
+// global_load_sectors_per_request is 32. Other warps of the block use the rest of each sector, if
+// L1 still has it. In this case the kernel reads no more from DRAM than a copy, and the load unit
+// is the limit.
 // held: global_load_sectors_per_request = 32
 
-constexpr int kTile = 32;  // elements along either side of a block's tile
+constexpr int kTile = 32;  // rows and columns of a block's tile
 
 template <class T>
 __global__ void __launch_bounds__(kTile* kTile) read_columns_kernel(Matrix<T> m) {
@@ -48,13 +49,13 @@ Work work(const Problem& p) {
   return streaming_work<char>(bytes, bytes);
 }
 
-// A block for each tile of the matrix that is read.
+// One block per tile of the input matrix.
 template <class T>
 Shape tiles(const Matrix<T>& m, int side, Extent block) {
   return shape_of_tiles({m.columns, m.rows}, {side, side}, block);
 }
 
-// `launch_of` gives the launch for a Matrix, which writes to the member of Data.
+// A variant that launches `launch_of(matrix)`, whose output is the member `to` of Data.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
                 ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::out) {
@@ -69,7 +70,7 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
 
 // ---- copy: the same bytes in order, the lower bound on time
 //
-// Each thread loads 16 bytes and stores them at the same place of the output, whatever the rows.
+// Each thread loads 16 bytes and stores them at the same place of the output, regardless of rows.
 // Nothing is transposed, so a transpose takes at least this time. More loads per thread before its
 // first store are slower on an H200, as vector_width measures. A request has 32 × 16 / 32 = 16
 // sectors, the maximum of 32 lanes with 16 bytes each.
@@ -79,12 +80,12 @@ Variant copy() {
   const auto launch_of = [](auto m) {
     const std::int64_t element = sizeof *m.in;
     return copy_limit(m.in, m.out, m.rows * m.columns * element,
-                      {kCopyBlockBytes / element, m.rows, 1});  // consecutive, whichever rows
+                      {kCopyBlockBytes / element, m.rows, 1});  // contiguous across rows
   };
   return variant("copy", "", launch_of, {}, &Data::copied);
 }
 
-// Where whole tiles are most of the matrix.
+// True if whole tiles are most of the matrix.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
   return std::min(p.rows, p.columns) >= kLargeExtent;
@@ -98,12 +99,12 @@ Variant read_columns() {
                  {{"global_load_sectors_per_request", Direction::increases, 1.9, is_large}});
 }
 
-// ---- write_columns: stores a row apart
+// ---- write_columns: stores with a stride of one row
 //
-// The same with the axes exchanged: loads are contiguous, and the 32 lanes of a store write 32 rows
-// of `out`. global_store_sectors_per_request goes to 32, global_load_sectors_per_request back to 4
-// (bf16: 2). L1 does not collect stores: each of these sectors goes to L2 with one element in it,
-// and l2_sectors grows.
+// Lanes are neighbours along the rows of `in`: loads are contiguous, and the 32 lanes of a store
+// access 32 rows of `out`. global_store_sectors_per_request increases to 32, and
+// global_load_sectors_per_request decreases to 4 (bf16: 2). L1 does not combine stores of different
+// requests: each sector goes to L2 with one element in it, and l2_sectors increases.
 // held: global_store_sectors_per_request = 32; global_load_sectors_per_request = 4 at dtype=fp32
 // held: global_load_sectors_per_request = 2 at dtype=bf16
 
@@ -127,20 +128,22 @@ Variant write_columns() {
 
 // ---- tile: 32×32 elements through shared memory
 //
-// A block reads its tile by rows, keeps it in shared memory, and writes it by columns: lanes are
-// neighbours in requests of both kinds, with 4 sectors each (bf16: 2). It costs shared memory, a
-// barrier, and bank conflicts: rows of the tile are 32 words long (bf16: 16), so that a column lies
-// in one bank of 32 (in two), and a load takes 32 wavefronts (16) where one would do.
+// A block loads its tile by rows, stores it in shared memory, and writes it by columns. Lanes
+// access neighbouring elements in loads and in stores: global_load_sectors_per_request and
+// global_store_sectors_per_request are 4 (bf16: 2), and l2_sectors decreases. The cost is shared
+// memory, a barrier, and bank conflicts. Rows of the tile are 32 words long (bf16: 16), so a column
+// is in one bank of 32 (bf16: in two), and a load takes 32 wavefronts (bf16: 16) instead of one.
 // held: bank_conflict = 32 at dtype=fp32; bank_conflict = 16 at dtype=bf16
 
-// Where shared memory has element (row, column) of a tile.
+// Returns the index in shared memory of element (row, column) of a tile.
 template <class T>
 struct Plain {
   static constexpr int kElements = kTile * kTile;
   __device__ static int at(int row, int column) { return row * kTile + column; }
 };
 
-// Where a block's tile begins, and how much of it is inside of the matrix that is read.
+// First row and column of a block's tile, and the number of its rows and columns inside of the
+// input matrix.
 template <int kSide, TileOrder kOrder = TileOrder::by_rows>
 struct Place {
   TilePlace<unsigned> tile = ordered_tile<kOrder>();
@@ -155,7 +158,7 @@ struct Place {
   __device__ bool holds(int r, int c) const { return r < rows && c < columns; }
 };
 
-// kElements per thread, kTile / kElements rows apart.
+// Each thread moves kElements elements with a stride of kTile / kElements rows.
 template <class T, template <class> class Layout, int kElements>
 __global__ void __launch_bounds__(kTile* kTile / kElements) tile_kernel(Matrix<T> m) {
   constexpr int kStep = kTile / kElements;
@@ -195,10 +198,11 @@ Variant tile() {
                           {"l2_sectors", Direction::decreases, 3, is_large}});
 }
 
-// ---- tile_padded: one word more per row of the tile
+// ---- tile_padded: one padding word per row of the tile
 //
-// Rows of 33 words (bf16: 17): the elements of a column lie in 32 different banks. A load takes one
-// wavefront, and hardly any shared_bank_conflicts are left. It costs a word per row.
+// Rows of the tile have 33 words (bf16: 17), so the elements of a column are in 32 different banks.
+// A load takes one wavefront: shared_load_wavefronts and shared_bank_conflicts decrease. The cost
+// is a word of shared memory per row.
 // held: bank_conflict = 1 at dtype=fp32
 
 template <class T>
@@ -214,11 +218,12 @@ Variant tile_padded() {
                            {"shared_bank_conflicts", Direction::decreases, 8, is_large}});
 }
 
-// ---- tile_swizzled: words change places within their row instead
+// ---- tile_swizzled: words permuted within each row instead of padding
 //
-// A row's word of column c lies where that of column c XOR row would: each row is permuted in a way
-// of its own, and a column meets each bank once. Nothing is padded, so that the tile is no larger
-// and its rows stay aligned; it costs an XOR per access. Wavefronts are those of tile_padded.
+// The element of column c is stored at column c XOR row. Each row has its own permutation, so the
+// elements of a column are in 32 different banks: shared_load_wavefronts equals that of
+// tile_padded. Without padding, the tile is no larger than in tile, and its rows stay aligned. The
+// cost is an XOR per access.
 // held: bank_conflict = 1
 
 template <class T>
@@ -238,9 +243,10 @@ Variant tile_swizzled() {
 
 // ---- coarsened: 16 bytes per thread
 //
-// Four elements of a column per thread (bf16: eight), with all loads before the first use: a full
-// SM has 32 KB in flight where it had 8 KB (4 KB), less than DRAM's latency asks for. What a thread
-// computes once serves several elements: warp_instructions falls. It costs registers.
+// Each thread moves four elements of a column (bf16: eight) and issues all loads before the first
+// use. A fully occupied SM has 32 KB in flight instead of 8 KB (bf16: 4 KB), which was less than
+// the latency of DRAM requires. Several elements share the address computation: warp_instructions
+// decreases. global_load_sectors_per_request is unchanged. The cost is registers.
 
 Variant coarsened() {
   return tiled<Swizzled, kCopyAccess>(
@@ -249,13 +255,14 @@ Variant coarsened() {
        {"global_load_sectors_per_request", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- tile64_vectors: 16 bytes per access, patches turned in registers
+// ---- tile64_vectors: 16-byte accesses, patches transposed in registers
 //
 // A tile is 64 words of 4 bytes wide (fp32: 64×64 elements, bf16: 128×128), and a lane moves 16
-// bytes of its rows with each access: global_load_requests falls to a quarter (an eighth). A thread
-// turns a patch of 4×4 elements (8×8) in its registers and stores its columns to shared memory as
-// vectors, permuted so that no access has a bank conflict. Where extents are not multiples of 4
-// (8), patches and accesses are narrower, as wide as both extents allow (access_width_bits).
+// bytes of a row with each access: global_load_requests decreases to a quarter (bf16: an eighth),
+// and warp_instructions decreases. A thread transposes a patch of 4×4 elements (bf16: 8×8) in
+// registers. It stores the columns to shared memory as vectors, permuted so that no access has a
+// bank conflict. If extents are not multiples of 4 (bf16: 8), patches and accesses are narrower, as
+// wide as both extents allow (access_width_bits).
 // held: global_load_requests = 1/4 × coarsened at dtype=fp32
 // held: global_load_requests = 1/8 × coarsened at dtype=bf16
 // held: bank_conflict = 1 at dtype=fp32; bank_conflict = 1 at dtype=bf16
@@ -264,13 +271,13 @@ constexpr int kVectorThreads = 256;
 
 template <class T, int kWidth>
 struct VectorTile {
-  // Narrow accesses make smaller tiles, so that a thread has no more than 16 of them in flight.
+  // Narrow accesses use smaller tiles, so that a thread has at most 16 accesses in flight.
   static constexpr int kSide = kWidth * sizeof(T) >= 8 ? 256 / sizeof(T) : 64;
-  static constexpr int kUnits = kSide / kWidth;           // of kWidth elements, along a side
-  static constexpr int kLines = kVectorThreads / kUnits;  // of units, that all threads move at once
-  static constexpr int kPatches = kUnits / kLines;        // of a thread
-  // Unit i of the tile's column c. Lanes store one unit each of columns kWidth apart, and load
-  // neighbouring units of one column.
+  static constexpr int kUnits = kSide / kWidth;           // units of kWidth elements per side
+  static constexpr int kLines = kVectorThreads / kUnits;  // rows of units per step of the block
+  static constexpr int kPatches = kUnits / kLines;        // per thread
+  // Index of unit i of the tile's column c. Lanes store one unit each, to columns with a stride of
+  // kWidth, and load neighbouring units of one column.
   __device__ static int at(int c, int i) {
     constexpr int kPerWord = std::max(1, 4 / (kWidth * static_cast<int>(sizeof(T))));
     return c * kUnits + (i ^ c / kWidth * kPerWord % kUnits);
@@ -285,7 +292,7 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
   const int x = static_cast<int>(threadIdx.x) % Tile::kUnits;
   const int y = static_cast<int>(threadIdx.x) / Tile::kUnits;
   const Place<Tile::kSide, kOrder> place(m);
-  // kWidth divides both extents: a patch is inside as a whole, or outside.
+  // kWidth divides both extents, so a patch is either entirely inside or entirely outside.
   const T* from = m.in + (place.row + y * kWidth) * m.columns + place.column + x * kWidth;
   Vector patches[Tile::kPatches][kWidth];
 #pragma unroll
@@ -309,7 +316,7 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
     if (place.holds(x * kWidth, c)) *reinterpret_cast<Vector*>(to) = tile[Tile::at(c, x)];
 }
 
-// Bytes that one access can move to rows of either matrix.
+// Returns the widest access in bytes that is aligned in the rows of both matrices.
 template <class Extents>
 std::int64_t access_bytes(const Extents& e, std::int64_t element) {
   return widest_access((e.rows | e.columns) * element);
@@ -349,12 +356,13 @@ Variant tile64_vectors() {
         [](const Problem& p) { return is_large(p) && p.dtype == DataType::fp32; }}});
 }
 
-// ---- output_order: blocks follow the rows of `out`
+// ---- output_order: blocks in the order of the rows of `out`
 //
-// The same tiles in another order: blocks that start one after the other hold neighbours in `out`.
-// Whole rows of it are written at about one time, and it is the reads that jump from row to row.
-// Requests, sectors and bytes stay, and so do all counters, l2_sectors first; in which order DRAM
-// gets them no counter tells. It costs a division per thread.
+// The kernel of tile64_vectors assigns tiles to blocks in another order: consecutive blocks have
+// neighbouring tiles in `out`. They store whole rows of `out` at about the same time, and their
+// loads jump from row to row instead. All counters are unchanged, such as l2_sectors and
+// global_store_sectors_per_request; no counter shows the order in which DRAM receives the sectors.
+// The cost is a division per thread.
 
 Variant output_order() {
   return vectors<TileOrder::by_columns>(
@@ -369,7 +377,7 @@ Variant output_order() {
 // width. In between each thread transposes a patch, as in tile64_vectors, and stores it to its
 // place in the same tile. The copies permute the 16-byte units of a row (128-byte swizzle), and
 // threads take patches along diagonals, so no access has a bank conflict. No lane loads from global
-// memory or computes an address: global_load_requests decreases to none, and warp_instructions
+// memory or computes an address: global_load_requests decreases to zero, and warp_instructions
 // decreases. l2_sectors is unchanged. The cost is the shared memory accesses of the copies and of
 // the threads, three barriers, and row pitches of multiples of 16 bytes.
 // held: barriers_per_block = 3; bank_conflict = 1
@@ -404,17 +412,17 @@ __global__ void __launch_bounds__(kVectorThreads)
       start_box_load(tile + b * Tile::kBoxUnits, in, column0 + b * Tile::kBoxWidth, row0, &arrived);
   }
   // Patch (i, j) of the tile. Eight lanes that share a wavefront have eight different i and eight
-  // different j: units in different banks, by rows of the tile and of the tile turned.
+  // different j, so their units are in different banks in the tile and in the transposed tile.
   const int j = thread % 8 + thread / 64 % 2 * 8;
   const int i = (thread % 8 ^ thread / 8 % 8) + thread / 128 * 8;
-  __syncthreads();  // all see the barrier
+  __syncthreads();  // all threads see the initialized barrier
   wait_for_phase(&arrived, 0);
   uint4 patch[Tile::kWidth];
 #pragma unroll
   for (int k = 0; k < Tile::kWidth; ++k)
     patch[k] = tile[Tile::at(i * Tile::kWidth + k, j)];
   turn<T, Tile::kWidth>(patch);
-  __syncthreads();  // all have read
+  __syncthreads();  // all threads have read their patch
 #pragma unroll
   for (int k = 0; k < Tile::kWidth; ++k)
     tile[Tile::at(j * Tile::kWidth + k, i)] = patch[k];
@@ -427,8 +435,8 @@ __global__ void __launch_bounds__(kVectorThreads)
   wait_for_stores_to_read<0>();
 }
 
-// Threads poll the barrier until the tile has arrived, and polls are instructions, too: the slower
-// the memory, the more of them. So only the default factor is promised.
+// Threads poll the barrier until the tile has arrived, and slower memory causes more polling
+// instructions. The expected change of warp_instructions therefore has only the default factor.
 Variant tma_tile() {
   const auto launch_of = [](auto m) {
     using T = WordOf<decltype(m)>;
@@ -448,8 +456,8 @@ Variant tma_tile() {
 
 // ---- cublas: geam
 //
-// cublasSgeam computes 1·Aᵀ + 0·B: the library's way to turn an fp32 matrix. It is arithmetic,
-// which may change a NaN's payload; the fp32 inputs here are numbers. There is no geam for bf16.
+// cublasSgeam computes 1·Aᵀ + 0·B, the library call that transposes an fp32 matrix. Its arithmetic
+// may change the payload of a NaN; the fp32 inputs here have no NaNs. There is no geam for bf16.
 
 Variant cublas_geam() {
   Variant v = cublas_variant<Variant>("output_order", work, [](const Problem& p, const Data& d) {
@@ -470,17 +478,18 @@ DataType word_type(const Problem& p) {
 }
 
 Family declare() {
-  Family f("transpose", Topic::memory, "What does it cost to turn a matrix, beside copying it?");
+  Family f("transpose", Topic::memory, "What does a matrix transpose cost compared with a copy?");
   f.physics =
-      "A transpose moves each element once in and once out, as a copy does, whose time is its "
-      "limit. But elements of a column lie a row apart, and lanes that hold them touch a sector "
-      "each. A tile in shared memory makes both sides contiguous, provided that its columns meet "
-      "all 32 banks. Then bytes in flight decide, and whole sectors.";
+      "A transpose loads each element once and stores it once, as a copy does, so the time of a "
+      "copy is its lower bound. But elements of a column are a row apart, so lanes that access a "
+      "column touch one sector each. A tile in shared memory makes loads and stores contiguous, "
+      "and its columns must be spread over all 32 banks. Then full sectors and enough bytes in "
+      "flight determine the time.";
   constexpr std::int64_t kMost = 65535 * kTile;  // tiles along the y axis of a grid
-  f.extent("rows", &Problem::rows, 16384, kMost, "rows of the matrix that is read")
-      .extent("columns", &Problem::columns, 16384, kMost, "its columns")
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of the input matrix")
+      .extent("columns", &Problem::columns, 16384, kMost, "columns of the input matrix")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
-              "type of the elements, which are moved and compared bit by bit");
+              "type of the elements, which are copied and compared as integers of this size");
   f.input("in", &Data::in, word_type, elements)
       .output("out", &Data::out, word_type, elements)
       .output("copied", &Data::copied, word_type, elements);
@@ -490,7 +499,7 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;
-  f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
+  f.tolerance_derivation = "Zero: elements are copied as words and compared as integers.";
   f.variants(copy(), read_columns(), write_columns(), tile(), tile_padded(), tile_swizzled(),
              coarsened(), tile64_vectors(), output_order(), tma_tile(), cublas_geam());
   return f;

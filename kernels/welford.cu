@@ -1,13 +1,13 @@
 // welford: mean of n numbers, and the sum of their squared deviations from it (M2).
 //
-// The question: what does it cost to add up deviations from a mean that is known at the end? Two
-// passes read the numbers twice. One pass over sums of x and of x² reads them once, but its M2 is
-// the difference of two sums that may be nearly equal: with numbers far from zero all digits
-// cancel. Welford's update (1962) keeps a mean so far and deviations from that, exactly what is
-// wanted, and takes a division per number. Partial results (count, mean, M2) of any two parts
-// merge into that of both (Chan, Golub and LeVeque 1983), which makes it a reduction like others,
-// with an operation of a dozen instructions; so a batch may be done in any other way before. Sums
-// of deviations from a number that is near the mean, as any of the numbers is, need no division.
+// The question: what does an accurate M2 cost if the mean is known only at the end? Two passes load
+// the numbers twice. One pass that sums x and x² loads them once, but its M2 is the difference of
+// two sums that may be nearly equal: if the mean is far from zero, all digits cancel. Welford's
+// update (1962) keeps a running mean and the deviations from it, without cancellation, but needs a
+// division per number. Partial results (count, mean, M2) of any two parts merge into the result of
+// both (Chan, Golub and LeVeque 1983), so this is a reduction whose operation takes a dozen
+// instructions; a thread may compute the result of a batch by any other method first. Sums of
+// deviations from a number near the mean need no division, and any number of the array is near it.
 #include <cmath>
 #include <vector>
 
@@ -29,29 +29,29 @@ struct Data {
   float* x;
   float* mean;
   float* m2;
-  float* m2_cancelled;  // of sum_of_squares, whose digits cancel
+  float* m2_cancelled;  // M2 of sum_of_squares, with the bound for cancelled digits
 };
 
 constexpr int kBlock = 256;
-constexpr int kPerSm = 4;  // blocks that stay
+constexpr int kPerSm = 4;  // resident blocks
 constexpr int kLoads = 8;
-constexpr int kVector = 4;  // elements of a load
+constexpr int kVector = 4;  // elements per load
 
 struct Numbers {
   const float* at;
   std::int64_t n;
 };
 
-// Gives visit(values) this thread's part, in strides of the grid: 32 numbers at a time, then 4,
-// then one.
+// Calls visit(values) for this thread's part of the array in a grid-stride loop: with 32 numbers at
+// a time, then 4, then one.
 template <class Visit>
 __device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit);
 
-// ---- two_passes: the mean, and then the deviations
+// ---- two_passes: the mean first, then the deviations
 //
-// A pass adds up the numbers, a second one the squares of their deviations from the mean: what the
-// definition says, and as exact as sums are. Each pass is a kernel and another for the blocks'
-// sums, and DRAM delivers the numbers to both.
+// The first pass sums the numbers, the second one the squares of their deviations from the mean, as
+// the definition of M2 states. The result is as accurate as a sum. Each pass is one kernel for the
+// numbers and one for the per-block partial sums, and both passes load the numbers from DRAM.
 
 __global__ void __launch_bounds__(kBlock, kPerSm) sum_kernel(Numbers x, float* sums) {
   float sum = 0.0f;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One block: the sum of `count` sums, over `by`.
+// Stores the sum of `count` partial sums, divided by `by`; launched with one block.
 __global__ void __launch_bounds__(kBlock)
     total_kernel(const float* sums, std::int64_t count, float by, float* total) {
   float sum = 0.0f;
@@ -128,7 +128,7 @@ __device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit)
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Blocks that stay, or fewer where a thread would not have a vector.
+// Resident blocks, or fewer if some threads would have no vector.
 Shape shape(const Problem& p, const DeviceSpec& device) {
   return shape_of_blocks(
       std::min(std::int64_t{device.sm_count} * kPerSm, ceil_div(p.n, kBlock * kVector)), kBlock);
@@ -144,12 +144,12 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   v.writes = {"mean", "m2"};
   v.work = [](const Problem& p) {
     return reads<float>(p.n) + 2 * writes<float>(1) +
-           computes(Pipe::fp32, 3 * static_cast<double>(p.n));  // from the mean, squared, added
+           computes(Pipe::fp32, 3 * static_cast<double>(p.n));  // subtract, square, add
   };
   return v;
 }
 
-constexpr auto is_large = at_least(&Problem::n, 1 << 27);  // beyond L2
+constexpr auto is_large = at_least(&Problem::n, 1 << 27);  // exceeds L2
 
 Variant two_passes() {
   Variant v = variant("two_passes", "", {});
@@ -168,19 +168,21 @@ Variant two_passes() {
   return v;
 }
 
-// ---- sum_of_squares: one pass, and a difference
+// ---- sum_of_squares: one pass with sums of x and x²
 //
-// Sums of x and of x² in one pass, from which M2 = sum of x² - (sum of x)²/n. dram_read_bytes falls
-// to half. It costs digits: of numbers around a mean of 100 times their spread, 2·log2(100) = 13 of
-// the 24 bits are gone before the first rounding counts. rms_error has how many are left.
+// One pass sums x and x², and M2 = sum of x² - (sum of x)²/n: dram_read_bytes and
+// global_load_requests decrease to half. The cost is accuracy: if numbers have a mean of 100 times
+// their spread, 2·log2(100) = 13 of the 24 bits cancel in the difference. rms_error shows the
+// accuracy that remains.
 
 struct Sums {
-  float* of_blocks;
-  float* squares_of_blocks;
+  float* of_blocks;          // per-block sums of x
+  float* squares_of_blocks;  // per-block sums of x²
   unsigned* finished;
 };
 
-// Of all blocks, by the last of them; `finish(sum, squares)` is its thread 0's.
+// Combines the sums of all blocks in the last block to finish; its thread 0 calls `finish(sum,
+// squares)`.
 template <class Finish>
 __device__ __forceinline__ void finish_sums(float sum, float squares, const Sums& s,
                                             const Finish& finish) {
@@ -217,13 +219,14 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
     }
   });
   finish_sums(sum, squares, s, [&](float of_all, float squares_of_all) {
-    const float of_each = of_all / static_cast<float>(x.n);
-    *mean = shift + of_each;
-    *m2 = squares_of_all - of_all * of_each;
+    const float shifted_mean = of_all / static_cast<float>(x.n);
+    *mean = shift + shifted_mean;
+    *m2 = squares_of_all - of_all * shifted_mean;
   });
 }
 
-// A counter in the first 16 bytes of the workspace, and `arrays` of a number per block behind it.
+// The workspace has a counter in its first 16 bytes, and `arrays` arrays with a number per block
+// after it.
 constexpr std::int64_t kCounterBytes = 16;
 
 Variant counted(Variant v, int arrays) {
@@ -247,10 +250,10 @@ Variant squares_variant(std::string id, std::string compare_to,
   return v;
 }
 
-// The relative error of so many sums of magnitudes, whose own RMS value is `size`: what
-// tolerance_derivation derives.
+// Returns the tolerance for an error of `sums` times the error of a sum, where `size` is the RMS of
+// the result (see tolerance_derivation).
 Tolerance tolerance(const Problem& p, double sums, double size) {
-  constexpr double kOfEachThread = 1 << 14;  // threads, of 16 SMs
+  constexpr double kOfEachThread = 1 << 14;  // threads of 16 SMs
   constexpr double kOfTrees = 64;
   const double depth = std::ceil(static_cast<double>(p.n) / kOfEachThread) + kOfTrees;
   const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
@@ -258,12 +261,13 @@ Tolerance tolerance(const Problem& p, double sums, double size) {
           kRmsSafety * sums * rounding_rms(DataType::fp32) * std::sqrt(depth) * size};
 }
 
-// κ², the sum of squares over M2, of numbers within 1 of the offset: their variance is 1/3.
+// Returns κ², the sum of squares over M2. The numbers are within 1 of the offset, so their variance
+// is 1/3.
 double cancellation(const Problem& p) {
   return 1 + 3 * p.offset * p.offset;
 }
 
-// Of κ·M2, or of κ²·M2 where digits cancel.
+// The tolerance relative to κ·M2, or to κ²·M2 if digits cancel.
 Tolerance m2_tolerance(const Problem& p, bool cancelled) {
   constexpr double kSums = 4;
   const double m2 = static_cast<double>(p.n) / 3;
@@ -281,19 +285,19 @@ Variant sum_of_squares() {
                        {"global_load_requests", Direction::decreases, 1.9, is_large}});
   v.writes = {"mean", "m2_cancelled"};
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    constexpr double kMostError = 0.1;
-    if (m2_tolerance(p, true).relative * cancellation(p) <= kMostError) return std::nullopt;
-    return "needs a smaller offset: no digit of the difference of two such sums would be certain";
+    constexpr double kMaxError = 0.1;
+    if (m2_tolerance(p, true).relative * cancellation(p) <= kMaxError) return std::nullopt;
+    return "needs a smaller offset: the error bound of the difference of the two sums exceeds 10 %";
   };
   return v;
 }
 
-// ---- shifted: the same of deviations from the first number
+// ---- shifted: sums of deviations from the first number
 //
-// Any number of the array is nearer to the mean than zero is, most often within a few times the
-// spread: x - x[0] is what is added up and squared. One subtraction more per number, and as few
-// digits cancel as if the mean were zero. dram_read_bytes stays. It trusts the first number: where
-// that is an outlier, digits are lost as by sum_of_squares.
+// Each thread sums x - x[0] and its square instead of x and x². Any number of the array is usually
+// within a few times the spread of the mean, so as few digits cancel as if the mean were zero. The
+// cost is one subtraction per number: warp_instructions increases. dram_read_bytes is unchanged. If
+// the first number is an outlier, digits cancel as in sum_of_squares.
 
 Variant shifted() {
   return squares_variant("shifted", "sum_of_squares", squares_kernel<true>, &Data::m2,
@@ -301,13 +305,13 @@ Variant shifted() {
                           {"warp_instructions", Direction::increases, 1.1, is_large}});
 }
 
-// ---- per_number: Welford's update
+// ---- per_number: Welford's update for each number
 //
-// Each number moves the thread's mean by its deviation over the count so far, and adds the product
-// of its deviations from the old and the new mean. Nothing cancels, whatever the numbers. But it is
-// a chain of dependent instructions with a division in it, so that warp_instructions is a multiple
-// of that of shifted. Where memory takes longer than these, as an H200's does of 4-byte numbers,
-// time does not show it.
+// Each number changes the thread's running mean by its deviation divided by the count, and adds the
+// product of its deviations from the old and the new mean to M2. No digits cancel, for any input.
+// The cost is a chain of dependent instructions with a division per number: warp_instructions is a
+// multiple of that of shifted. dram_read_bytes is unchanged. If loading takes longer than these
+// instructions, as it does for 4-byte numbers on an H200, the time is unchanged.
 
 __device__ __forceinline__ Moments block_moments(Moments own) {
   __shared__ Moments of_warps[kBlock / kWarp];
@@ -377,12 +381,13 @@ Variant per_number() {
                                      {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- per_batch: two passes over what is in registers, then one merge
+// ---- per_batch: two passes over 32 numbers in registers
 //
-// Of the 32 numbers that a thread has loaded, the mean and then the deviations, as two_passes has
-// it of all, but from registers; then one merge with what the thread had. One division per 32
-// numbers: warp_instructions falls to a few per number, and DRAM delivers them once. This is what a
-// layer norm does with its rows.
+// A thread loads 32 numbers and computes their mean and then their M2 from registers, as two_passes
+// does for the whole array. Then it merges the result with its previous one. This takes one
+// division per 32 numbers: warp_instructions decreases to a few per number. dram_read_bytes is
+// unchanged, because both passes use the same registers. A layer norm computes the variance of its
+// rows in this way.
 
 struct PerBatch {
   template <int kCount>
@@ -439,7 +444,7 @@ struct ExactMoments {
   Output output;
   std::int64_t columns = 1;  // outputs
   __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
-    constexpr int kBatch = 16;  // loads in flight, and numbers for one of Welford's divisions
+    constexpr int kBatch = 16;  // loads in flight, and numbers per division
     Common found{};
     for (std::int64_t i = first; i < x.n; i += kBatch * step) {
       double values[kBatch];
@@ -481,18 +486,18 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 Family declare() {
   Family f("welford", Topic::patterns,
-           "What does a sum of deviations cost whose mean is known at the end?");
+           "What does an accurate variance cost in one pass, when the mean is not known before?");
   f.physics =
-      "Reading the numbers is all that mean and variance need of memory, once if one pass is "
-      "enough. Sums of x and of x² are one pass, and their difference loses twice as many digits "
-      "as the mean is larger than the spread. Welford's update loses none and divides once per "
-      "number, a dozen instructions that memory's time has to hide. Partial results of any parts "
-      "merge, which takes a division per merge: one for 32 numbers, where a batch is done before. "
-      "Deviations from a number near the mean need none at all.";
+      "Mean and variance only require that memory delivers the numbers, once if one pass is "
+      "enough. Sums of x and of x² take one pass, but their difference loses twice as many digits "
+      "as the ratio of mean to spread has. Welford's update loses none, but divides once per "
+      "number, a dozen instructions, which the time of the loads must hide. Partial results of any "
+      "parts can be merged with one division per merge: one per 32 numbers if a thread computes a "
+      "batch first. Sums of deviations from a number near the mean need no division.";
   const auto one = [](const Problem&) { return std::int64_t{1}; };
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "numbers")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "number of elements")
       .real("offset", &Problem::offset, 1, 0, 1000, "",
-            "mean of the numbers, which are within 1 of it");
+            "mean of the numbers; all numbers are within 1 of it");
   f.input("x", &Data::x, &Problem::n)
       .output("mean", &Data::mean, one, mean_tolerance)
       .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
@@ -503,18 +508,19 @@ Family declare() {
   f.reference = reference;
   f.tolerance = mean_tolerance;
   f.tolerance_derivation =
-      "u = 2^-24. A sum in which each term goes through d additions whose roundings are "
-      "independent, with a mean of 0, is off by at most λ·√d·u times the sum of magnitudes with a "
-      "probability of 1 - e^-32, λ = √(2·(32 + ln 2)) = 8.1 (Higham and Mary, A new approach to "
-      "probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019). d: a thread has "
-      "n/2^14 numbers at most, on 16 SMs of 1024 threads, and trees have fewer than 64 levels. "
-      "mean: twice that of mean |x|, for the sum and for what moves a running mean. M2: with κ² = "
-      "sum of x² over M2, the relative error of two passes, of Welford's update and of merges is a "
-      "small multiple of κ times that of a sum, and of the difference of sums κ² times that (Chan, "
-      "Golub and LeVeque, Algorithms for computing the sample variance, The American Statistician "
-      "37(3), 1983): four times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS "
-      "error: roundings of 0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and "
-      "whose variance is 1/3. Twice that is allowed.";
+      "u = 2^-24. A sum in which each term takes part in d additions, whose roundings are "
+      "independent with a mean of 0, differs from the exact sum by at most λ·√d·u times the sum of "
+      "magnitudes with a probability of 1 - e^-32, λ = √(2·(32 + ln 2)) = 8.1 (Higham and Mary, A "
+      "new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019). "
+      "d: a thread has at most n/2^14 numbers, on 16 SMs of 1024 threads, and trees have fewer "
+      "than 64 levels. mean: twice the bound of mean |x|, for the sum and for the updates of a "
+      "running mean. M2: with κ² = sum of x² over M2, the relative error of two passes, of "
+      "Welford's update and of merges is a small multiple of κ times the error of a sum, and the "
+      "error of the difference of sums κ² times it (Chan, Golub and LeVeque, Algorithms for "
+      "computing the sample variance, The American Statistician 37(3), 1983). Four times the error "
+      "of a sum is allowed, relative to κ·M2 = √(M2·sum of x²) and to κ²·M2 = sum of x². The RMS "
+      "error: roundings of 0.42·u (Knuth) instead of λ·u, for numbers whose mean is the offset and "
+      "whose variance is 1/3. Twice this error is allowed.";
   f.variants(two_passes(), sum_of_squares(), shifted(), per_number(), per_batch());
   return f;
 }

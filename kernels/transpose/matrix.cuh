@@ -1,4 +1,4 @@
-// The matrices of transpose: what they hold, and what a transpose of them is.
+// The matrices of transpose: their contents, and the plain reference.
 #pragma once
 
 #include "kernels/common/reference.cuh"
@@ -6,19 +6,19 @@
 namespace gpuexp::transpose {
 
 struct Problem {
-  std::int64_t rows;  // of `in`
-  std::int64_t columns;
-  DataType dtype;  // fp32 or bf16
+  std::int64_t rows;     // of `in`
+  std::int64_t columns;  // of `in`
+  DataType dtype;        // fp32 or bf16
 };
 
 struct Data {
   void* in;      // rows × columns
   void* out;     // columns × rows
-  void* copied;  // as `in`, of `copy` alone
+  void* copied;  // rows × columns, the output of `copy`
 };
 
-// What kernels are given. T is an unsigned integer as wide as the elements, which are moved and
-// compared bit by bit: a NaN keeps its payload.
+// Kernel argument. T is an unsigned integer as wide as the elements, so that kernels copy elements
+// without arithmetic and a NaN keeps its payload.
 template <class T>
 struct Matrix {
   const T* in;
@@ -34,7 +34,7 @@ inline std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// What `make` makes of the problem's matrix, by the size of its elements.
+// Returns make(matrix), with the Matrix type of the problem's element size.
 template <class Make>
 auto of_matrix(const Problem& p, const void* in, void* out, Make make) {
   const auto matrix = [&](auto word) {
@@ -47,8 +47,9 @@ auto of_matrix(const Problem& p, const void* in, void* out, Make make) {
 template <class Matrix>
 using WordOf = std::remove_pointer_t<decltype(Matrix::out)>;
 
-// Any bits but ones alone, which stand in memory that nobody has written. Of 16 bits: numbers,
-// infinities and NaNs. Of 32: normal numbers, which cuBLAS's arithmetic keeps as well.
+// Random bits, except all ones, which fill memory that no kernel has written. 16-bit elements are
+// numbers, infinities and NaNs. 32-bit elements are normal numbers, which the arithmetic of cuBLAS
+// keeps unchanged.
 template <class T>
 struct Bits {
   std::uint64_t seed;
@@ -67,7 +68,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 }
 
 template <class T>
-struct Turned {
+struct Transposed {
   Matrix<T> m;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     return {static_cast<double>(m.in[i % m.rows * m.columns + i / m.rows]), 0.0};
@@ -77,7 +78,7 @@ struct Turned {
 inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return of_matrix(p, d.in, nullptr, [&](auto m) {
     using T = WordOf<decltype(m)>;
-    return evaluate_reference(out[0], elements(p), Turned<T>{m}) +
+    return evaluate_reference(out[0], elements(p), Transposed<T>{m}) +
            evaluate_reference(out[1], elements(p), SameElement<T>{m.in});
   });
 }
