@@ -1,11 +1,11 @@
-// argmax: the largest of n numbers, and the lowest index at which it stands.
+// argmax: the maximum of n numbers, and the lowest index at which it occurs.
 //
-// The question: what does a reduction cost whose operation is more than an addition? The largest
-// value is one instruction per number (FMNMX), and the same in any order. Where it stands is more:
-// each candidate is a value and an index, two registers that are compared and chosen together,
-// three instructions per number and twice the shuffles. Memory's time hides that as long as
-// instructions are fewer than issue slots, which 16-bit numbers, of half the bytes, reach first.
-// The result has no roundings: whoever adds up nothing can reorder everything, and ties go to the
+// The question: what does the index of the maximum cost in addition to the maximum? The maximum
+// takes one instruction per number (FMNMX), in any order. With the index, each candidate is a value
+// and an index, two registers that are compared and selected together: three instructions per
+// number and twice the shuffles. The time of the loads hides these as long as there are fewer
+// instructions than issue slots. Variants with 16-bit numbers reach this limit first, because they
+// load half the bytes. A maximum rounds nothing, so any order gives the same result; ties go to the
 // lowest index.
 #include <cmath>
 #include <vector>
@@ -36,7 +36,7 @@ struct Numbers {
 };
 
 constexpr int kBlock = 256;
-constexpr int kPerSm = 4;  // blocks that stay
+constexpr int kPerSm = 4;  // resident blocks
 constexpr int kLoads = 8;
 constexpr int kVectorBytes = 16;
 template <class T>
@@ -45,8 +45,8 @@ constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 template <class T>
 using Vector = Pack<T, kWidth<T>>;
 
-// Gives `visitor` this thread's part, in strides of the grid: eight vectors at a time, then one,
-// then what is left of the last.
+// Passes this thread's part of the array to `visitor` in a grid-stride loop: eight vectors at a
+// time, then one, then single numbers of the incomplete last vector.
 template <class T, class Visitor>
 __device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor);
 
@@ -56,20 +56,22 @@ struct Results {
   std::uint64_t* index;
 };
 
-// What blocks of kBlock threads leave, and how many have: all of one kernel's.
+// Per-block results, and the number of blocks that have stored theirs.
 template <class Value>
 struct Partials {
   Value* of_blocks;
   unsigned* finished;
 };
 
-// ---- max_shuffles: the value alone
+// ---- max_shuffles: maximum without index, with warp shuffles
 //
-// A thread keeps the largest of its numbers, one instruction each. A warp's lanes compare by five
-// shuffles, a block's warps through shared memory, and the last block to finish compares the
-// blocks' values. One kernel, and a counter to clear.
+// Each thread computes the maximum of its numbers with one instruction per number. The lanes of a
+// warp compare their values in five shuffle steps, the warps of a block through shared memory, and
+// the last block to finish compares the per-block values. This takes one kernel, and a counter that
+// a memset clears before each launch.
 
-// The result of all threads of all blocks, in thread 0 of the last of them, where it is true.
+// Reduces `own` over all threads of all blocks. Returns true in thread 0 of the last block to
+// finish, where `own` is then the result.
 template <class Value, class OfWarp>
 __device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
                                          const OfWarp& of_warp);
@@ -175,7 +177,7 @@ std::int64_t bytes_of(const Problem& p) {
   return p.n * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// Blocks that stay, or fewer where a thread would not have a vector.
+// Resident blocks, or fewer if some threads would have no vector.
 Shape shape(const Problem& p, const DeviceSpec& device) {
   return shape_of_blocks(std::min(std::int64_t{device.sm_count} * kPerSm,
                                   ceil_div(bytes_of(p), kBlock * kVectorBytes)),
@@ -185,7 +187,7 @@ Shape shape(const Problem& p, const DeviceSpec& device) {
 Variant variant(std::string id, std::string compare_to, bool has_index,
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
-  v.deterministic = true;  // the largest is the same in any order
+  v.deterministic = true;  // the maximum is the same in any order
   if (!has_index) v.writes = {"max"};
   v.work = [has_index](const Problem& p) {
     const std::int64_t index_bytes = has_index ? sizeof(std::uint64_t) : 0;
@@ -197,7 +199,7 @@ Variant variant(std::string id, std::string compare_to, bool has_index,
   return v;
 }
 
-// A counter, and results of blocks from the next 16 bytes on.
+// Size of the workspace's first part, the counter; the per-block results follow.
 constexpr std::int64_t kCounterBytes = 16;
 
 template <class T>
@@ -205,7 +207,7 @@ Results<T> results(const Data& d) {
   return {static_cast<T*>(d.max), d.index};
 }
 
-// `kernel_of(zero)` is the kernel of an element type.
+// `kernel_of(zero)` returns the kernel for the element type of `zero`.
 template <class Value, class KernelOf>
 Variant in_one_kernel(Variant v, KernelOf kernel_of) {
   v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
@@ -231,10 +233,10 @@ Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Pr
       [](auto zero) { return max_kernel<Largest, OfWarp, decltype(zero)>; });
 }
 
-// On 132 SMs 2^28/(528·256·4·8) = 62 batches per thread, of bf16 half as many.
+// On 132 SMs, 2^28/(528·256·4·8) = 62 batches per thread; for bf16, half as many.
 constexpr auto has_many_batches = at_least(&Problem::n, 1 << 28);
 constexpr auto is_large = at_least(&Problem::n, 1 << 25);  // several batches for each thread
-// Where what a thread does once is most of what it does.
+// True if the work that a thread performs once is most of its work.
 bool is_small(const Problem& p) {
   return p.n <= 1 << 12;
 }
@@ -243,15 +245,16 @@ Variant max_shuffles() {
   return max_variant<ByShuffles>("max_shuffles", "", {});
 }
 
-// ---- max_redux: one instruction per warp
+// ---- max_redux: warp maximum with redux.sync
 //
-// redux.sync compares the lanes' integers at once (compute capability 8.0); of floats only from
-// Blackwell on. A float's bits become an unsigned integer of the same order when the sign bit is
-// flipped, and all other bits of negative ones, too. Five shuffles and five comparisons become
-// one instruction and a conversion both ways: warp_instructions of small arrays falls. Large ones
-// have a thousand numbers per lane before it.
+// redux.sync (compute capability 8.0) computes the maximum of the lanes' integers in one
+// instruction; it supports floats only on Blackwell and later. The bits of a float become an
+// unsigned integer of the same order if the sign bit is flipped, and for negative floats all other
+// bits as well. Five shuffles and five comparisons become one instruction and two conversions:
+// warp_instructions decreases for small arrays. For large arrays each lane compares about a
+// thousand numbers first, so the change is negligible. dram_read_bytes is unchanged.
 
-// Zeros of both signs are one value.
+// Returns an unsigned integer of the same order as `value`; both zeros give the same integer.
 __device__ __forceinline__ unsigned ordered(float value) {
   const unsigned bits = __float_as_uint(value + 0.0f);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -264,7 +267,7 @@ struct ByRedux {
   __device__ float operator()(float value) const {
     return in_order(__reduce_max_sync(kAllLanes, ordered(value)));
   }
-  // Upper words first; of the lanes that have the largest, lower words.
+  // Reduces the upper words first, then the lower words of the lanes with the largest upper word.
   __device__ unsigned long long operator()(unsigned long long own) const {
     const auto upper = static_cast<unsigned>(own >> 32);
     const unsigned largest = __reduce_max_sync(kAllLanes, upper);
@@ -279,13 +282,14 @@ Variant max_redux() {
                                {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- argmax_pairs: a value and its index
+// ---- argmax_pairs: pairs of value and index
 //
-// A thread keeps the largest of its numbers and where it was: a comparison and two selections per
-// number, where max_shuffles has one instruction. It meets its numbers in the order of their
-// index, so that only a larger one takes the place. Between threads a candidate is one integer of
-// 64 bits, the ordered bits of the value above the inverted index, of which the larger is the
-// better: ties go to the lowest index. A shuffle of it is two. warp_instructions rises.
+// A thread keeps its maximum and the index of it: one comparison and two selections per number,
+// where max_shuffles has one instruction. It visits its numbers in ascending order of their
+// indices, so only a larger number replaces the maximum. Between threads, a candidate is a 64-bit
+// integer with the ordered bits of the value above the inverted index; the larger integer wins, so
+// ties go to the lowest index. A 64-bit shuffle compiles to two shuffles. warp_instructions
+// increases, and dram_read_bytes is unchanged.
 
 using Candidate = unsigned long long;
 
@@ -314,7 +318,7 @@ struct LargestAt {
   }
 };
 
-// Writes what a candidate stands for.
+// Stores the value and the index of a candidate.
 template <class T>
 __device__ __forceinline__ void write(Candidate best, const Results<T>& to) {
   *to.max = from_float<T>(in_order(static_cast<unsigned>(best >> 32)));
@@ -357,19 +361,20 @@ Variant argmax_redux() {
                                   {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- argmax_batches: the value first, the place at the end
+// ---- argmax_batches: the maximum first, its index at the end
 //
-// A thread takes the largest value of eight vectors at a time, an instruction per number, and
-// remembers the batch in which it last grew. At the end the threads that have their block's largest
-// value, one as a rule, load that batch again and look for it. warp_instructions falls to nearly
-// that of max_shuffles. It costs a batch of loads per block, for which its other threads wait, and
-// one per thread where all have the largest value, as of 16-bit numbers many have.
+// A thread computes the maximum of eight vectors at a time, with one instruction per number, and
+// stores the batch in which its maximum last increased. At the end, the threads that have their
+// block's maximum, usually one, load that batch again and search the index: warp_instructions
+// decreases to nearly that of max_shuffles. The cost is one batch of loads per block, for which its
+// other threads wait. If many threads have the maximum, as is common with 16-bit numbers, each of
+// them loads a batch.
 
 struct LargestOfBatches {
   float value = -INFINITY;
   unsigned first = 0;  // index of the batch's first number
   unsigned step = 0;   // from one vector of the batch to the next
-  int vectors = 0;     // none: it is a number alone
+  int vectors = 0;     // in the batch; 0 if it is a single number
   template <class T, int kCount>
   __device__ void take(const Vector<T> (&batch)[kCount], std::int64_t at, std::int64_t apart) {
     Largest of_batch;
@@ -384,7 +389,7 @@ struct LargestOfBatches {
     step = grows ? static_cast<unsigned>(apart) : step;
     vectors = grows ? count : vectors;
   }
-  // The lowest place of the value, from last to first.
+  // Returns the candidate with the lowest index of the value in the batch, searched from the end.
   template <class T>
   __device__ Candidate candidate(const Numbers<T>& x) const {
     unsigned index = first;
@@ -405,7 +410,7 @@ struct LargestOfBatches {
   }
 };
 
-// This thread's candidate; none where others of the block have a larger value.
+// Returns this thread's candidate, or 0 if another thread of the block has a larger value.
 template <class T>
 __device__ __forceinline__ Candidate candidate_of_batches(const Numbers<T>& x) {
   __shared__ float of_block;
@@ -431,14 +436,14 @@ Variant argmax_batches() {
       [](auto zero) { return batches_kernel<decltype(zero)>; });
 }
 
-// ---- the vendor's: cub::DeviceReduce
+// ---- the library baselines: cub::DeviceReduce
 
 Variant vendor(std::string id, std::string compare_to, cub::Reduction reduction) {
   const bool has_index = reduction == cub::Reduction::argmax;
   Variant v = variant(std::move(id), std::move(compare_to), has_index, {});
   v.is_vendor = true;
-  v.why = has_index ? "cub::DeviceReduce::ArgMax: what one would call, and the figure to beat."
-                    : "cub::DeviceReduce::Max: what one would call, and the figure to beat.";
+  v.why = has_index ? "cub::DeviceReduce::ArgMax, the library baseline."
+                    : "cub::DeviceReduce::Max, the library baseline.";
   v.workspace_bytes = [](const Problem&, const DeviceSpec& device) {
     return cub::reduce_workspace_bytes(device);
   };
@@ -460,7 +465,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// The largest number, or the lowest index at which it stands.
+// The maximum, or the lowest index at which it occurs.
 template <class T>
 struct ExactLargest {
   struct Common {
@@ -501,16 +506,18 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 // ---- declaration
 
 Family declare() {
-  Family f("argmax", Topic::patterns, "What does it cost to know where the largest number stands?");
+  Family f("argmax", Topic::patterns,
+           "What does the index of the maximum cost in addition to the maximum?");
   f.physics =
-      "The largest of many numbers is a reduction whose operation rounds nothing, so that any "
-      "order gives the same bits. The value alone takes an instruction per number. A value with "
-      "its index takes three, and twice as much to hand from lane to lane. As long as instructions "
-      "are fewer than the issue slots of the time that memory takes, none of that shows; 16-bit "
-      "numbers, which arrive twice as fast, come nearest to that limit. A thread that looks for an "
-      "index only when it has seen a larger value looks rarely.";
+      "The maximum of many numbers is a reduction whose operation rounds nothing, so results are "
+      "bitwise identical in any order. The value takes one instruction per number. A value with "
+      "its index takes three, and twice as many shuffles between lanes. This costs no time as long "
+      "as there are fewer instructions than issue slots while memory delivers the numbers. 16-bit "
+      "numbers, which arrive twice as fast, come nearest to that limit. A thread that searches the "
+      "index only after it has found a larger value searches rarely.";
   const auto one = [](const Problem&) { return std::int64_t{1}; };
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
+           "number of elements")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers");
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
@@ -520,8 +527,8 @@ Family declare() {
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation =
-      "Zero: the largest number is one of the numbers, and its lowest index is one of theirs. bf16 "
-      "has 129 values in [0.5, 1], so that many numbers are the largest and ties are tested.";
+      "Zero: the maximum is one of the numbers, and its lowest index is an integer. bf16 has 129 "
+      "values in [0.5, 1], and many numbers are equal to the maximum and ties are tested.";
   f.variants(max_shuffles(), max_redux(), argmax_pairs(), argmax_redux(), argmax_batches(),
              vendor("cub_max", "max_shuffles", cub::Reduction::max),
              vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));

@@ -1,12 +1,12 @@
-// histogram: how often each value occurs among n samples.
+// histogram: counts how often each value occurs among n samples.
 //
-// The question: where are counts kept while they grow? Reading the samples is all that has to be
-// done, bytes over bandwidth. But each sample is also an addition to a counter that any thread may
-// want, an atomic one. In global memory L2 does it, a 32-byte sector at a time in each slice; in
-// shared memory the SM does it, in 32 banks at once, for lanes that meet in a bank one after the
-// other. Samples that are all alike meet most: data by Zipf's law has a few values that make up
-// most of it. So counters are copied, for each block, for each lane, and added up at the end, as
-// long as shared memory has room for the copies.
+// The question: which memory should hold the counters? The lower bound on time is loading the
+// samples, bytes over bandwidth. But each sample also increments a counter that any thread may
+// need, with an atomic addition. L2 performs additions to global memory, one 32-byte sector at a
+// time in each slice. An SM performs additions to shared memory in 32 banks at once, and those to
+// one bank one after another. Equal samples conflict most, and in data that follows Zipf's law a
+// few values make up most of it. Variants therefore give each block or each lane a copy of the
+// counters, as long as shared memory has room for the copies, and sum the copies at the end.
 #include <algorithm>
 #include <vector>
 
@@ -42,12 +42,13 @@ constexpr int kBins = 1 << 8 * static_cast<int>(sizeof(T));
 
 constexpr int kBlock = 1024;
 
-// ---- global_atomics: a thread per sample, counters in global memory
+// ---- global_atomics: one thread per sample, counters in global memory
 //
-// Every sample is an addition in L2, a reduction (RED) that returns nothing, so that no thread
-// waits for it. A warp's 32 samples are one load request and one reduction request, whose lanes
-// scatter over the bins' sectors. L2 adds to a sector at a time in each slice, and what many lanes
-// of the GPU want at once, such as the most frequent bin, is in one slice.
+// Each thread adds its sample to a counter with a reduction (RED), which returns no value, so no
+// thread waits for it. A warp sends one load request and one reduction request for 32 samples, and
+// the lanes of the reduction access sectors of different bins. Each L2 slice adds to one sector at
+// a time. A counter that many lanes of the GPU increment at once, such as the most frequent bin, is
+// in one slice.
 
 constexpr int kPlainBlock = 256;
 
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(kPlainBlock)
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// What `make` makes of a zero of the sample's type.
+// Returns make(zero), where zero is 0 of the sample type.
 template <class Make>
 auto of_type(const Problem& p, Make make) {
   return p.dtype == DataType::uint8 ? make(std::uint8_t{}) : make(std::uint16_t{});
@@ -79,7 +80,7 @@ Work work(const Problem& p) {
   return streaming_work<char>(bytes, counters, {{Pipe::int32, static_cast<double>(p.n)}});
 }
 
-// A launch begins with counters of zero.
+// The steps of a launch: clear the counters, then start the kernel.
 template <class T>
 Steps counting(void (*kernel)(Samples<T>, std::uint32_t*), Shape s, const Problem& p,
                const Data& d) {
@@ -116,7 +117,7 @@ Variant global_atomics() {
 template <class T>
 constexpr int kWidth = static_cast<int>(sizeof(uint4) / sizeof(T));
 
-// Calls add(sample, lanes) for each of a 16-byte vector.
+// Calls add(sample, lanes) for each sample of a 16-byte vector.
 template <class T, class Add>
 __device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const Add& add) {
   const unsigned words[] = {vector.x, vector.y, vector.z, vector.w};
@@ -133,8 +134,8 @@ __device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const 
   }
 }
 
-// Calls add(sample, lanes) for all of them, in strides of the grid; two vectors are asked for at a
-// time. `lanes` are those of the warp that call it together.
+// Calls add(sample, lanes) for this thread's samples in a grid-stride loop, with two vectors in
+// flight. `lanes` is the mask of the lanes that call `add` together.
 template <class T, class Add>
 __device__ __forceinline__ void for_all_samples(const Samples<T>& s, const Add& add) {
   const auto* const vectors = reinterpret_cast<const uint4*>(s.at);
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(kBlock) vector_kernel(Samples<T> samples, std:
   for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(counts + sample, 1u); });
 }
 
-// As many blocks as are resident, or fewer where each thread would not have a vector.
+// Resident blocks, or fewer if some threads would have no vector.
 Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_sm) {
   const std::int64_t bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
   return shape_of_blocks(std::min(std::int64_t{device.sm_count} * blocks_per_sm,
@@ -190,12 +191,12 @@ Variant vector_loads() {
   return v;
 }
 
-// ---- match_aggregated: lanes with the same sample add once
+// ---- match_aggregated: one addition per distinct sample of a warp
 //
-// __match_any_sync tells each lane which others have its sample, and the lowest of them adds their
-// number. Lanes that would meet at one counter become one, which skewed data has many of. Where
-// samples are evenly spread hardly any lanes agree, and what it takes to find that out comes on top
-// of the additions: warp_instructions rises.
+// __match_any_sync returns to each lane the mask of lanes with the same sample, and the lowest of
+// them adds their number to the counter. L2 receives one addition per distinct sample of a warp,
+// far fewer if the data is skewed. If samples are uniform, hardly any lanes agree, and the matching
+// only adds instructions: warp_instructions increases. global_load_requests is unchanged.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) match_kernel(Samples<T> samples, std::uint32_t* counts) {
@@ -219,14 +220,14 @@ Variant match_aggregated() {
   return v;
 }
 
-// ---- shared_atomics: counters of the block's own
+// ---- shared_atomics: one copy of the counters per block in shared memory
 //
-// Each block counts in shared memory and adds its 256 counters to global memory at the end.
-// global_reduction_requests falls from one per warp and sample to eight per block: L2 has next to
-// nothing to do. ptxas makes ATOMS.POPC.INC of the addition, which counts lanes with one address at
-// once; lanes with different counters in one bank still go one after the other, as many wavefronts
-// as the fullest bank has of 32 lanes that fall into 32 banks at random. 65536 counters of 4 bytes
-// are more than shared memory has.
+// Each block counts in shared memory and adds its 256 counters to global memory at the end:
+// global_reduction_requests decreases from one per warp and sample to eight per block, and L2 has
+// almost no additions. global_load_requests is unchanged. ptxas compiles the addition to
+// ATOMS.POPC.INC, which counts lanes with the same address at once. Lanes with different counters
+// in one bank are still serialized, so an addition takes as many wavefronts as the fullest bank has
+// lanes. 65536 counters of 4 bytes exceed the size of shared memory.
 
 constexpr int kFewBins = kBins<std::uint8_t>;
 
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(kBlock) shared_kernel(Bytes samples, std::uint
     atomicAdd(counts + threadIdx.x, of_block[threadIdx.x]);
 }
 
-// Of variants whose counters fill shared memory.
+// The reason why variants with 4-byte counters in shared memory do not support uint16.
 std::optional<std::string> needs_few_bins(const Problem& p, const DeviceSpec&) {
   if (is_uint8(p)) return std::nullopt;
   return "needs dtype = uint8: 65536 counters of 4 bytes are more than a block's shared memory";
@@ -263,13 +264,13 @@ Variant shared_atomics() {
                   shared_kernel);
 }
 
-// ---- lane_copies: counters of each lane's own
+// ---- lane_copies: one copy of the counters per lane
 //
-// 32 copies of the counters, one per lane and in the lane's own bank: counter b of lane l is word
-// 32·b + l. No two lanes of a warp meet in a bank, whatever the samples, and an addition takes one
-// wavefront where shared_atomics takes as many as the fullest bank has counters:
-// shared_atomic_wavefronts falls to a third. It costs 32 KB per block, and 32 words to add up per
-// counter at the end, by redux.sync. Uniform and skewed data take the same time.
+// A block has 32 copies of the counters, one per lane, each in the lane's own bank: counter b of
+// lane l is word 32·b + l. No two lanes of a warp access the same bank, for any samples,
+// so an addition takes one wavefront: shared_atomic_wavefronts decreases to a third. Uniform and
+// skewed data take the same time. global_load_requests is unchanged. The cost is 32 KB per block,
+// and 32 words per counter to sum at the end with redux.sync.
 // held: shared_atomic_wavefronts = 1/3 × shared_atomics within 10 %
 
 __global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
@@ -299,11 +300,11 @@ Variant lane_copies() {
 
 // ---- half_counters: 65536 counters of 16 bits in shared memory
 //
-// Each block counts in shared memory. Two counters share a word, bin b and bin b + 32768, so that
-// all take 128 KB: one block per SM. An addition returns the old word (ATOMS). If it raises a
-// counter to 32768, its thread subtracts 32768 again and adds it to global memory. Nearly all
-// global reductions are those of a block's 65536 last counts, so global_reduction_requests
-// decreases by the samples per block over 65536. global_load_requests is unchanged.
+// Each block counts in shared memory. The counters of bin b and bin b + 32768 share a word, so all
+// counters use 128 KB: one block per SM. An addition returns the old word (ATOMS). If it increases
+// a counter to 32768, its thread subtracts 32768 and adds it to global memory. Nearly all global
+// reductions add the final 65536 counters of a block, so global_reduction_requests decreases by the
+// samples per block over 65536. global_load_requests is unchanged.
 
 using Halves = Samples<std::uint16_t>;
 
@@ -321,7 +322,7 @@ template <int kCount>
 __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* counts,
                                            const unsigned (&samples)[kCount]) {
   unsigned one[kCount];
-  unsigned passed[kCount];  // the bit that says that the counter came to its limit
+  unsigned passed[kCount];  // the counter's limit bit, if this addition has set it
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     one[i] = samples[i] < kHalfWords ? 1u : 1u << 16;
@@ -384,7 +385,7 @@ __global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::ui
   if (blockIdx.x == 0 && last < samples.n) add_halves(words, counts, {samples.at[last]});
   __syncthreads();
 
-  // Blocks begin at different counters, so that L2 is not asked for the same ones by all.
+  // Blocks start at different counters, so that their additions in L2 go to different addresses.
   for (int i = threadIdx.x; i < kHalfWords; i += kBlock) {
     const unsigned at = (i + blockIdx.x * kBlock) % kHalfWords;
     const unsigned word = words[at];
@@ -400,7 +401,7 @@ Variant half_counters() {
                        {"global_load_requests", Direction::unchanged, 1.05, is_large}});
   constexpr std::int64_t kBytes = kHalfWords * sizeof(std::uint32_t);
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (is_uint8(p)) return "needs dtype = uint16: counters of 256 bins have room as they are";
+    if (is_uint8(p)) return "needs dtype = uint16: 256 counters of 32 bits fit in shared memory";
     if (device.sm.shared_bytes_per_block < kBytes)
       return "needs " + std::to_string(kBytes) + " bytes of shared memory per block";
     return std::nullopt;
@@ -415,9 +416,9 @@ Variant half_counters() {
 
 // ---- cub
 //
-// cub::DeviceHistogram::HistogramEven, with a bin per value: what one would call, and the figure to
-// beat. Up to 256 bins its blocks count in shared memory, one copy each; more are counted in a copy
-// per block in global memory, which L2 has to hold.
+// cub::DeviceHistogram::HistogramEven with a bin per value, the library baseline. Up to 256 bins,
+// each block counts in one copy in shared memory. With more bins, each block counts in a copy in
+// global memory, which must stay in L2.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "vector_loads", {});
@@ -461,7 +462,7 @@ struct One {
   }
 };
 
-// Sums of whole numbers below 2^53 are exact in any order.
+// Sums of integers below 2^53 are exact in any order.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return of_type(p, [&](auto zero) {
     using T = decltype(zero);
@@ -472,29 +473,31 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 // ---- declaration
 
 Family declare() {
-  Family f("histogram", Topic::memory, "Where are counts kept while they grow?");
+  Family f("histogram", Topic::memory, "Which memory should hold the counters of a histogram?");
   f.physics =
-      "A histogram reads each sample once and adds one to a counter. Counters in global memory are "
-      "added to by L2, a 32-byte sector at a time in each of its slices. Counters in shared memory "
-      "are added to by the SM, for 32 lanes at once where they lie in different banks, and one "
-      "after the other where they lie in one. Copies of the counters, per block or per lane, "
-      "spread additions that would meet, and cost shared memory and a sum at the end. How far that "
-      "goes depends on how many bins there are; how much it matters, on how often samples are "
-      "alike.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "samples")
+      "A histogram loads each sample once and increments a counter. L2 performs the additions to "
+      "counters in global memory, one 32-byte sector at a time in each slice. The SM performs the "
+      "additions to counters in shared memory, for 32 lanes at once if they access different "
+      "banks, and one after another if they access the same bank. Copies of the counters, per "
+      "block or per lane, avoid such conflicts; they cost shared memory and a sum at the end. The "
+      "number of bins limits the copies, and the frequency of equal samples determines their "
+      "benefit.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
+           "number of samples")
       .choice("dtype", &Problem::dtype, {{"uint8", DataType::uint8}, {"uint16", DataType::uint16}},
               "type of the samples; every value has a bin: 256 or 65536")
-      .choice<Distribution>(
-          "distribution", &Problem::distribution,
-          {{"uniform", Distribution::uniform}, {"zipf", Distribution::zipf}},
-          "all values are as frequent; or by Zipf's law, the r-th most frequent 1/r^exponent")
-      .real("exponent", &Problem::exponent, 1, 0.1, 3, "", "of Zipf's law; uniform: unused");
+      .choice<Distribution>("distribution", &Problem::distribution,
+                            {{"uniform", Distribution::uniform}, {"zipf", Distribution::zipf}},
+                            "uniform: all values equally frequent; zipf: Zipf's law, where the "
+                            "r-th most frequent value has a frequency proportional to 1/r^exponent")
+      .real("exponent", &Problem::exponent, 1, 0.1, 3, "",
+            "exponent of Zipf's law; unused if distribution = uniform");
   f.input("samples", &Data::samples, &Problem::dtype, &Problem::n)
       .output("counts", &Data::counts, bins_of);
   f.figure("histogram", "traffic", "Histograms: useful bytes per second");
   f.inputs = inputs;
   f.reference = reference;
-  f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
+  f.tolerance_derivation = "Zero: counts are integers below 2^32, and their sums are exact.";
   f.variants(bound_by_atomics(global_atomics()), bound_by_atomics(vector_loads()),
              bound_by_atomics(match_aggregated()), shared_atomics(), lane_copies(), half_counters(),
              vendor_cub());

@@ -1,14 +1,15 @@
-// tensor_rate: how many operations per second the tensor cores carry out at most.
+// tensor_rate: the maximum number of operations per second of the tensor cores.
 //
-// The question: what is the ceiling of a matrix product on this device, type by type? Not the
-// datasheet's: that is the rate at a clock which power may not allow, and at one that only the
-// right instruction reaches. Here nothing but that instruction runs: operands are fetched once, and
-// every warp (or warpgroup) adds the product of the same operands to the same sums, over and over.
+// The question: what is the ceiling of a matrix product on this device for each type? The datasheet
+// states the rate at a clock that the power limit may not allow, and that only the right
+// instruction reaches. Here only this instruction runs: operands are loaded once, and every warp
+// (or warpgroup) adds the product of the same operands to the same sums, again and again.
 //
-// A tile is a sum of 64×256 over `steps` products; a product is 32 bytes deep in K, whatever the
-// type. A and B hold four such slices, which are taken in turn, and all tiles multiply the same A
-// and B. There are as many tiles as keep every SM busy for milliseconds, since clocks take that
-// long to fall to what power allows, and operands are random, since zeros would take less of it.
+// A tile is a sum of 64×256 over `steps` products; a product is 32 bytes deep in K for every type.
+// A and B hold four such slices, which are used in rotation, and all tiles multiply the same A and
+// B. There are enough tiles to keep every SM busy for milliseconds, because clocks take that long
+// to decrease to what the power limit allows. Operands are random, because zeros would use less
+// power.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
@@ -35,7 +36,8 @@ struct Problem {
 
 // With d = depth(p) elements in the four slices of a row:
 //   a  64 × d, row-major; b  256 × d, a row for each column of B; c  tiles of 64 × 256, row-major
-// The operands are what the pipe multiplies, 32 words a row, made from the whole numbers.
+// `a` and `b` are the operands in the type that the pipe multiplies, 32 words per row, converted
+// from the integers a_numbers and b_numbers.
 struct Data {
   std::int32_t* a_numbers;
   std::int32_t* b_numbers;
@@ -55,16 +57,18 @@ using Variant = Family::Variant;
 // and from registers less (configs/ceilings/h200.json). If the pipe itself is the limit, it is
 // active in nearly every cycle (sm__pipe_tensor_cycles_active).
 
-// A block of eight warps sums 64×128; a warp 32×32, in 2×4 sums of 16×8 that do not wait for each
-// other. Two blocks per SM, so that one multiplies while the other starts or stores.
+// A block of eight warps computes 64×128 sums, and a warp 32×32, as 2×4 independent accumulator
+// tiles of 16×8. Two blocks are resident per SM, so that one multiplies while the other starts or
+// stores.
 constexpr int kMmaBlock = 256;
 constexpr int kMmaColumns = 128;
 
-// What the products of a type are summed in, as Sum; below.
+// The type Sum in which the products of a type are accumulated; defined below.
 template <class In>
 struct Arithmetic;
 
-// Calls slice(j) for what `steps` has beyond whole rounds, then round() for each of these.
+// Calls slice(j) for the steps % kSlices steps of an incomplete round, then round() for each whole
+// round.
 template <class Round, class Slice>
 __device__ void for_steps(int steps, Round round, Slice slice);
 
@@ -130,7 +134,7 @@ __device__ void for_steps(int steps, Round round, Slice slice) {
 
 // ---- what the variants share
 
-/// What the products of a type are summed in, and the largest operand.
+/// The accumulator type of the products of a type, and the largest operand.
 template <class Sum_, std::int64_t kLargest_>
 struct SumsOf {
   using Sum = Sum_;
@@ -149,8 +153,8 @@ struct Arithmetic<double> : SumsOf<double, (1 << 24) - 1> {};
 
 template <class In>
 constexpr int kSliceDepth = kSliceWords * 4 / static_cast<int>(sizeof(In));
-// Two slices of products that all have one sign, upon two that came before the rounds, and a drift
-// of one per round: no sum is larger.
+// Bound on every sum: two slices of products of one sign within a round, two before the rounds, and
+// a drift of one per round.
 template <class In>
 constexpr std::int64_t kLargestSum =
     4 * kSliceDepth<In>* Arithmetic<In>::kLargest* Arithmetic<In>::kLargest + kMaxSteps / kSlices;
@@ -195,7 +199,7 @@ Work work(const Problem& p) {
 
 using Kernel = void (*)(const std::uint32_t*, const std::uint32_t*, void*, int);
 
-// A variant whose blocks of `threads` compute a share of 1 / blocks_per_tile of a tile each.
+// A kernel whose blocks of `threads` threads compute 1 / blocks_per_tile of a tile each.
 struct Launchable {
   Kernel kernel;
   int threads;
@@ -215,15 +219,16 @@ Variant product_variant(KernelFor kernel_for) {
   return v;
 }
 
-// Other in the place of double, of which the kernel in question has no instance.
+// Other instead of double, for which the kernel has no instance; otherwise In.
 template <class Other, class In>
 using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
 
-// ---- fp64, which is 8 bytes an element: a slice is 4 deep
+// ---- fp64 with 8 bytes per element: a slice is 4 deep
 
-// A block of eight warps sums 64×64; a warp 16×32, by products of 8 rows and 4 deep or, from
-// compute capability 9.0 on, of 16 rows and 16 deep: a whole round of slices. A lane holds A's rows
-// g and g+8 and B's columns g, at depths t, t+4, t+8 and t+12: one element per slice.
+// A block of eight warps computes 64×64 sums, and a warp 16×32, with products of 8 rows and depth 4
+// or, with compute capability 9.0, of 16 rows and depth 16, which is a whole round of slices. A
+// lane holds rows g and g+8 of A and columns g of B, at depths t, t+4, t+8 and t+12: one element
+// per slice.
 template <int kDepth>
 __global__ void __launch_bounds__(kMmaBlock, 2)
     mma_sync_fp64_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
@@ -292,7 +297,7 @@ Variant mma_sync() {
     if (p.pipe != Pipe::tensor_fp8_fp32) return std::nullopt;
     const int capability = device.compute_capability();
     if (!mma_has_fp8(capability))
-      return "mma.sync multiplies fp8 on compute capabilities 8.9 and 12.0 and later alone";
+      return "mma.sync with fp8 needs compute capability 8.9, or 12.0 or later";
     return lacks_code(device, std::min(capability, 120));
   };
   return v;
@@ -316,9 +321,9 @@ Variant mma_sync_k16() {
   v.min_compute_capability = kMmaFp64RowsComputeCapability;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe != Pipe::tensor_fp64)
-      return "is of tensor_fp64 alone: other types have one depth of mma.sync";
+      return "needs pipe = tensor_fp64: other types have one depth of mma.sync";
     if (device.compute_capability() != kMmaFp64RowsComputeCapability)
-      return "needs compute capability 9.0: others compose m16n8k16 of m8n8k4";
+      return "needs compute capability 9.0: other GPUs execute m16n8k16 as several m8n8k4";
     return lacks_code(device, kMmaFp64RowsComputeCapability);
   };
   return v;
@@ -358,7 +363,7 @@ __global__ void __launch_bounds__(kWarpgroup, 3)
   const auto slice = [&](int j) {
     wgmma_m64n256<In>(sums, wgmma_advanced(a_operand, j), wgmma_advanced(b_operand, j));
   };
-  // Waiting for the round before the one just started keeps the tensor cores in work.
+  // Each iteration waits only for the previous round, so the tensor cores always have work.
   for_steps(
       steps,
       [&] {
@@ -396,7 +401,7 @@ Variant wgmma() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe == Pipe::tensor_fp64) return "wgmma has no fp64";
     if (device.compute_capability() != kWgmmaComputeCapability)
-      return "needs compute capability 9.0: no other has wgmma";
+      return "needs compute capability 9.0: no other GPU has wgmma";
     return lacks_specific_code(device);
   };
   return v;
@@ -421,7 +426,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// An element after `steps` products: whole rounds over all slices, and the first few.
+// A sum after `steps` products: whole rounds over all slices, plus the first slices of an
+// incomplete round.
 struct TileElement {
   const std::int32_t* a;
   const std::int32_t* b;
@@ -443,7 +449,7 @@ struct TileElement {
   }
 };
 
-// Each product is made once and added to two sums, however many steps there are.
+// The reference computes each product once and adds it to two sums, regardless of the steps.
 double reference_operations(const Problem& p) {
   constexpr double kPerProduct = 3;
   return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
@@ -453,25 +459,25 @@ double reference_operations(const Problem& p) {
 
 Family declare() {
   Family f("tensor_rate", Topic::limits,
-           "How many operations per second do the tensor cores carry out at most?");
+           "What is the maximum rate of the tensor cores in operations per second, by type?");
   f.physics =
-      "A tensor core multiplies a fixed number of pairs per clock, so its rate is that number "
-      "times the clock, provided that its operands come from where it reads at full rate and that "
-      "nothing waits. Narrower types give more pairs per clock. Under the load of all of them the "
-      "board reaches its power limit and lowers the clock, more so the more bits of the operands "
-      "change: with sm_clock_mhz, this tells the pipe's own rate from the power's.";
+      "A tensor core multiplies a fixed number of pairs per cycle, so its rate is that number "
+      "times the clock, if it reads its operands from where it reads at full rate and no "
+      "instruction waits. Narrower types give more pairs per cycle. With all tensor cores busy, "
+      "the board reaches its power limit and lowers the clock, by more if more bits of the "
+      "operands change. sm_clock_mhz therefore shows whether the pipe or the power limits the "
+      "rate.";
   f.extent("tiles", &Problem::tiles, 7920, 1 << 17,
-           "tiles of 64×256 sums; the default gives each of up to 170 SMs 46 and more")
-      .extent(
-          "steps", &Problem::steps, 1023, kMaxSteps,
-          "products, 32 bytes deep, that are added to each tile; multiples of four leave nothing "
-          "but the drift in the sums");
+           "number of tiles of 64×256 sums; the default gives each of up to 170 SMs at least 46")
+      .extent("steps", &Problem::steps, 1023, kMaxSteps,
+              "number of products, each 32 bytes deep, that are added to each tile; with a "
+              "multiple of four, products cancel and sums hold only the drift");
   const std::vector<Pipe> pipes{Pipe::tensor_bf16_fp32, Pipe::tensor_fp16_fp32,  Pipe::tensor_tf32,
                                 Pipe::tensor_fp8_fp32,  Pipe::tensor_int8_int32, Pipe::tensor_fp64};
   std::vector<std::pair<std::string, Pipe>> options;
   for (const Pipe pipe : pipes)
     options.emplace_back(std::string(name_of(pipe)), pipe);
-  f.choice("pipe", &Problem::pipe, options, "type of A and B, and of the sums");
+  f.choice("pipe", &Problem::pipe, options, "tensor pipe: type of A and B, and type of the sums");
   const auto elements = [](const Problem& p) { return p.tiles * kTile; };
   f.input("a_numbers", &Data::a_numbers, [](const Problem& p) { return kRows * depth(p); })
       .input("b_numbers", &Data::b_numbers, [](const Problem& p) { return kColumns * depth(p); })
@@ -493,9 +499,9 @@ Family declare() {
   });
   f.reference_operations = reference_operations;
   f.tolerance_derivation =
-      "Zero. Operands are whole numbers, and all sums, also those in the midst of a product, are "
+      "Zero. Operands are integers, and all sums, also partial sums within a product, are "
       "below 2^24 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "
-      "Tensor cores multiply exactly; where fp32 accumulates they keep at least 24 bits of sums of "
+      "Tensor cores multiply exactly; with fp32 accumulation they keep at least 24 bits of sums of "
       "16-bit and tf32 products (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA "
       "tensor cores, PeerJ Computer Science 7:e330, 2021), and Hopper's keep 14 of fp8 products "
       "(DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.3.2). Nothing is rounded.";

@@ -1,17 +1,18 @@
-// vocab_padding: the last layer of a language model, whose width is an accident of a tokenizer.
+// vocab_padding: the last layer of a language model, whose width is the size of the vocabulary.
 //
-// The question: does it pay to compute columns that nobody wants? GPT-2's tokenizer has 50257
-// tokens, an odd number. Padding to the next multiple of 64, 50304, does 0.09 % more work on rows
-// that start at multiples of 128 bytes. A. Karpathy reported about 25 % for the whole training step
-// of nanoGPT (3 February 2023); here the product that it changes runs alone: tokens×768 by
-// 768×vocab, both row-major, so that the weights as well as the logits have the vocabulary as their
-// leading dimension. (nanoGPT's forward pass reads the weights transposed, with leading dimension
-// 768; its backward pass reads the gradient of the logits. Its batch is 12 × 1024 tokens.)
+// The question: is it faster to compute additional columns that are not needed? GPT-2's tokenizer
+// has 50257 tokens, an odd number. Padding to the next multiple of 64, 50304, adds 0.09 % of work,
+// and rows then start at multiples of 128 bytes. A. Karpathy reported about 25 % for the whole
+// training step of nanoGPT (3 February 2023). This family times only the product that the padding
+// changes: tokens×768 by 768×vocab, both row-major, so the vocabulary is the leading dimension of
+// the weights and of the logits. (nanoGPT's forward pass reads the weights transposed, with leading
+// dimension 768; its backward pass reads the gradient of the logits. Its batch is 12 × 1024
+// tokens.)
 //
-// `vocab` counts the columns that are wanted and `pad_to` says to which multiple they are stored
-// and computed, so that rows at the same vocab have the same useful work: their ratio is the gain.
-// The layer is no square product of the family `alignment`: it does work that is not useful, on
-// purpose.
+// `vocab` counts the needed columns, and columns are stored and computed up to the next multiple of
+// `pad_to`. Problems with the same vocab have the same useful work, so the ratio of their rates is
+// the gain. Unlike the square products of the family `alignment`, this one includes useless work
+// on purpose.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/types.cuh"
@@ -21,7 +22,7 @@ namespace gpuexp::vocab_padding {
 using Element = __nv_bfloat16;
 
 // logits (tokens × columns()) = hidden (tokens × d_model) · weights (d_model × columns()),
-// row-major and contiguous; weights beyond vocab are zero, and so are their logits.
+// row-major and contiguous; weights past column vocab are zero, and so are their logits.
 struct Problem {
   std::int64_t tokens;
   std::int64_t d_model;
@@ -41,12 +42,12 @@ using Variant = Family::Variant;
 
 // ---- cublas
 //
-// cublasGemmEx in bf16 with fp32 accumulation, at the shape that is stored. With an odd number of
-// columns every second row starts off a multiple of 4 bytes, and the library falls back to kernels
-// with narrow loads and without the newest tensor-core instructions; with pad_to = 64 it need not.
-// What it costs is the padding's work and memory.
+// cublasGemmEx in bf16 with fp32 accumulation, at the stored shape. With an odd number of columns,
+// every second row is not aligned to 4 bytes, and the library uses kernels with narrow loads and
+// without the newest tensor-core instructions. With pad_to = 64 it need not use them. The cost is
+// the work and the memory of the padding.
 
-// Useful are vocab columns; the padding moves along with them.
+// Useful work is vocab columns; the padding is loaded, computed and stored as well.
 Work work(const Problem& p) {
   const auto of = [&](std::int64_t columns) {
     return gemm_work(p.tokens, columns, p.d_model, DataType::bf16, DataType::bf16,
@@ -89,21 +90,22 @@ NormBound error_bound(const Problem& p) {
 
 Family declare() {
   Family f("vocab_padding", Topic::matrix_products,
-           "Does padding the vocabulary pay, although it adds work?");
+           "Does padding the vocabulary increase throughput, although it adds work?");
   f.physics =
-      "The last layer's weights and logits have the vocabulary as their contiguous dimension, so "
-      "its largest power-of-two divisor is the alignment of every row. Work grows with the "
-      "padding, a fraction of a percent; the width of every access grows up to eightfold, and with "
-      "it the choice of kernels.";
+      "The weights and logits of the last layer have the vocabulary as their contiguous dimension, "
+      "so its largest power-of-two divisor is the alignment of every row. Padding adds a fraction "
+      "of a percent of work. It increases the possible width of every access up to eightfold, and "
+      "the library can choose faster kernels.";
   f.extent("tokens", &Problem::tokens, 4096, 1 << 17, "rows of the logits: batch × sequence")
       .extent("d_model", &Problem::d_model, 768, kTensorCoreBoundMaxK, "width of the model")
-      .extent("vocab", &Problem::vocab, 50257, 1 << 18, "columns of the logits that are wanted")
+      .extent("vocab", &Problem::vocab, 50257, 1 << 18, "needed columns of the logits")
       .integer("pad_to", &Problem::pad_to, 1, 1, 256, "",
-               "columns are stored and computed up to the next multiple of this; 1: contiguous");
+               "padding multiple: columns are stored and computed up to the next multiple of it; 1 "
+               "for no padding");
   f.input("hidden", &Data::hidden, [](const Problem& p) { return p.tokens * p.d_model; })
       .input("weights", &Data::weights, [](const Problem& p) { return p.d_model * p.columns(); })
       .output("logits", &Data::logits, [](const Problem& p) { return p.tokens * p.columns(); });
-  f.metric("columns", "", "columns stored and computed")
+  f.metric("columns", "", "number of columns that are stored and computed")
       .metric("divisor_pow2", "", "largest power of two that divides columns");
   f.figure("vocab_padding", "vocab_padding", "Padding the vocabulary");
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.columns(), 1}; };

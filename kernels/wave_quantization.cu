@@ -1,16 +1,17 @@
 // wave_quantization: a matrix product that loses half its throughput when one row is added.
 //
-// The question: what does the number of tiles do to throughput, when nothing else changes? A GPU
-// with S SMs works on S tiles at a time, a wave. If every tile takes the same time, a product takes
-// as long as its waves, however few tiles the last one has: time climbs in steps at the sizes where
-// tiles = 1, S + 1, 2·S + 1, … With tiles of 256×128 and M = N that is 2048 → 2049 on 132 SMs
-// (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs nothing happens at 1793.
+// The question: how does the number of tiles affect throughput if nothing else changes? A GPU with
+// S SMs computes S tiles at a time, a wave. If every tile takes the same time, the time of a
+// product is the number of waves times the time of a tile, regardless of how few tiles the last
+// wave has. Time therefore increases in steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of
+// 256×128 and M = N this is 2048 → 2049 on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98
+// → 120); on 132 SMs the time does not change at 1793.
 //
-// So that tiles alone change, everything else is held. The tile is 256×128 with one block per SM,
-// where a library picks another kernel for another size. Operands are stored in whole tiles, zeros
-// in the padding. Rows of B are `pitch` elements apart whatever n is, rows of A k rounded up to 32.
-// C is stored in panels of 128 columns: in rows of `pitch` elements there would be columns between
-// n and the pitch that no tile writes.
+// Everything but the number of tiles is fixed. The tile is always 256×128 with one block per SM; a
+// library would choose different kernels for different sizes. Operands are stored in whole tiles,
+// with zeros as padding. Rows of B have a stride of `pitch` elements for any n, and rows of A a
+// stride of k rounded up to 32. C is stored in panels of 128 columns: in rows of `pitch` elements,
+// no tile would write the columns between n and the pitch.
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
@@ -51,11 +52,11 @@ using Variant = Family::Variant;
 
 // ---- fixed_tile: one 256×128 tile per block, one block per SM
 //
-// One block per 256×128 tile and, by its shared memory, one block per SM. A large tile reuses each
-// byte most, which is why libraries like it; its cost is the coarse step: where a wave is as much
-// as 132 tiles, the tile after the last full wave keeps one SM busy and the others idle. Time
-// should step up at the edges and stay level between them; sm__cycles_active.avg against .max shows
-// the idle SMs.
+// Each block computes one 256×128 tile, and its shared memory limits the SM to one block. A large
+// tile reuses each byte most often, so libraries prefer it. The cost is coarse steps: on a GPU of
+// 132 SMs a wave is 132 tiles, and a tile after the last full wave keeps one SM busy while the
+// others idle. The time should increase at full waves and be constant between them;
+// sm__cycles_active.avg compared with .max shows the idle SMs.
 
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fixed_tile_kernel(Problem p, const Element* a, const Element* b, Element* c) {
@@ -77,7 +78,7 @@ Shape fixed_tile_shape(const Problem& p, const DeviceSpec& device) {
   return one_block_per_sm<Tile>(p.n, p.n, device);
 }
 
-// Useful are the elements of the n×n product; the padding moves and computes along with them.
+// Useful work is the n×n product; the padding is loaded, computed and stored as well.
 Work work(const Problem& p) {
   const auto of = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return gemm_work(m, n, k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
@@ -131,13 +132,13 @@ std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
 
 Family declare() {
   Family f("wave_quantization", Topic::execution,
-           "What does the number of tiles do to throughput when every tile does the same work?");
+           "How does the number of tiles affect throughput when all tiles have equal work?");
   f.physics =
-      "Blocks of equal work run in waves of as many as the SMs hold at once. The last wave takes "
-      "as long as a full one, so time is a staircase in the number of tiles and throughput a "
-      "sawtooth in n: predicted_relative_pct, the product of tail efficiency (tiles over the slots "
-      "of all waves) and tile efficiency (n² over the area of the tiles), is the share of a fully "
-      "busy GPU's rate that is left.";
+      "Blocks of equal work run in waves of as many blocks as the SMs hold at once. The last wave "
+      "takes as long as a full one, so time is a staircase in the number of tiles, and throughput "
+      "a sawtooth in n. predicted_relative_pct is the predicted share of a fully busy GPU's rate: "
+      "the product of tail efficiency (tiles over the slots of all waves) and tile efficiency (n² "
+      "over the area of the tiles).";
   f.extent("n", &Problem::n, 2048, 1 << 16, "rows of A and C, columns of B and C")
       .extent("k", &Problem::k, 1024, kTensorCoreBoundMaxK, "columns of A, rows of B")
       .integer("pitch", &Problem::pitch, 4608, kTileN, 1 << 16, "elements",
@@ -146,13 +147,13 @@ Family declare() {
       .input("b", &Data::b, [](const Problem& p) { return p.stored_k() * p.pitch; })
       .output("c", &Data::c, [](const Problem& p) { return p.stored_rows() * p.stored_columns(); });
   f.metric("tiles", "", "256×128 tiles of C, one block each")
-      .metric("waves", "", "tiles over SMs, rounded up")
-      .metric("tail_efficiency_pct", "%", "tiles over waves × SMs")
-      .metric("tile_efficiency_pct", "%", "elements of C over those of its tiles")
+      .metric("waves", "", "number of waves: tiles divided by SMs, rounded up")
+      .metric("tail_efficiency_pct", "%", "tiles divided by waves × SMs")
+      .metric("tile_efficiency_pct", "%", "n×n elements of C divided by the elements of its tiles")
       .metric("predicted_relative_pct", "%",
-              "predicted throughput relative to a GPU whose every SM always has a whole tile: tail "
-              "times tile efficiency")
-      .metric("divisor_pow2", "", "largest power of two that divides n; here it should not matter");
+              "predicted throughput relative to a GPU whose SMs are always busy with whole tiles: "
+              "tail efficiency times tile efficiency")
+      .metric("divisor_pow2", "", "largest power of two that divides n; it should have no effect");
   f.figure("wave_quantization", "sawtooth", "Wave quantization: whole waves of tiles",
            {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };

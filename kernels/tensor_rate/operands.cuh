@@ -1,13 +1,14 @@
-// Operands are whole numbers whose products and sums are exact in the type that accumulates, so
-// that results can be compared bit by bit: slices 2 and 3 of A are slices 0 and 1 with the sign
-// turned, and B's repeat, so the sums stay small; but for one element of each row that differs by
-// one, and lets each sum drift by one in every round of four steps. A step more or less shows.
+// Operands of tensor_rate: integers whose products and sums are exact in the accumulator type, so
+// results can be compared bitwise. Slices 2 and 3 of A are slices 0 and 1 with the opposite sign,
+// and the slices of B repeat, so sums stay small. One element of each row of A differs by one,
+// so each sum drifts by one in every round of four steps, and a missing or additional step changes
+// the result.
 //
-// For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
-// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things are
-// needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to zero
-// in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
-// multiply but move, are random as well.
+// The power that such operands use is representative: at the power limit of an H200, the rate of
+// wgmma with them is within 1 % of the rate with normally distributed operands in bf16 and fp16.
+// This requires two properties. The steps of the incomplete round come first, so that no sum
+// returns to zero in every round (2 % faster in fp16). And the 13 lowest bits of tf32 operands,
+// which tensor cores move but do not multiply, are random as well.
 #pragma once
 
 #include <cstring>
@@ -19,7 +20,7 @@
 
 namespace gpuexp::tensor_rate {
 
-// A whole number in [-largest, largest].
+// Returns a random integer in [-largest, largest].
 __host__ __device__ inline std::int32_t random_number(std::uint64_t seed, std::int64_t i,
                                                       std::int64_t largest) {
   const auto range = static_cast<std::uint64_t>(2 * largest + 1);
@@ -27,7 +28,8 @@ __host__ __device__ inline std::int32_t random_number(std::uint64_t seed, std::i
   return static_cast<std::int32_t>(static_cast<std::int64_t>(bits % range) - largest);
 }
 
-// Element i of a row-major matrix of `depth` columns; `drift` is what makes its sums drift.
+// Element i of a row-major matrix of `depth` columns. The first element of each half of a row
+// causes the drift of the sums.
 struct Numbers {
   std::uint64_t seed;
   std::int64_t largest;
@@ -41,7 +43,7 @@ struct Numbers {
     const std::int32_t sign = random_number(seed, ~row, 0x7FFF) < 0 ? -1 : 1;
     const bool drifts = k % half == 0;
     if (!is_a) return drifts ? sign : random_number(seed, source, largest);
-    // One less than the largest, so that one more still is no larger.
+    // At most largest - 1 where the drift is added, so that the element does not exceed `largest`.
     const std::int32_t number = random_number(seed, source, drifts ? largest - 1 : largest);
     return k < half ? number : drifts ? sign - number : -number;
   }
