@@ -66,8 +66,8 @@ struct Partials {
 // ---- max_shuffles: maximum without index, with warp shuffles
 //
 // Each thread computes the maximum of its numbers with one instruction per number. The lanes of a
-// warp compare their values in five shuffle steps, the warps of a block through shared memory, and
-// the last block to finish compares the per-block values. This takes one kernel, and a counter that
+// warp compare their values in five shuffle steps, and the warps of a block through shared memory.
+// The last block to finish compares the per-block values. This takes one kernel, and a counter that
 // a memset clears before each launch.
 
 // Reduces `own` over all threads of all blocks. Returns true in thread 0 of the last block to
@@ -287,7 +287,7 @@ Variant max_redux() {
 // A thread keeps its maximum and the index of it: one comparison and two selections per number,
 // where max_shuffles has one instruction. It visits its numbers in ascending order of their
 // indices, so only a larger number replaces the maximum. Between threads, a candidate is a 64-bit
-// integer with the ordered bits of the value above the inverted index; the larger integer wins, so
+// integer with the ordered bits of the value above the inverted index. The larger integer wins, so
 // ties go to the lowest index. A 64-bit shuffle compiles to two shuffles. warp_instructions
 // increases, and dram_read_bytes is unchanged.
 
@@ -528,7 +528,7 @@ Family declare() {
   f.reference = reference;
   f.tolerance_derivation =
       "Zero: the maximum is one of the numbers, and its lowest index is an integer. bf16 has 129 "
-      "values in [0.5, 1], and many numbers are equal to the maximum and ties are tested.";
+      "values in [0.5, 1], and many numbers are equal to the maximum, which tests ties.";
   f.variants(max_shuffles(), max_redux(), argmax_pairs(), argmax_redux(), argmax_batches(),
              vendor("cub_max", "max_shuffles", cub::Reduction::max),
              vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));

@@ -2,7 +2,7 @@
 //
 // The question: how does the time depend on the number of atomic additions that reach L2? L2
 // performs the atomic additions to global memory. Each L2 slice adds to one 32-byte sector at a
-// time, so additions to one address wait for each other, and additions to many addresses are spread
+// time, so additions to one address wait for each other. Additions to many addresses are spread
 // over the slices. A warp or a block can sum values first, with shuffles, redux.sync, registers or
 // shared memory, and send L2 fewer additions. Sums of integers are the same in any order. Sums of
 // floats differ bitwise between launches unless the code fixes the order.
@@ -177,9 +177,9 @@ Variant returning() {
 //
 // __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync sums their values,
 // and the lowest of them adds the result to memory. L2 receives one addition per distinct sum of
-// the warp instead of one per value. The warp reduces these groups of lanes one after another, a
-// single group if there is one sum and nearly 32 if there are many: warp_instructions increases
-// with the number of distinct sums. global_load_requests is unchanged.
+// the warp instead of one per value. The warp reduces these groups of lanes one after another: a
+// single group if there is one sum, nearly 32 if there are many. warp_instructions increases with
+// the number of distinct sums. global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -497,8 +497,8 @@ Family declare() {
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 28, "number of values")
       .extent("k", &Problem::k, 1, 1 << 20, "number of sums; each value is added to one of them")
       .integer("apart", &Problem::apart, 1, 1, 4096, "elements",
-               "stride between sums in elements of 4 bytes; with 1, sums share sectors of 32 "
-               "bytes, with 8, each sum has its own sector, with 32, its own line");
+               "stride between sums in elements of 4 bytes; 1: sums share sectors of 32 bytes; 8: "
+               "each sum has its own sector; 32: each has its own line");
   f.input("x", &Data::x, &Problem::n)
       .output("sums", &Data::sums, places)
       .output("float_sums", &Data::float_sums, places, float_tolerance)

@@ -1,8 +1,8 @@
 // backward: the gradient of a bias, which is the sum of each column of a matrix.
 //
 // The question: which method sums the columns of a matrix fastest? A bias is added to each row of a
-// result, so its gradient is the sum of the gradients of all rows: rows × columns elements are
-// loaded, one row of sums is stored. The lower bound on time is one read of the matrix, if enough
+// result, so its gradient is the sum of the gradients of all rows. A kernel loads rows × columns
+// elements and stores one row of sums. The lower bound on time is one read of the matrix, if enough
 // threads have loads in flight. Lanes should load neighbouring elements of a row, and sums run down
 // the columns. One thread per column has coalesced loads, but there are far too few such threads.
 // If several threads share a column, their partial sums are combined by atomics in L2, by a second
@@ -340,7 +340,7 @@ struct ColumnSum {
 Family declare() {
   Family f("backward", Topic::fusion, "Which method sums the columns of a matrix fastest?");
   f.physics =
-      "The gradient of a bias is the sum of each column of a matrix that is loaded once: the time "
+      "The gradient of a bias is the sum of each column of a matrix that is loaded once. The time "
       "is bytes over bandwidth if enough threads have loads in flight. Lanes must load "
       "neighbouring columns, or most of each sector is wasted. One thread per column gives too few "
       "threads, so threads share the rows of a column. Their partial sums are combined in L2 by "

@@ -2,10 +2,10 @@
 //
 // The question: how does each kept element get its output index? The index is the number of kept
 // elements before it, a prefix sum of zeros and ones. If the order does not matter, any unused
-// index will do, and a counter in L2 can assign them; but L2 performs additions to one address one
-// after another. If the order matters, a kernel counts the kept elements of each tile first, or
-// each tile looks back at the earlier tiles. n elements are loaded and the kept ones stored. The
-// lower bound on time is reading if few elements are kept, and a copy if all are.
+// index will do, and a counter can assign them. But L2 performs additions to one address one after
+// another. If the order matters, a kernel counts the kept elements of each tile first, or each tile
+// looks back at the earlier tiles. n elements are loaded and the kept ones stored. The lower bound
+// on time is reading if few elements are kept, and a copy if all are.
 #include <vector>
 
 #include "gpu/cub_select.hpp"
@@ -231,7 +231,7 @@ Variant tile_aggregated() {
 
 // ---- three_pass: count, scan, store
 //
-// The first kernel counts the kept elements of each tile, one block scans the counts, and a third
+// The first kernel counts the kept elements of each tile, and one block scans the counts. A third
 // kernel loads the tiles again and stores the kept elements in order. It needs no atomics. The cost
 // is a second load of all elements: dram_read_bytes and global_load_requests double.
 
@@ -455,9 +455,10 @@ Family declare() {
       "Compaction loads all elements and stores those that it keeps. A counter that assigns output "
       "indices is one address. L2 performs the additions to it one after another, so they must be "
       "few: one per tile. The counter loses the order. To keep the order, the number of kept "
-      "elements before a tile must be known before the tile is stored: from a counting pass, which "
-      "loads everything twice, or from a look-back at earlier tiles that other blocks still "
-      "process. Kept elements are contiguous in the output, but not in registers. Gathering them "
+      "elements before a tile must be known before the tile is stored. It comes from a counting "
+      "pass, which loads everything twice, or from a look-back at earlier tiles that other blocks "
+      "still process. Kept elements are contiguous in the output, but not in registers. Gathering "
+      "them "
       "in shared memory first makes stores fill their sectors.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
            "number of elements")

@@ -4,9 +4,9 @@
 // other only if all of them are resident. The end of a kernel is a barrier without this condition,
 // so a second kernel can sum the partial sums of the first. Its launch and its latency cost the
 // same time at any n, which matters only for small arrays. One kernel is enough if blocks add to
-// one address atomically, if the last block to finish sums all partial sums, if all blocks wait for
-// each other, or if the grid is one block or one cluster of blocks. A counter or a sum that blocks
-// update atomically must be cleared before each launch, in a separate step.
+// one address atomically, if the last block to finish sums all partial sums, or if all blocks wait
+// for each other. It is also enough if the grid is one block or one cluster of blocks. A counter or
+// a sum that blocks update atomically must be cleared before each launch, in a separate step.
 //
 // For large arrays, the variants also differ in how blocks load the data: resident blocks in a
 // grid-stride loop, one block per tile, or bulk copies to shared memory.
@@ -137,11 +137,11 @@ Variant atomic_per_block() {
 
 // ---- tile_per_block: one block per 64 KiB tile
 //
-// Each thread loads 16 vectors of 16 bytes before it adds the first, so a block of 256 threads sums
-// 16 × 16 × 256 / 1024 = 64 KiB and ends. In atomic_per_block all blocks are resident and sum equal
-// shares, so the launch waits for the slowest SM. Here an SM that finishes a tile earlier starts
-// the next one earlier; SMs differ in their distance from memory. The cost is one block start and
-// one atomic addition per 64 KiB: global_reduction_requests increases.
+// Each thread loads 16 vectors of 16 bytes before it adds the first, so a block sums 16 × 16 × 256
+// / 1024 = 64 KiB and ends. In atomic_per_block all blocks are resident and sum equal shares, so
+// the launch waits for the slowest SM. Here an SM that finishes a tile earlier starts the next one
+// earlier; SMs differ in their distance from memory. The cost is one block start and one atomic
+// addition per 64 KiB: global_reduction_requests increases.
 
 constexpr int kTileLoads = 16;
 
@@ -379,7 +379,7 @@ Variant cooperative() {
 // One thread of each block issues cp.async.bulk copies of 16 KiB from global to shared memory, and
 // the block sums from there: global_load_requests decreases to almost zero. Bytes in flight no
 // longer depend on registers: three blocks with four stages have 3 × 4 × 16 = 192 KiB in flight per
-// SM, and metric.bytes_in_flight_per_thread increases. dram_read_bytes is unchanged. The cost is
+// SM. metric.bytes_in_flight_per_thread increases, and dram_read_bytes is unchanged. The cost is
 // this shared memory, and a barrier of the block per 16 KiB before the stage is refilled.
 
 constexpr int kBulkPerSm = 3;

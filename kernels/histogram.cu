@@ -6,7 +6,7 @@
 // time in each slice. An SM performs additions to shared memory in 32 banks at once, and those to
 // one bank one after another. Equal samples conflict most, and in data that follows Zipf's law a
 // few values make up most of it. Variants therefore give each block or each lane a copy of the
-// counters, as long as shared memory has room for the copies, and sum the copies at the end.
+// counters, if shared memory has room, and sum the copies at the end.
 #include <algorithm>
 #include <vector>
 
@@ -222,8 +222,8 @@ Variant match_aggregated() {
 
 // ---- shared_atomics: one copy of the counters per block in shared memory
 //
-// Each block counts in shared memory and adds its 256 counters to global memory at the end:
-// global_reduction_requests decreases from one per warp and sample to eight per block, and L2 has
+// Each block counts in shared memory and adds its 256 counters to global memory at the end.
+// global_reduction_requests decreases from one per warp and sample to eight per block, so L2 has
 // almost no additions. global_load_requests is unchanged. ptxas compiles the addition to
 // ATOMS.POPC.INC, which counts lanes with the same address at once. Lanes with different counters
 // in one bank are still serialized, so an addition takes as many wavefronts as the fullest bank has

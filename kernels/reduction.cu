@@ -226,9 +226,9 @@ Variant unrolled_last_warp() {
 
 // ---- fully_unrolled: block size known at compile time
 //
-// The block size is a template constant, so the compiler unrolls all steps of the tree into
-// straight-line code without a loop counter or a backward branch. branch_instructions decreases,
-// and warp_instructions decreases slightly. dram_read_bytes is unchanged.
+// The block size is a template constant, so the compiler unrolls all steps of the tree, without a
+// loop counter or a backward branch. branch_instructions decreases, and warp_instructions decreases
+// slightly. dram_read_bytes is unchanged.
 
 __device__ __forceinline__ float tree_sum(float* s, float own) {
   s[threadIdx.x] = own;

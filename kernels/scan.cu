@@ -31,10 +31,10 @@ constexpr int kBlock = kScanBlock;
 // ---- hillis_steele: Hillis-Steele scan in shared memory
 //
 // A block scans 256 elements, one per thread. In eight steps each thread adds the value of the
-// thread 1, 2, 4, … before it, from one of two arrays in shared memory to the other; all warps
-// execute all steps. Further launches scan the per-block sums in the same way, and a last kernel
-// adds them to the elements of later blocks. Two kernels therefore load and store the array, and
-// dram_read_bytes is twice that of a copy. global_load_requests increases.
+// thread 1, 2, 4, … before it. The steps alternate between two arrays in shared memory, and all
+// warps execute all steps. Further launches scan the per-block sums in the same way, and a last
+// kernel adds them to the elements of later blocks. Two kernels therefore load and store the array,
+// and dram_read_bytes is twice that of a copy. global_load_requests increases.
 // held: dram_read_bytes = 2 × copy within 3 %
 // held: barriers_per_block = 9 at n=1048576
 
@@ -345,13 +345,13 @@ Variant three_pass() {
 
 // ---- chained: one pass, each tile waits for the previous tile
 //
-// A block gets the number of its tile from an atomic ticket, scans the tile in registers, and waits
-// until the previous tile has published the sum of all elements up to its end. It adds the sum of
-// its own tile and publishes the result. Each element is loaded once and stored once:
-// dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The cost is a chain of all
-// tiles. Each link passes a word from one SM through L2 to another, which takes longer than memory
-// needs to deliver many tiles, so the chain determines the time. A memset clears the states of the
-// tiles before each launch.
+// A block gets the number of its tile from an atomic counter (a ticket) and scans the tile in
+// registers. Then it waits until the previous tile has published the sum of all elements up to its
+// end. It adds the sum of its own tile and publishes the result. Each element is loaded once and
+// stored once: dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The cost is a
+// chain of all tiles. Each link passes a word from one SM through L2 to another, which takes longer
+// than memory needs to deliver many tiles, so the chain determines the time. A memset clears the
+// states of the tiles before each launch.
 
 // Scans a tile per block in one pass. A block looks back at 32·kWords tiles at once, or at one tile
 // if kWords is 0.
@@ -398,12 +398,12 @@ Variant chained() {
 // ---- look_back: decoupled look-back over 32 tiles
 //
 // A block publishes the sum of its own tile as soon as it is known, before it waits for other
-// tiles. To find the sum of all earlier tiles, a warp reads the states of 32 tiles at once and sums
-// them, then of the 32 tiles before, until it reaches a tile that has published the sum of all
-// elements up to its end. The chain of tiles becomes a chain of such windows of 32 tiles
-// (metric.window), and the time decreases to a fraction (time_median_us). dram_read_bytes is
-// unchanged. The last bits of fp32 sums depend on how far each tile had to look back, and differ
-// between launches.
+// tiles. To find the sum of all earlier tiles, a warp loads the states of the 32 previous tiles at
+// once and sums them. It continues with the 32 tiles before, until it reaches a tile that has
+// published the sum of all elements up to its end. The chain of tiles becomes a chain of such
+// windows of 32 tiles (metric.window), and the time decreases to a fraction (time_median_us).
+// dram_read_bytes is unchanged. The last bits of fp32 sums depend on how far each tile had to look
+// back, and differ between launches.
 // held: blocks_per_sm = 6
 
 Variant look_back() {

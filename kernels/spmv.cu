@@ -118,8 +118,8 @@ Variant coo_atomics() {
 // ---- coo_segmented: segmented sum within a warp
 //
 // A warp processes 1024 nonzeros, 32 at a time, and sums the products of each row with a segmented
-// scan: five shuffle steps, in each of which a lane adds the sum of a lower lane if both have the
-// same row. The lane with the last nonzero of a row queues the row's sum in shared memory. When the
+// scan. In each of five shuffle steps, a lane adds the sum of a lower lane if both have the same
+// row. The lane with the last nonzero of a row queues the row's sum in shared memory. When the
 // queue has 32 sums, one request adds them to y, and no two lanes of the request add to the same
 // word. global_reduction_requests decreases to the number of rows over 32. The cost is shuffles and
 // votes: warp_instructions increases.
@@ -423,11 +423,11 @@ Variant csr_adaptive() {
 // in shared memory. All threads therefore have equal work, whether rows are long, short or empty:
 // active_lanes_per_instruction is near 32 with a power law, too. The kernel finds the beginning of
 // each share with a binary search along a diagonal of the grid of rows and nonzeros; nothing is
-// precomputed. A thread that reaches a row end stores the row's sum. A scan passes the sum of an
-// unfinished row to the next thread, a register passes it to the next round, and memory and a
-// second kernel pass it to the next block. The cost is the search, the scan, and more instructions
-// per nonzero. (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC
-// 2016.) The kernels are in spmv/merge.cuh.
+// precomputed. A thread that reaches a row end stores the row's sum. The sum of an unfinished row
+// passes to the next thread through a scan, and to the next round in a register. A second kernel
+// passes it to the next block through memory. The cost is the search, the scan, and more
+// instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse matrix-vector
+// multiplication", SC 2016.) The kernels are in spmv/merge.cuh.
 
 // The number of resident blocks, or less if some of them would have no round.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {
@@ -496,11 +496,11 @@ Family declare() {
       "How should the nonzeros of a sparse matrix-vector product be distributed over threads?");
   f.physics =
       "A sparse matrix-vector product loads each nonzero's value and column once and multiplies "
-      "once: a quarter of an operation per byte, so the lower bound on time is bytes over "
+      "once. This is a quarter of an operation per byte, so the lower bound on time is bytes over "
       "bandwidth. Kernels reach it only if they distribute the rows well. Lanes with one row each "
       "load from as many places as there are lanes and wait for the longest row of their warp. "
       "Lanes that share a row are idle if it is shorter than a warp. Shares of nonzeros are equal "
-      "and contiguous, but rows begin and end within them, so the products of a row must be "
+      "and contiguous, but rows begin and end within them. The products of a row must then be "
       "combined by atomics, scans or searches. x is loaded at the columns of the nonzeros: "
       "contiguous words in a band, one sector per nonzero if columns are random, most often from "
       "L2.";

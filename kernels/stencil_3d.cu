@@ -4,11 +4,11 @@
 // The question: which memory serves the neighbours in adjacent planes? In 2D (stencil_2d)
 // neighbours are at most a few rows away, and L1 still has them. Here two of six neighbours are
 // nx·ny points away. A block of one plane shares them with blocks of the planes above and below, so
-// they come from L2: for each plane that a copy loads, three planes and the edges of blocks. A
-// block of several planes has them in L1. A thread that iterates along z has them in registers, and
-// then threads share only the points of one plane (2.5D blocking: A. Nguyen et al., "3.5-D blocking
-// optimization for stencil computations on modern CPUs and GPUs", SC 2010; P. Micikevicius, "3D
-// finite difference computation on GPUs using CUDA", GPGPU 2009).
+// they come from L2. L2 then delivers three planes and the edges of blocks for each plane that a
+// copy loads. A block of several planes has them in L1. A thread that iterates along z has them in
+// registers, and then threads share only the points of one plane (2.5D blocking: A. Nguyen et al.,
+// "3.5-D blocking optimization for stencil computations on modern CPUs and GPUs", SC 2010; P.
+// Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU 2009).
 //
 // Points outside of the array count as zero. Points are small integers, so sums are exact.
 #include <array>
@@ -236,9 +236,9 @@ Variant stream_z() {
 // Each thread also stores its center to a tile in shared memory and loads the four neighbours in
 // the plane from there. Threads at the edges of the tile load the points next to it.
 // global_load_requests decreases to one per point plus the edges. The cost is one store and four
-// loads in shared memory per point (shared_load_wavefronts increases), and a barrier per plane, at
-// which all warps wait for the slowest load of the block (stalled_barrier increases). Two
-// alternating tiles avoid a second barrier.
+// loads in shared memory per point (shared_load_wavefronts increases), and a barrier per plane. All
+// warps wait there for the slowest load of the block (stalled_barrier increases). Two alternating
+// tiles avoid a second barrier.
 
 __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   __shared__ float tiles[2][kWarps + 2][kLanes + 2];
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   const int y = blockIdx.y * kWarps + threadIdx.y;
   const int first = blockIdx.z * kDepth;
   const bool is_inside = x < v.nx && y < v.ny;
-  // Threads at the left or right edge of the tile also load the point next to it; threads in the
+  // Threads at the left or right edge of the tile also load the point next to it. Threads in the
   // first or last row also load the point in the previous or next row.
   const bool is_at_side = threadIdx.x == 0 || threadIdx.x == kLanes - 1;
   const bool is_at_end = threadIdx.y == 0 || threadIdx.y == kWarps - 1;
@@ -307,9 +307,9 @@ Variant stream_z_unrolled() {
 //
 // A thread iterates along z with four neighbouring points of a row and loads and stores them with
 // 16-byte accesses. One vector of the previous or next row serves four points. Along x, a thread
-// has all neighbours in registers except one on either side, which it gets from the adjacent lanes
-// with two shuffles; only the first and the last lane of a warp load theirs. global_load_requests
-// and warp_instructions decrease. If nx is not a multiple of 4, accesses are narrower
+// has all neighbours in registers except one on either side. It gets these from the adjacent lanes
+// with two shuffles; only the first and the last lane of a warp load one. global_load_requests and
+// warp_instructions decrease. If nx is not a multiple of 4, accesses are narrower
 // (access_width_bits).
 
 template <int kWidth>

@@ -52,10 +52,10 @@ using Variant = Family::Variant;
 // ---- mma_sync: one warp, operands in registers
 //
 // Each warp issues mma.sync with A and B in registers: m16n8 by 32 bytes (fp64: m8n8k4). It has
-// eight independent accumulator tiles, and an SM 16 warps. This saturates the tensor cores up to
-// Ampere and Ada. Hopper's tensor cores reach their full rate only with operands in shared memory,
-// and from registers less (configs/ceilings/h200.json). If the pipe itself is the limit, it is
-// active in nearly every cycle (sm__pipe_tensor_cycles_active).
+// eight independent accumulator tiles, and 16 warps are resident per SM. This saturates the tensor
+// cores up to Ampere and Ada. Hopper's tensor cores reach their full rate only with operands in
+// shared memory, and less with operands in registers (configs/ceilings/h200.json). If the pipe
+// itself is the limit, it is active in nearly every cycle (sm__pipe_tensor_cycles_active).
 
 // A block of eight warps computes 64×128 sums, and a warp 32×32, as 2×4 independent accumulator
 // tiles of 16×8. Two blocks are resident per SM, so that one multiplies while the other starts or
@@ -225,10 +225,10 @@ using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
 
 // ---- fp64 with 8 bytes per element: a slice is 4 deep
 
-// A block of eight warps computes 64×64 sums, and a warp 16×32, with products of 8 rows and depth 4
-// or, with compute capability 9.0, of 16 rows and depth 16, which is a whole round of slices. A
-// lane holds rows g and g+8 of A and columns g of B, at depths t, t+4, t+8 and t+12: one element
-// per slice.
+// A block of eight warps computes 64×64 sums, and a warp 16×32. Products have 8 rows and depth 4
+// or, with compute capability 9.0, 16 rows and depth 16, which is a whole round of slices. A lane
+// holds rows g and g+8 of A and columns g of B, at depths t, t+4, t+8 and t+12: one element per
+// slice.
 template <int kDepth>
 __global__ void __launch_bounds__(kMmaBlock, 2)
     mma_sync_fp64_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
@@ -462,8 +462,9 @@ Family declare() {
            "What is the maximum rate of the tensor cores in operations per second, by type?");
   f.physics =
       "A tensor core multiplies a fixed number of pairs per cycle, so its rate is that number "
-      "times the clock, if it reads its operands from where it reads at full rate and no "
-      "instruction waits. Narrower types give more pairs per cycle. With all tensor cores busy, "
+      "times the clock. This requires operands in the memory from which it reads at full rate, and "
+      "no waiting instructions. Narrower types give more pairs per cycle. With all tensor cores "
+      "busy, "
       "the board reaches its power limit and lowers the clock, by more if more bits of the "
       "operands change. sm_clock_mhz therefore shows whether the pipe or the power limits the "
       "rate.";

@@ -3,7 +3,7 @@
 // The question: what does a transpose cost compared with a copy of the same bytes? Every element is
 // loaded once and stored once, as in a copy. But neighbours in a row of one matrix are a whole row
 // apart in the other. Lanes that load contiguous elements store them with a stride of one row, or
-// the other way round: such a request accesses 32 sectors of 32 bytes instead of four. A tile in
+// the other way round. Such a request accesses 32 sectors of 32 bytes instead of four. A tile in
 // shared memory transposes the elements between load and store. What remains is what a copy needs
 // as well: full sectors, and enough bytes in flight.
 #include <algorithm>

@@ -1,11 +1,11 @@
 // wave_quantization: a matrix product that loses half its throughput when one row is added.
 //
 // The question: how does the number of tiles affect throughput if nothing else changes? A GPU with
-// S SMs computes S tiles at a time, a wave. If every tile takes the same time, the time of a
-// product is the number of waves times the time of a tile, regardless of how few tiles the last
-// wave has. Time therefore increases in steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of
-// 256×128 and M = N this is 2048 → 2049 on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98
-// → 120); on 132 SMs the time does not change at 1793.
+// S SMs computes S tiles at a time, a wave. If every tile takes the same time, a product takes the
+// number of waves times the time of a tile, even if the last wave has few tiles. Time therefore
+// increases in steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of 256×128 and M = N this is
+// 2048 → 2049 on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs the
+// time does not change at 1793.
 //
 // Everything but the number of tiles is fixed. The tile is always 256×128 with one block per SM; a
 // library would choose different kernels for different sizes. Operands are stored in whole tiles,

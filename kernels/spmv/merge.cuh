@@ -92,7 +92,7 @@ struct Carry {
 struct MergeRound {
   int ends[kRoundRows + 1];  // row ends, relative to the round's first nonzero
   float products[kRoundNonzeros];
-  float sums[kRoundRows];  // of rows that end in the round
+  float sums[kRoundRows];  // sums of the rows that end in the round
 };
 
 __global__ void __launch_bounds__(kBlock, kMergeBlocksPerSm) merge_kernel(Csr m, Carry* carries) {
