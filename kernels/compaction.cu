@@ -458,8 +458,7 @@ Family declare() {
       "elements before a tile must be known before the tile is stored. It comes from a counting "
       "pass, which loads everything twice, or from a look-back at earlier tiles that other blocks "
       "still process. Kept elements are contiguous in the output, but not in registers. Gathering "
-      "them "
-      "in shared memory first makes stores fill their sectors.";
+      "them in shared memory first makes stores fill their sectors.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
            "number of elements")
       .real("kept", &Problem::kept, 0.5, 0, 1, "", "share of the elements that are kept")

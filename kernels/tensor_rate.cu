@@ -464,8 +464,7 @@ Family declare() {
       "A tensor core multiplies a fixed number of pairs per cycle, so its rate is that number "
       "times the clock. This requires operands in the memory from which it reads at full rate, and "
       "no waiting instructions. Narrower types give more pairs per cycle. With all tensor cores "
-      "busy, "
-      "the board reaches its power limit and lowers the clock, by more if more bits of the "
+      "busy, the board reaches its power limit and lowers the clock, by more if more bits of the "
       "operands change. sm_clock_mhz therefore shows whether the pipe or the power limits the "
       "rate.";
   f.extent("tiles", &Problem::tiles, 7920, 1 << 17,
@@ -500,8 +499,8 @@ Family declare() {
   });
   f.reference_operations = reference_operations;
   f.tolerance_derivation =
-      "Zero. Operands are integers, and all sums, also partial sums within a product, are "
-      "below 2^24 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "
+      "Zero. Operands are integers, and all sums, also partial sums within a product, are below "
+      "2^24 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "
       "Tensor cores multiply exactly; with fp32 accumulation they keep at least 24 bits of sums of "
       "16-bit and tf32 products (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA "
       "tensor cores, PeerJ Computer Science 7:e330, 2021), and Hopper's keep 14 of fp8 products "
