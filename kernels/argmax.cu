@@ -1,12 +1,9 @@
 // argmax: the maximum of n numbers, and the lowest index at which it occurs.
 //
 // The question: what does the index of the maximum cost in addition to the maximum? The maximum
-// takes one instruction per number (FMNMX), in any order. With the index, each candidate is a value
-// and an index, two registers that are compared and selected together: three instructions per
-// number and twice the shuffles. The time of the loads hides these as long as there are fewer
-// instructions than issue slots. Variants with 16-bit numbers reach this limit first, because they
-// load half the bytes. A maximum rounds nothing, so any order gives the same result; ties go to the
-// lowest index.
+// takes one instruction per number (FMNMX). With the index, each candidate is a value and an index,
+// two registers that are compared and selected together. Variants with 16-bit numbers reach the
+// limit of issue slots first, because they load half the bytes.
 #include <cmath>
 #include <vector>
 

@@ -1,11 +1,8 @@
 // atomics: n values are added to k sums; any thread may add to any sum.
 //
-// The question: how does the time depend on the number of atomic additions that reach L2? L2
-// performs the atomic additions to global memory. Each L2 slice adds to one 32-byte sector at a
-// time, so additions to one address wait for each other. Additions to many addresses are spread
-// over the slices. A warp or a block can sum values first, with shuffles, redux.sync, registers or
-// shared memory, and send L2 fewer additions. Sums of integers are the same in any order. Sums of
-// floats differ bitwise between launches unless the code fixes the order.
+// The question: how does the time depend on the number of atomic additions that reach L2? Variants
+// sum values within a warp or a block first, with shuffles, redux.sync, registers or shared memory,
+// and send L2 fewer additions.
 #include <algorithm>
 #include <cmath>
 #include <vector>

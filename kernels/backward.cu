@@ -2,12 +2,7 @@
 //
 // The question: which method sums the columns of a matrix fastest? A bias is added to each row of a
 // result, so its gradient is the sum of the gradients of all rows. A kernel loads rows × columns
-// elements and stores one row of sums. The lower bound on time is one read of the matrix, if enough
-// threads have loads in flight. Lanes should load neighbouring elements of a row, and sums run down
-// the columns. One thread per column has coalesced loads, but there are far too few such threads.
-// If several threads share a column, their partial sums are combined by atomics in L2, by a second
-// kernel, or in shared memory first. Without atomics, the order of additions is the same in each
-// launch.
+// elements and stores one row of sums.
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/cublas_variant.cuh"

@@ -2,10 +2,8 @@
 //
 // The question: how does each kept element get its output index? The index is the number of kept
 // elements before it, a prefix sum of zeros and ones. If the order does not matter, any unused
-// index will do, and a counter can assign them. But L2 performs additions to one address one after
-// another. If the order matters, a kernel counts the kept elements of each tile first, or each tile
-// looks back at the earlier tiles. n elements are loaded and the kept ones stored. The lower bound
-// on time is reading if few elements are kept, and a copy if all are.
+// index will do. The lower bound on time is reading if few elements are kept, and a copy if all
+// are.
 #include <vector>
 
 #include "gpu/cub_select.hpp"

@@ -3,10 +3,7 @@
 // The question: which method combines the per-block partial sums fastest? Blocks can wait for each
 // other only if all of them are resident. The end of a kernel is a barrier without this condition,
 // so a second kernel can sum the partial sums of the first. Its launch and its latency cost the
-// same time at any n, which matters only for small arrays. One kernel is enough if blocks add to
-// one address atomically, if the last block to finish sums all partial sums, or if all blocks wait
-// for each other. It is also enough if the grid is one block or one cluster of blocks. A counter or
-// a sum that blocks update atomically must be cleared before each launch, in a separate step.
+// same time at any n, which matters only for small arrays.
 //
 // For large arrays, the variants also differ in how blocks load the data: resident blocks in a
 // grid-stride loop, one block per tile, or bulk copies to shared memory.

@@ -2,11 +2,8 @@
 //
 // The question: which memory should hold the counters? The lower bound on time is loading the
 // samples, bytes over bandwidth. But each sample also increments a counter that any thread may
-// need, with an atomic addition. L2 performs additions to global memory, one 32-byte sector at a
-// time in each slice. An SM performs additions to shared memory in 32 banks at once, and those to
-// one bank one after another. Equal samples conflict most, and in data that follows Zipf's law a
-// few values make up most of it. Variants therefore give each block or each lane a copy of the
-// counters, if shared memory has room, and sum the copies at the end.
+// need, with an atomic addition. Equal samples conflict most, and in data that follows Zipf's law a
+// few values make up most of it.
 #include <algorithm>
 #include <vector>
 

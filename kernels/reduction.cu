@@ -1,12 +1,9 @@
 // reduction: the sum of n numbers.
 //
-// The question: which optimizations let a sum reach memory bandwidth? Each number is loaded once
-// and added once, a quarter of an addition per byte, so the lower bound on time is bytes over
-// bandwidth. But additions depend on each other. Threads sum parts of the array, a block sums its
-// threads' values in log2(256) steps of a tree, and a further step sums the per-block partial sums.
-// Mark Harris's seven steps (Optimizing Parallel Reduction in CUDA, 2007) optimize the tree for a
-// GPU of 2007. The later variants have what current GPUs need: many loads in flight per thread, few
-// steps of a tree, and few kernels. For small arrays, only the launches matter.
+// The question: which optimizations let a sum reach memory bandwidth? Mark Harris's seven steps
+// (Optimizing Parallel Reduction in CUDA, 2007) optimize the tree within a block for a GPU of 2007.
+// The later variants have what current GPUs need: many loads in flight per thread, few steps of a
+// tree, and few kernels. For small arrays, only the launches matter.
 //
 // fp32 additions round, so the last bits of a sum depend on the order of additions.
 #include "kernels/common/launch.cuh"

@@ -1,10 +1,8 @@
 // scan: prefix sums; each output is the sum of an element and of all elements before it.
 //
-// The question: what does a prefix sum cost compared with a copy? n elements are loaded and n sums
-// stored, with one addition per 8 bytes, so the time of a copy is a lower bound. A sequential loop
-// would add one element after another. On a GPU, blocks scan tiles concurrently, and the sum of all
-// earlier tiles must be added to each tile. Further kernels compute these sums and load or store
-// the array again, or the blocks compute them within one kernel and wait for each other.
+// The question: what does a prefix sum cost compared with a copy? A sequential loop would add one
+// element after another. On a GPU, blocks scan tiles concurrently, and the sum of all earlier tiles
+// must be added to each tile.
 //
 // Two algorithms for a scan within a block are well known. Hillis and Steele (CACM 29, 1986) use
 // n·log2(n) additions in log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n

@@ -1,12 +1,9 @@
 // stencil_2d: the Laplacian of a 2D array by finite differences: each output is a weighted sum of a
 // point and of its neighbours along both axes, up to `radius` points away.
 //
-// The question: which memory serves the neighbours? At best each point is loaded once and stored
-// once, so the time of a copy is a lower bound. But 4·radius + 1 sums use each point. If each
+// The question: which memory serves the neighbours? 4·radius + 1 sums use each point. If each
 // thread loads all neighbours, each point is requested from L1 that many times. A tile in shared
-// memory has each neighbour loaded once per block. A thread that computes several points of a
-// column has their neighbours along y in registers. What remains is what a copy needs as well: few
-// instructions per point, and enough bytes in flight.
+// memory has each neighbour loaded once per block.
 //
 // Points outside of the array count as zero. The weights are those of the finite difference of
 // order 2·radius, multiplied by their common denominator. Weights and points are small integers, so

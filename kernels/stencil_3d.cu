@@ -3,12 +3,10 @@
 //
 // The question: which memory serves the neighbours in adjacent planes? In 2D (stencil_2d)
 // neighbours are at most a few rows away, and L1 still has them. Here two of six neighbours are
-// nx·ny points away. A block of one plane shares them with blocks of the planes above and below, so
-// they come from L2. L2 then delivers three planes and the edges of blocks for each plane that a
-// copy loads. A block of several planes has them in L1. A thread that iterates along z has them in
-// registers, and then threads share only the points of one plane (2.5D blocking: A. Nguyen et al.,
-// "3.5-D blocking optimization for stencil computations on modern CPUs and GPUs", SC 2010; P.
-// Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU 2009).
+// nx·ny points away. If threads iterate along z, they share only the points of one plane (2.5D
+// blocking: A. Nguyen et al., "3.5-D blocking optimization for stencil computations on modern CPUs
+// and GPUs", SC 2010; P. Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU
+// 2009).
 //
 // Points outside of the array count as zero. Points are small integers, so sums are exact.
 #include <array>

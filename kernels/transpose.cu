@@ -1,11 +1,9 @@
 // transpose: transposes a row-major matrix: its columns become the rows of the output.
 //
-// The question: what does a transpose cost compared with a copy of the same bytes? Every element is
-// loaded once and stored once, as in a copy. But neighbours in a row of one matrix are a whole row
-// apart in the other. Lanes that load contiguous elements store them with a stride of one row, or
-// the other way round. Such a request accesses 32 sectors of 32 bytes instead of four. A tile in
-// shared memory transposes the elements between load and store. What remains is what a copy needs
-// as well: full sectors, and enough bytes in flight.
+// The question: what does a transpose cost compared with a copy of the same bytes? Lanes that load
+// contiguous elements store them with a stride of one row, or the other way round. Such a request
+// accesses 32 sectors of 32 bytes instead of four. A tile in shared memory transposes the elements
+// between load and store.
 #include <algorithm>
 
 #include "kernels/common/bulk_copy.cuh"

@@ -1,13 +1,10 @@
 // welford: mean of n numbers, and the sum of their squared deviations from it (M2).
 //
 // The question: what does an accurate M2 cost if the mean is known only at the end? Two passes load
-// the numbers twice. One pass that sums x and x² loads them once, but its M2 is the difference of
-// two sums. If the mean is far from zero, they are nearly equal and all digits cancel. Welford's
-// update (1962) keeps a running mean and the deviations from it, without cancellation, but needs a
-// division per number. Partial results (count, mean, M2) of any two parts merge into the result of
+// the numbers twice. Welford's update (1962) keeps a running mean and the deviations from it,
+// without cancellation. Partial results (count, mean, M2) of any two parts merge into the result of
 // both (Chan, Golub and LeVeque 1983), so this is a reduction whose operation takes a dozen
-// instructions. A thread may compute the result of a batch by any other method first. Sums of
-// deviations from a number near the mean need no division, and any number of the array is near it.
+// instructions.
 #include <cmath>
 #include <vector>
 
