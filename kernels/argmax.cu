@@ -370,7 +370,7 @@ Variant argmax_redux() {
 struct LargestOfBatches {
   float value = -INFINITY;
   unsigned first = 0;  // index of the batch's first number
-  unsigned step = 0;   // from one vector of the batch to the next
+  unsigned step = 0;   // stride between the vectors of the batch
   int vectors = 0;     // in the batch; 0 if it is a single number
   template <class T, int kCount>
   __device__ void take(const Vector<T> (&batch)[kCount], std::int64_t at, std::int64_t apart) {

@@ -26,8 +26,8 @@ struct Problem {
 };
 
 struct Data {
-  float* values;              // of the nonzeros, row by row
-  std::int32_t* columns;      // of the nonzeros
+  float* values;              // values of the nonzeros, row by row
+  std::int32_t* columns;      // columns of the nonzeros
   std::int32_t* offsets;      // first nonzero of each row, and the number of nonzeros
   std::int32_t* row_of;       // row of each nonzero (COO)
   std::int32_t* share_rows;   // first row that begins in each share of the nonzeros
@@ -428,7 +428,7 @@ inline Tolerance tolerance(const Problem& p, const RowAtomics& atomics) {
   if (p.matrix == Matrix::file) {
     t.rms_relative = rms / std::sqrt(nonzeros / rows);
   } else {
-    constexpr double kProductRms = 1.0 / 3;  // of two numbers in [-1, 1)
+    constexpr double kProductRms = 1.0 / 3;  // RMS of a product of two numbers in [-1, 1)
     t.rms_absolute += rms * kProductRms;
   }
   return t;

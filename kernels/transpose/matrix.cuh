@@ -6,8 +6,8 @@
 namespace gpuexp::transpose {
 
 struct Problem {
-  std::int64_t rows;     // of `in`
-  std::int64_t columns;  // of `in`
+  std::int64_t rows;     // rows of `in`
+  std::int64_t columns;  // columns of `in`
   DataType dtype;        // fp32 or bf16
 };
 
