@@ -1,5 +1,5 @@
-// Counter-based random inputs: element i of a buffer depends on (seed, i) alone, so that any
-// element can be made anywhere, in any order, on host and device alike.
+// Counter-based random inputs: element i of a buffer depends only on (seed, i), so host and device
+// can compute any element in any order.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ __host__ __device__ inline float random_signed(std::uint64_t seed, std::uint64_t
   return 2.0f * random_unit(seed, i) - 1.0f;
 }
 
-/// An independent seed for the n-th buffer of a problem.
+/// Seed of the n-th buffer of a problem, independent of the other buffers' seeds.
 __host__ __device__ inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t n) {
   return random_bits(seed ^ 0xD1B54A32D192ED03ull, n);
 }
@@ -32,8 +32,8 @@ __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
 }
 }  // namespace detail
 
-/// out[i] = f(i) for i < count; f is a __device__ functor, whose bits the host would not find, of i
-/// alone.
+/// Sets out[i] = f(i) for i < count. f is a __device__ functor that depends only on i and whose
+/// results the host cannot reproduce bit by bit.
 template <class T, class Function>
 Steps fill_on_device(T* out, std::int64_t count, Function f) {
   return with_host_loop(
@@ -41,9 +41,9 @@ Steps fill_on_device(T* out, std::int64_t count, Function f) {
       {count, {}, out, sizeof(T)});
 }
 
-/// The same of a __host__ __device__ functor that computes the same bits on both, so that elements
-/// can be made when they are needed. Buffers that it reads are pointers among its members: those
-/// that change meanwhile, or a reset's, would have to be read at once.
+/// Sets out[i] = f(i) for i < count. f is a __host__ __device__ functor that returns
+/// bitwise-identical results on both, so elements can be computed on demand. f may read buffers
+/// through pointer members, but only buffers that neither change later nor belong to a reset.
 template <class T, class Function>
 Steps fill(T* out, std::int64_t count, Function f) {
   return with_host_loop(fill_on_device(out, count, f),
@@ -55,8 +55,8 @@ Steps fill(T* out, std::int64_t count, Function f) {
                          out, sizeof(T)});
 }
 
-/// Uniform in [centre - scale, centre + scale), rounded to T. Host and device round alike where
-/// `centre` is 0 or `scale` is a power of two.
+/// Uniform in [centre - scale, centre + scale), rounded to T. Host and device results are bitwise
+/// identical if `centre` is 0 or `scale` is a power of two.
 template <class T>
 struct Uniform {
   std::uint64_t seed;
@@ -76,7 +76,7 @@ Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed, float scale =
 template <class Word>
 struct RandomBits {
   std::uint64_t seed;
-  int shift;  ///< lowest of the 64 bits that are taken
+  int shift;  ///< position of the lowest bit used, 0 to 63
   __host__ __device__ Word operator()(std::int64_t i) const {
     return static_cast<Word>(random_bits(seed, static_cast<std::uint64_t>(i)) >> shift);
   }
@@ -98,8 +98,8 @@ struct PaddedUniform {
   }
 };
 
-/// A row-major matrix of leading dimension ld, `count` elements stored: uniform in [-1, 1) in its
-/// first rows × columns elements, zero in the padding around them.
+/// Fills a row-major matrix of `count` stored elements with leading dimension ld. Elements inside
+/// rows × columns are uniform in [-1, 1); the padding is zero.
 template <class T>
 Steps fill_uniform_padded(T* out, std::int64_t count, std::int64_t rows, std::int64_t columns,
                           std::int64_t ld, std::uint64_t seed) {

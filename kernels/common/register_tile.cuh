@@ -1,6 +1,7 @@
-// Matrix products by register tiles: how a block's tile of C divides among warps and lanes, how
-// slices of A and B reach shared memory, and how a thread reads, multiplies and stores its part.
-// All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, extents to 65536.
+// Matrix products with register tiles: the division of a block's tile of C among warps and lanes,
+// the copies of slices of A and B to shared memory, and each thread's loads, multiply-adds and
+// stores. All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, extents up to
+// 65536.
 #pragma once
 
 #include <algorithm>
@@ -11,29 +12,31 @@
 
 namespace gpuexp::register_tile {
 
-/// Neighbouring floats that one lane moves at once; 16 bytes is the most that an access carries.
+/// Neighbouring floats that one lane loads or stores in one access, at most 16 bytes.
 template <int kCount>
 struct alignas(sizeof(float) * kCount) Floats {
   float v[kCount];
 };
 
-/// The widest access, in floats, to rows that start at multiples of `pitch`: an access of some
-/// bytes needs an address that they divide. For several matrices, pass their pitches or-ed.
+/// The widest access, in floats, to rows that start at multiples of `pitch` floats: an access of N
+/// bytes requires an address that is a multiple of N. For several matrices, pass the bitwise OR of
+/// their pitches.
 inline int width_dividing(std::int64_t pitch) {
   return pitch % 4 == 0 ? 4 : pitch % 2 == 0 ? 2 : 1;
 }
 
-/// A tile of C and its division; Choice gives the constants that tuning varies:
+/// A tile of C and its division. Choice has the tuning constants:
 ///   kBlockM, kBlockN   rows and columns of C that a block computes
-///   kBlockK            extent along k of the slices of A and B that it holds at a time
+///   kBlockK            extent along k of one slice of A or B
 ///   kWarpM, kWarpN     rows and columns per warp
 ///   kLanesM            rows of lanes in a warp; 32 / kLanesM lanes per row
-///   kPairedLanes       how lanes are numbered, see place_of
-///   kSlots             slices in shared memory at a time
-///   kBlocksPerSm       that the register budget must allow
-///   kGroupRows         rows of tiles that blocks walk down together, see grouped_tile
-/// A lane's rows (and columns) come in groups of four for 128-bit accesses; its groups lie kLanesM
-/// (kLanesN) groups apart, so that the lanes of a warp together access contiguous words.
+///   kPairedLanes       numbering of the lanes, see place_of
+///   kSlots             slices in shared memory at the same time
+///   kBlocksPerSm       resident blocks per SM that the registers must allow
+///   kGroupRows         rows of tiles in one group of the tile order, see grouped_tile
+/// A lane has its rows in groups of four, for 128-bit accesses. The stride between its groups is
+/// kLanesM groups, so that the lanes of a warp access contiguous words. A lane's columns are also
+/// in groups of four, with a stride of kLanesN groups.
 template <class Choice>
 struct Tile : Choice {
   static constexpr int kLanesN = 32 / Choice::kLanesM;
@@ -42,34 +45,35 @@ struct Tile : Choice {
   static constexpr int kWarpsM = Choice::kBlockM / Choice::kWarpM;
   static constexpr int kWarpsN = Choice::kBlockN / Choice::kWarpN;
   static constexpr int kThreads = 32 * kWarpsM * kWarpsN;
-  // A lies transposed in shared memory, one row of kBlockM floats per k. Four more floats keep rows
-  // aligned to 16 bytes and shift each by four banks: the 8 k × 4 rows, or 2 chunks of 4 k × 16
-  // rows, that a warp stores at a time then fall into 32 different banks.
+  // A is stored transposed in shared memory, one row of kBlockM floats per k. Four floats of
+  // padding keep rows aligned to 16 bytes and shift each row by four banks. One store of a warp
+  // covers 8 k × 4 rows, or 2 chunks of 4 k × 16 rows; with the shift, it accesses 32 different
+  // banks.
   static constexpr int kPitchA = Choice::kBlockM + 4;
   static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
   static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
   static constexpr std::int64_t kSharedBytes = Choice::kSlots * (kSliceA + kSliceB) * sizeof(float);
 
   static_assert(32 % Choice::kLanesM == 0 && kThreadM % 4 == 0 && kThreadN % 4 == 0,
-                "lanes form a rectangle, and fragments are read 128 bits at a time");
+                "lanes must form a rectangle, and fragments are read 128 bits at a time");
   static_assert(Choice::kBlockM % Choice::kWarpM == 0 && Choice::kBlockN % Choice::kWarpN == 0,
-                "warps tile the block");
+                "warp tiles must divide the block's tile");
   static_assert(kThreadM * kThreadN <= 128,
-                "a thread has 255 registers, for its sums and for two pairs of fragments");
+                "the accumulators and two pairs of fragments must fit in 255 registers");
   static_assert(Choice::kBlockK % 8 == 0,
-                "8 floats fill a 32-byte sector of A, and fragments alternate over an even depth");
+                "a slice must have whole 32-byte sectors of A, and an even depth for fragments");
   static_assert(Choice::kBlockM * Choice::kBlockK % (4 * kThreads) == 0 &&
                     Choice::kBlockN * Choice::kBlockK % (4 * kThreads) == 0,
-                "every thread copies the same number of 16-byte chunks");
+                "every thread must copy the same number of 16-byte chunks");
 };
 
-/// Room for a slice of A and of B in shared memory.
+/// Shared memory for one slice of A and one slice of B.
 struct Slot {
   float* a;  ///< kBlockK × kPitchA
   float* b;  ///< kBlockK × kBlockN
 };
 
-/// One of the kSlots slots in a block's kSharedBytes of dynamic shared memory.
+/// Slot `index`, below kSlots, in a block's kSharedBytes of dynamic shared memory.
 template <class Tile>
 __device__ Slot slot_in(Floats<4>* shared, int index) {
   float* const first = reinterpret_cast<float*>(shared);
@@ -77,23 +81,25 @@ __device__ Slot slot_in(Floats<4>* shared, int index) {
           first + Tile::kSlots * Tile::kSliceA + index * Tile::kSliceB};
 }
 
-/// Where a block's tile lies in C, and a thread's part in the tile.
+/// The position of a block's tile in C, and of a thread's part in the tile.
 struct Place {
   std::int64_t row0;  ///< first row and column of the tile
   std::int64_t col0;
-  int rows;  ///< of the tile inside C
+  int rows;  ///< rows and columns of the tile inside C
   int cols;
-  int row;  ///< first row and column of the thread's first group, from the tile's
+  int row;  ///< first row and column of the thread's first group, relative to the tile
   int col;
 };
 
-/// For grids of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of kThreads × 1 threads.
+/// The place of this thread. Requires a grid of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of
+/// kThreads × 1 threads.
 template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const auto tile = grouped_tile<Tile::kGroupRows>();
-  // A 128-bit shared load returns 512 bytes to a warp: four clocks at 128 bytes per clock, but two
-  // where lanes i and i^1, or i and i^2, read one address throughout the warp (NVIDIA developer
-  // forum, topic 77228). Paired lanes do the first for B and the second for A.
+  // A 128-bit shared load returns 512 bytes to a warp, in four cycles at 128 bytes per cycle. It
+  // needs only two cycles if, throughout the warp, lanes i and i^1, or lanes i and i^2, read the
+  // same address (NVIDIA developer forum, topic 77228). With kPairedLanes, lanes i and i^1 read the
+  // same address of B, and lanes i and i^2 the same address of A.
   const int lane = threadIdx.x % 32;
   const int lane_m =
       Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
@@ -109,18 +115,19 @@ __device__ Place place_of(std::int64_t m, std::int64_t n) {
   return place;
 }
 
-/// Walks A and B in slices of kBlockK along k, kWidth floats per access to B. The first slice takes
-/// what k leaves over, so every later one is full and its loads need no guard. Rows and columns
-/// beyond C are clamped to the last inside: loaded again, never stored.
+/// Iterates over A and B in slices of kBlockK along k, with kWidth floats per access to B. The
+/// first slice has the remainder of k; every later slice is full, so its loads need no bounds
+/// check. Rows and columns outside C are clamped to the last row or column inside: they are loaded
+/// again, but never stored.
 template <class Tile, int kWidth>
 struct Slices {
   static constexpr int kChunksB = Tile::kBlockN / kWidth;  // per row of B
   static constexpr int kCountB = Tile::kBlockK * kChunksB / Tile::kThreads;
 
-  const float* a;  ///< where the next slice of the block's rows of A begins
-  const float* b;  ///< and of its columns of B
+  const float* a;  ///< start of the next slice in the block's rows of A
+  const float* b;  ///< start of the next slice in the block's columns of B
   int pitch_b;
-  int count;  ///< of slices
+  int count;  ///< number of slices
   int first;  ///< extent of the first slice, 1 to kBlockK
   int offset_b[kCountB];
 
@@ -151,7 +158,7 @@ struct Slices {
   }
 };
 
-/// Slices by way of registers, kWidth floats per access to A and B; A is transposed on the way.
+/// Copies slices through registers, with kWidth floats per access to A and B, and transposes A.
 template <class Tile, int kWidth>
 struct StagedSlices : Slices<Tile, kWidth> {
   using Base = Slices<Tile, kWidth>;
@@ -177,7 +184,7 @@ struct StagedSlices : Slices<Tile, kWidth> {
     return (threadIdx.x + i * Tile::kThreads) % kChunksA * kWidth;
   }
 
-  /// Loads the next slice into registers. The first call, and no other, is fetch<true>.
+  /// Loads the next slice into registers. Only the first call must be fetch<true>.
   template <bool kFirst = false>
   __device__ void fetch() {
 #pragma unroll
@@ -194,7 +201,7 @@ struct StagedSlices : Slices<Tile, kWidth> {
     this->template advance<kFirst>();
   }
 
-  /// Stores what was fetched to a slot.
+  /// Stores the fetched slice to a slot.
   __device__ void put(const Slot& slot) const {
 #pragma unroll
     for (int i = 0; i < kCountA; ++i)
@@ -207,13 +214,14 @@ struct StagedSlices : Slices<Tile, kWidth> {
   }
 };
 
-/// Slices by cp.async, kWidth floats per access to B. A is transposed element by element: cp.async
-/// moves at least 4 bytes, and 8 neighbouring k of 4 rows per warp still fetch whole sectors.
+/// Copies slices by cp.async, with kWidth floats per access to B. A is transposed element by
+/// element, which is possible because cp.async copies as few as 4 bytes. A warp loads 8
+/// neighbouring k of 4 rows, so it still loads whole sectors.
 template <class Tile, int kWidth>
 struct AsyncSlices : Slices<Tile, kWidth> {
   using Base = Slices<Tile, kWidth>;
   static constexpr int kLanesK = 8;
-  static constexpr int kRows = Tile::kThreads / kLanesK;  // of A that the block copies at a time
+  static constexpr int kRows = Tile::kThreads / kLanesK;  // rows of A per pass of the block
   static constexpr int kCountA = Tile::kBlockM / kRows;
   static_assert(Tile::kBlockM % kRows == 0, "the block copies a slice of A in whole passes");
 
@@ -230,8 +238,7 @@ struct AsyncSlices : Slices<Tile, kWidth> {
     return threadIdx.x / kLanesK + i * kRows;
   }
 
-  /// Starts copying the next slice to a slot. The first call, and no other, is
-  /// copy<true>.
+  /// Starts the copy of the next slice to a slot. Only the first call must be copy<true>.
   template <bool kFirst = false>
   __device__ void copy(const Slot& slot) {
 #pragma unroll
@@ -253,7 +260,7 @@ struct AsyncSlices : Slices<Tile, kWidth> {
   }
 };
 
-/// What a thread needs of A and B for one k.
+/// The elements of A and B that a thread multiplies for one k.
 template <class Tile>
 struct Fragments {
   float a[Tile::kThreadM];
@@ -283,10 +290,10 @@ template <class Tile>
 struct Accumulators {
   float v[Tile::kThreadM][Tile::kThreadN] = {};
 
-  /// Adds the outer product of two fragments, back and forth along the rows, so that each
-  /// multiply-add shares an operand with the one before: the register file reads two operands per
-  /// clock, one from each of its banks, and the third has to come from the operand reuse cache
-  /// (Huerta et al., "Analyzing Modern NVIDIA GPU cores", 2025).
+  /// Adds the outer product of two fragments. The column order alternates from row to row, so each
+  /// multiply-add shares an operand with the previous one. The register file reads two operands per
+  /// cycle, one from each of its banks; the third must come from the operand reuse cache (Huerta et
+  /// al., "Analyzing Modern NVIDIA GPU cores", 2025).
   __device__ void add(const Fragments<Tile>& f) {
 #pragma unroll
     for (int i = 0; i < Tile::kThreadM; ++i)
@@ -297,7 +304,7 @@ struct Accumulators {
       }
   }
 
-  /// Writes what lies inside C, kWidth floats per access; kWidth divides n.
+  /// Stores the elements inside C, with kWidth floats per access; kWidth must divide n.
   template <int kWidth>
   __device__ void store(const Place& place, float* c, std::int64_t n) const {
 #pragma unroll

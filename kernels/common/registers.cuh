@@ -1,15 +1,15 @@
-// Warps of a block that need more registers than others (PTX ISA, setmaxnreg). A kernel is compiled
-// for as many as its launch bounds leave each thread; warpgroups (four warps) then give some back,
-// and others take them.
+// Register reallocation between the warpgroups (four warps) of a block (PTX ISA, setmaxnreg). A
+// kernel starts with the registers per thread that its launch bounds allow. Some warpgroups then
+// release registers, and others acquire them.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Variants that use the functions below ask lacks_specific_code (compiled_for.cuh); in other code
-/// they trap. By all warps of a warpgroup, and so many registers per thread from then on: a
-/// multiple of 8 from 24 to 256.
+/// Reduces the registers per thread to kRegisters, a multiple of 8 from 24 to 256. All warps of a
+/// warpgroup must call it. In code that is not specific to sm_90a the functions of this file trap,
+/// so variants that use them must check lacks_specific_code (compiled_for.cuh).
 template <int kRegisters>
 __device__ inline void keep_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -19,7 +19,8 @@ __device__ inline void keep_registers() {
 #endif
 }
 
-/// Waits until there are as many.
+/// Raises the registers per thread to kRegisters, and waits until they are available. All warps of
+/// a warpgroup must call it.
 template <int kRegisters>
 __device__ inline void take_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

@@ -1,11 +1,11 @@
-// A step made many times, with few jumps in between.
+// A partially unrolled loop with a run-time trip count.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Makes `steps` steps, `kUnrolled` of them between two jumps.
+/// Calls step() `steps` times, with kUnrolled calls per loop branch.
 template <int kUnrolled, class Step>
 __device__ __forceinline__ void repeat(int steps, Step step) {
   int left = steps;

@@ -1,5 +1,5 @@
-// What it means to store a number in a floating-point format, in exact arithmetic: the plain
-// definition that the conversion instructions are held against.
+// Rounding to a floating-point format, defined in exact arithmetic. References use this definition
+// to verify the conversion instructions.
 #pragma once
 
 #include <cmath>
@@ -8,19 +8,19 @@
 
 namespace gpuexp {
 
-/// A binary format by the three numbers that define it (IEEE 754-2019, section 3.3).
+/// The three parameters that define a binary format (IEEE 754-2019, section 3.3).
 struct FloatFormat {
-  int significand_bits;  ///< with the leading one that normal numbers do not store
-  int min_exponent;      ///< of the smallest normal number
-  int max_exponent;      ///< of the largest finite number
+  int significand_bits;  ///< including the leading 1, which normal numbers do not store
+  int min_exponent;      ///< exponent of the smallest normal number
+  int max_exponent;      ///< exponent of the largest finite number
 };
 inline constexpr FloatFormat kFp16{11, -14, 15};
 inline constexpr FloatFormat kBf16{8, -126, 127};
 inline constexpr FloatFormat kFp32{24, -126, 127};
 inline constexpr FloatFormat kFp64{53, -1022, 1023};
 
-/// `value` as the format stores it: rounded to nearest even, gradually underflowing to zero,
-/// infinite past the largest finite number.
+/// Returns `value` rounded to the format: to nearest even, with gradual underflow, and to infinity
+/// beyond the largest finite number.
 __host__ __device__ inline double round_to(FloatFormat format, double value) {
   if (value == 0.0 || !(fabs(value) <= 0x1.fffffffffffffp1023)) return value;
   int exponent = 0;

@@ -1,5 +1,5 @@
-// What families about the rows of a matrix share: their problem, what its arrays hold, how variants
-// are made that hold rows, and what is declared of them.
+// Common parts of families about the rows of a matrix: the problem, its arrays, variants that hold
+// a row in registers, and declarations.
 #pragma once
 
 #include "kernels/common/compiled_for.cuh"
@@ -10,11 +10,11 @@
 
 namespace gpuexp {
 
-/// Families that need more derive from it.
+/// The problem of a family about rows. Families with more parameters derive from it.
 struct RowProblem {
   std::int64_t rows;
   std::int64_t columns;
-  DataType dtype;  ///< fp32 or bf16, of the arrays; arithmetic is in fp32
+  DataType dtype;  ///< type of the arrays, fp32 or bf16; arithmetic is in fp32
 };
 
 inline std::int64_t elements(const RowProblem& p) {
@@ -33,32 +33,34 @@ inline DataType matrix_type(const RowProblem& p) {
   return p.dtype;
 }
 
-// Where expected changes hold.
+// Conditions of expected counter changes.
 
-/// Most blocks and lanes have work.
+/// Whether most blocks and lanes have work.
 inline bool is_large(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
   return p.rows >= kManyRows && p.columns >= kManyColumns;
 }
-/// And rows are multiples of 16 bytes.
+/// Whether most blocks and lanes have work, and rows are multiples of 16 bytes.
 inline bool is_large_and_whole(const RowProblem& p) {
   return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
 }
-/// DRAM serves every pass, whatever L2 kept of the one before.
+/// Whether every pass loads the matrix from DRAM, because L2 keeps little of it between passes.
 inline constexpr auto beyond_caches = at_least(matrix_bytes, 1 << 28);
-/// The rows of all resident blocks are many times what L2 holds.
+/// Whether the rows of all resident blocks together are much larger than L2.
 inline bool leaves_l2(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;
   return p.rows >= kManyRows && p.columns * element_bytes(p) >= kLongRow;
 }
 
-/// Of so many matrices read and written, and operations of fp32 for each element.
+/// The work of reading `read` matrices, writing `written` matrices, and `operations` fp32
+/// operations per element.
 inline Work row_work(const RowProblem& p, int read, int written, double operations) {
   return read * reads<char>(matrix_bytes(p)) + written * writes<char>(matrix_bytes(p)) +
          computes(Pipe::fp32, operations * static_cast<double>(elements(p)));
 }
 
-/// A variant that gives equal bits, launch after launch; its work and its launch are to be added.
+/// Returns a deterministic variant: all its launches give bitwise-identical results. The caller
+/// sets its work and its launch.
 template <class Variant, class Expected>
 Variant row_variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                     Expected expected) {
@@ -68,7 +70,7 @@ Variant row_variant(std::string id, std::string compare_to, std::vector<std::str
   return v;
 }
 
-/// The limit: a matrix in and as many bytes out.
+/// Returns the variant `copy`, a lower bound on time: it reads one matrix and writes as many bytes.
 template <class Problem, class Data, class WorkOf>
 auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
@@ -80,7 +82,8 @@ auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   return v;
 }
 
-/// The limit of what reads two matrices and writes one: their products, element by element.
+/// Returns the variant `product`, a lower bound on time for kernels that read two matrices and
+/// write one. It computes the element-wise product.
 template <class Problem, class Data, class WorkOf>
 auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
@@ -95,8 +98,8 @@ auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf wor
   return v;
 }
 
-/// The variant, for rows that so many threads can hold: whose accesses are whole whatever the row's
-/// length, or peeled in any case, where `edges` says so.
+/// Returns `v`, unsupported for rows that the registers of `threads` threads cannot hold. `edges`
+/// overrides the edges that follow from the row's length.
 template <class Variant>
 Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
   v.unsupported = [=](const RowProblem& p, const DeviceSpec&) {
@@ -105,13 +108,14 @@ Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = st
   };
   return v;
 }
-/// By the blocks of a cluster.
+/// Returns `v`, unsupported for rows that the threads of a cluster cannot hold.
 template <class Variant>
 Variant held_by_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
-  return needs_capability(held_by(std::move(v), kMostClusterThreads, edges), kClustersFrom);
+  return needs_capability(held_by(std::move(v), kMaxClusterThreads, edges), kClustersFrom);
 }
 
-/// What a family declares of rows, columns and types, whose first one is the default.
+/// Defaults and descriptions of a family's parameters rows, columns and dtype. The first type is
+/// the default.
 struct RowParameters {
   std::int64_t rows;
   std::string rows_doc;
@@ -125,29 +129,30 @@ inline const std::vector<std::pair<std::string, DataType>> kFp32First = {{"fp32"
 inline const std::vector<std::pair<std::string, DataType>> kBf16First = {{"bf16", DataType::bf16},
                                                                          {"fp32", DataType::fp32}};
 
-constexpr std::int64_t kMostRowColumns = 1 << 18;
+constexpr std::int64_t kMaxRowColumns = 1 << 18;
 
 namespace detail {
-/// As a member of the problem that derives from it.
+/// Converts a pointer to a member of RowProblem to one of the derived problem.
 template <class Problem, class T>
-auto of_problem(T RowProblem::*member) {
+auto problem_member(T RowProblem::*member) {
   return static_cast<T Problem::*>(member);
 }
 }  // namespace detail
 
 template <class Problem, class Data>
 FamilyOf<Problem, Data>& declare_rows(FamilyOf<Problem, Data>& f, const RowParameters& r) {
-  constexpr std::int64_t kMostRows = 1 << 24;
+  constexpr std::int64_t kMaxRows = 1 << 24;
   f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
   return f
-      .extent("rows", detail::of_problem<Problem>(&RowProblem::rows), r.rows, kMostRows, r.rows_doc)
-      .extent("columns", detail::of_problem<Problem>(&RowProblem::columns), r.columns,
-              kMostRowColumns, r.columns_doc)
-      .choice("dtype", detail::of_problem<Problem>(&RowProblem::dtype), r.types, r.type_doc);
+      .extent("rows", detail::problem_member<Problem>(&RowProblem::rows), r.rows, kMaxRows,
+              r.rows_doc)
+      .extent("columns", detail::problem_member<Problem>(&RowProblem::columns), r.columns,
+              kMaxRowColumns, r.columns_doc)
+      .choice("dtype", detail::problem_member<Problem>(&RowProblem::dtype), r.types, r.type_doc);
 }
 
-/// What `product` writes: products are rounded to fp32 and as they are stored; below 2^-125 they
-/// may be subnormal.
+/// Declares the output of `product`. Products are rounded to fp32 and then to the stored type;
+/// below 2^-125 they may be subnormal.
 template <class Family, class Data>
 Family& declare_products(Family& f, void* Data::*member) {
   return static_cast<Family&>(
@@ -157,7 +162,7 @@ Family& declare_products(Family& f, void* Data::*member) {
       }));
 }
 
-/// What `copy` writes, which is to have the bits that it read.
+/// Declares the output of `copy`, which must be bitwise identical to the input.
 template <class Family, class Data>
 Family& declare_copied(Family& f, void* Data::*member) {
   return static_cast<Family&>(f.output("copied", member, matrix_type, elements,

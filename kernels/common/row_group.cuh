@@ -1,8 +1,6 @@
-// The threads that share a row of a matrix: a warp, a block, or a cluster of blocks; and what they
-// find out of it together, such as its maximum.
-//
-// A group says which row is its own, which of its `threads` a thread is, and combines a value of
-// each of them to one that all of them get.
+// Groups of threads that share a row of a matrix: some lanes of a warp, a block, or a cluster of
+// blocks. A group has the index of its row, its number of threads, the index of a thread in it, and
+// all(), which reduces one value per thread and returns the result to all threads.
 #pragma once
 
 #include <cfloat>
@@ -16,8 +14,8 @@
 namespace gpuexp {
 
 constexpr int kMostRowThreads = 1024;
-constexpr int kMostClusterThreads = kMostClusterBlocks * kMostRowThreads;
-constexpr int kMostRowWarps = kMostRowThreads / kWarp;
+constexpr int kMaxClusterThreads = kMostClusterBlocks * kMostRowThreads;
+constexpr int kMaxRowWarps = kMostRowThreads / kWarp;
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -27,23 +25,23 @@ __device__ __forceinline__ float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
-/// e^x likewise, with the multiplication in front of it.
+/// e^x by one multiplication and fast_exp2.
 __device__ __forceinline__ float fast_exp(float x) {
   return fast_exp2(x * kLog2E);
 }
-/// Beyond this, e^-x is 0.
+/// fast_exp(-x) is 0 for x above this value.
 constexpr double kExpRange = 88;
-/// |error| / e^(a - b), for differences up to `range` whose rounding counts as well: it, log2(e)
-/// and the product of both are rounded once each, which moves the exponent by its share of u; and
-/// ex2.approx is within 2^-22 (PTX ISA).
+/// Bound on the relative error of fast_exp(a - b), for differences up to `range`. The difference,
+/// log2(e) and their product are rounded once each, and each rounding changes the exponent by at
+/// most 2^-24 of its value. ex2.approx has a relative error of at most 2^-22 (PTX ISA).
 constexpr double fast_exp_error(double range) {
   return 3 * 0x1p-24 * (range < kExpRange ? range : kExpRange) + 0x1p-22;
 }
 
-/// What of a row without elements is the maximum: finite, so that differences are no NaN.
+/// The maximum of an empty row: finite, so that the difference of two maxima is not NaN.
 constexpr float kLeast = -FLT_MAX;
 
-/// The largest of some numbers, and Σ e^(x - max) over them: one access of shared memory.
+/// A maximum and Σ e^(x - max), moved by one shared memory access.
 struct alignas(8) MaxSum {
   float max;
   float sum;
@@ -57,7 +55,7 @@ struct Sum {
   __device__ static float none() { return 0.0f; }
   __device__ float operator()(float a, float b) const { return a + b; }
 };
-/// Two sums that are found together: one access of shared memory.
+/// Two sums of one reduction, moved by one shared memory access.
 struct alignas(8) TwoSums {
   float a;
   float b;
@@ -74,28 +72,31 @@ struct Joined {
   }
 };
 
-/// Additions in a row behind any term of a sum of `columns`: where a warp has a row, of a lane's
-/// terms and of five shuffles; of a block's warps, and of a cluster's blocks.
+/// Maximum number of successive additions that a term of a sum of `columns` terms passes through. A
+/// lane adds its terms, at most columns / 32 if a warp has the row. Five shuffle steps combine the
+/// lanes of a warp, five the warps of a block, and three the blocks of a cluster.
 constexpr std::int64_t row_additions(std::int64_t columns) {
   return ceil_div(columns, kWarp) + 5 + 5 + 3;
 }
-/// The relative error of Σ e^(x - max), found by any of the ways here. Terms are positive: each
-/// addition on their way may cost them a roundoff (Higham, Accuracy and Stability of Numerical
-/// Algorithms, 2nd ed., section 4.2). Online, a block's threads multiply by an exponential as often
-/// as they add, whose exponents add up to the range.
+/// Bound on the relative error of Σ e^(x - max), for every group and method. Terms are positive, so
+/// each addition that a term passes through adds at most one unit roundoff (Higham, Accuracy and
+/// Stability of Numerical Algorithms, 2nd ed., section 4.2). The online method runs in blocks and
+/// also multiplies a sum by an exponential as often as it adds; the exponents sum to the range.
 constexpr double max_sum_error(std::int64_t columns, double range) {
   constexpr int kOnlineThreads = 256;
   const auto added = static_cast<double>(row_additions(columns));
-  const auto raised = static_cast<double>(ceil_div(columns, kOnlineThreads) + 5 + 5 + 3);
-  return 0x1p-24 * added + (0x1p-22 + 0x1p-24) * raised + 2 * fast_exp_error(range);
+  const auto rescaled = static_cast<double>(ceil_div(columns, kOnlineThreads) + 5 + 5 + 3);
+  return 0x1p-24 * added + (0x1p-22 + 0x1p-24) * rescaled + 2 * fast_exp_error(range);
 }
 
-/// The RMS of the same: roundings of partial sums that grow evenly, and what is lost in the mean,
-/// 0.36 of an ulp of the sum for each factor of e that terms are spread over, where most of them
-/// are far below the sum: those below half an ulp are lost, and those above it do not make up for
-/// it. (Of terms whose logarithm is spread evenly, ∫ (round(t) - t) dt/t = -0.36.)
+/// RMS relative error of Σ e^(x - max). The first part is the rounding error of partial sums that
+/// grow evenly. The second part is a bias, because most terms are far smaller than the sum:
+/// additions lose terms below half an ulp of the sum, and rounding of larger terms does not
+/// compensate for this. If the logarithms of the terms t, in ulps, are spread evenly, ∫ (round(t) -
+/// t) dt/t = -0.36. The bias is therefore 0.36 ulp times the number of additions per factor of e in
+/// the range.
 inline double max_sum_rms(std::int64_t columns, double range) {
-  constexpr double kLost = 0.36, kNarrow = 8;  // less than e^8 apart, terms are not lost
+  constexpr double kLost = 0.36, kNarrow = 8;  // the bias of smaller ranges is that of range 8
   const auto added = static_cast<double>(row_additions(columns));
   const double lost = kLost * added * 0x1p-24 / (range > kNarrow ? range : kNarrow);
   return rounding_rms(DataType::fp32) * std::sqrt(added / 3) + lost;
@@ -112,7 +113,8 @@ __device__ __forceinline__ TwoSums of_lane(TwoSums v, int other) {
   return {of_lane(v.a, other), of_lane(v.b, other)};
 }
 
-/// Of kLanes neighbouring lanes, a power of two, in as many steps as its logarithm.
+/// Reduces `v` over kLanes neighbouring lanes, a power of two, in log2(kLanes) shuffle steps. All
+/// these lanes get the result.
 template <int kLanes, class T, class Operation>
 __device__ __forceinline__ T of_lanes(T v, Operation operation) {
 #pragma unroll
@@ -121,11 +123,12 @@ __device__ __forceinline__ T of_lanes(T v, Operation operation) {
   return v;
 }
 
-/// kLanes lanes of a warp have a row, and a block as many rows as there is room for: threadIdx.y is
-/// the row's place in it. All lanes of a warp go on together, those without a row as well.
+/// kLanes lanes of a warp share a row. A block of 256 threads has 256 / kLanes rows, and
+/// threadIdx.y is the row's index in the block. Lanes without a row must also call all(), because
+/// its shuffles need the whole warp.
 template <int kLanes>
 struct LaneRow {
-  static constexpr int kRows = 256 / kLanes;  // of a block
+  static constexpr int kRows = 256 / kLanes;  // rows per block
   static Shape shape(std::int64_t rows, std::int64_t columns) {
     return shape_of_blocks({ceil_div(rows, kRows)}, {kLanes, kRows}, {kRows * columns});
   }
@@ -140,7 +143,7 @@ struct LaneRow {
 };
 using WarpRow = LaneRow<kWarp>;
 
-/// A block has a row.
+/// The threads of a block share a row.
 struct BlockRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads) {
     return shape_of_blocks({rows}, {threads}, {columns});
@@ -149,23 +152,24 @@ struct BlockRow {
   std::int64_t row = blockIdx.x;
   int thread = threadIdx.x;
   int threads = blockDim.x;
-  /// Each warp leaves what it found in shared memory and reads what the others did: one barrier.
-  /// Each call in a kernel has a slot of its own, so that none overwrites what another one reads.
+  /// Reduces `v` over the block with one barrier: each warp stores its result in shared memory, and
+  /// then every warp combines the results of all warps. Each call in a kernel needs its own kSlot,
+  /// so that it does not overwrite values that threads still read for another call.
   template <int kSlot, class T, class Operation>
   __device__ T all(T v, Operation operation) const {
-    __shared__ T of_warps[kMostRowWarps];
+    __shared__ T of_warps[kMaxRowWarps];
     const int lane = thread % kWarp;
     v = of_lanes<kWarp>(v, operation);
     if (lane == 0) of_warps[thread / kWarp] = v;
     __syncthreads();
     return of_lanes<kWarp>(lane < threads / kWarp ? of_warps[lane] : Operation::none(), operation);
   }
-  /// Before the same slot is written again, all have read it.
+  /// Waits until all threads have read a slot; required before a call uses the same slot again.
   __device__ void again() const { __syncthreads(); }
   __device__ void leave() const {}
 };
 
-/// A cluster of up to eight blocks has a row.
+/// The threads of a cluster of up to eight blocks share a row.
 struct ClusterRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads, int blocks) {
     Shape s = shape_of_blocks({rows * blocks}, {threads}, {ceil_div(columns, blocks)});
@@ -177,11 +181,12 @@ struct ClusterRow {
   std::int64_t row = blockIdx.x / blocks;
   int thread = rank * blockDim.x + threadIdx.x;
   int threads = blocks * blockDim.x;
-  /// Blocks read from each other's shared memory what they found, and a warp combines it.
+  /// Reduces `v` over the cluster: each block stores its result in its shared memory, and every
+  /// warp loads and combines the results of all blocks.
   template <int kSlot, class T, class Operation>
   __device__ T all(T v, Operation operation) const {
     __shared__ T of_block;
-    static_assert(sizeof(T) % sizeof(unsigned) == 0, "words are read");
+    static_assert(sizeof(T) % sizeof(unsigned) == 0, "the value must be whole 4-byte words");
     BlockRow block;
     v = block.template all<kSlot>(v, operation);
     if (threadIdx.x == 0) of_block = v;
@@ -202,7 +207,8 @@ struct ClusterRow {
   __device__ void again() const {
     sync_cluster();
   }
-  /// A block's shared memory is there for as long as the block is.
+  /// Waits for all blocks of the cluster, because a block's shared memory is invalid after its
+  /// exit.
   __device__ void leave() const {
     sync_cluster();
   }

@@ -1,5 +1,5 @@
-// Matrices whose rows are worked on one by one, in fp32 or bf16: what kernels of several families
-// are given, how it is filled, and how it is launched.
+// Matrices in fp32 or bf16 that kernels of several families process row by row: the kernel
+// argument, inputs, launches and the reference of a copy.
 #pragma once
 
 #include "kernels/common/family.cuh"
@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// x is read, y is written; row-major, without padding.
+/// An input matrix x and an output matrix y, both row-major without padding.
 template <class T>
 struct RowMatrix {
   using Element = T;
@@ -19,7 +19,8 @@ struct RowMatrix {
   __host__ __device__ T* out(std::int64_t row) const { return y + row * columns; }
 };
 
-/// What `make` makes of the matrix, by its type. `p` has rows, columns and dtype.
+/// Calls `make` with a RowMatrix of the problem's type, and returns the result. `p` has rows,
+/// columns and dtype.
 template <class Problem, class Make>
 auto with_row_matrix(const Problem& p, const void* x, void* y, Make make) {
   return of_float_type(p.dtype, [&](auto zero) {
@@ -38,14 +39,15 @@ std::int64_t covered(const RowMatrix<T>& m) {
   return covered_columns(m.columns, DataTypeOf<T>::value);
 }
 
-/// The arguments have the types of the kernel's parameters, so that `kernel` may be a template.
+/// Launches `kernel` with one block per row. The arguments have exactly the types of the kernel's
+/// parameters, so that the compiler can deduce the arguments of a kernel template.
 template <class M, class... Arguments>
 Steps block_per_row(void (*kernel)(M, Arguments...), int threads, const M& m,
                     const Arguments&... arguments) {
   return launch(kernel, BlockRow::shape(m.rows, m.columns, threads), m, arguments...);
 }
 
-/// Uniform in [-scale, scale), rounded to the type.
+/// Fills `to` with values that are uniform in [-scale, scale), rounded to the problem's type.
 template <class Problem>
 Steps fill_scores(const Problem& p, void* to, double scale, std::uint64_t seed) {
   return with_row_matrix(p, nullptr, to, [&](auto m) {

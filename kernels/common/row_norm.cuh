@@ -1,5 +1,5 @@
-// LayerNorm and RMSNorm, and their gradients: which of the two, what weighs a row's elements, and
-// how wide accesses to rows and weights are.
+// Common parts of LayerNorm, RMSNorm and their gradients: the problem, the weights, the statistics
+// of a row, access widths, the reference and its tolerance.
 #pragma once
 
 #include "kernels/common/row_family.cuh"
@@ -16,7 +16,8 @@ template <Norm kNorm>
 using NormConstant = std::integral_constant<Norm, kNorm>;
 
 constexpr float kNormEpsilon = 1e-5f;
-/// Up to this offset, a variance may be the difference of a mean of squares and a square.
+/// Largest offset at which kernels may compute the variance as the mean of squares minus the
+/// squared mean.
 constexpr double kMostSumsOffset = 1;
 
 struct NormProblem : RowProblem {
@@ -24,60 +25,61 @@ struct NormProblem : RowProblem {
   double offset;  ///< x is in [offset - 1, offset + 1)
 };
 
-/// A number for each column. RMSNorm has no beta.
+/// Weights γ and β, one of each per column. RMSNorm does not use beta.
 template <class T>
 struct NormWeights {
   const T* gamma;
   const T* beta;
 };
 
-/// What `make` makes of which norm it is, as a constant.
+/// Calls `make` with the norm as a compile-time constant, and returns the result.
 template <class Make>
 auto with_norm(Norm norm, Make make) {
   return norm == Norm::layer ? make(NormConstant<Norm::layer>{}) : make(NormConstant<Norm::rms>{});
 }
 
-/// Calls `use` with the elements of an access, as a constant: 16 bytes where all rows are multiples
-/// of that, and else one element. Weights begin with a vector and rows may not, so that what is
-/// beside each other in both has no wider access in common.
+/// Calls `use` with the elements per access as a compile-time constant: 16 bytes if rows are
+/// multiples of 16 bytes, and else one element. Weights start at a vector boundary, and rows may
+/// not. The same columns of rows and weights then have no wider aligned access in common.
 template <class M, class Use>
 Steps by_width(const M& m, Use use) {
   constexpr int kWidest = kRowWidth<typename M::Element>;
   if (m.columns % kWidest == 0) return use(std::integral_constant<int, kWidest>{});
   return use(std::integral_constant<int, 1>{});
 }
-/// Whether it is 16 bytes.
+/// A reason if by_width would use accesses of one element, or nothing.
 inline std::optional<std::string> needs_whole_rows(const RowProblem& p) {
   if (edges_of(p.columns, p.dtype) == Edges::whole) return std::nullopt;
-  return "accesses take rows that are multiples of 16 bytes";
+  return "needs rows that are multiples of 16 bytes";
 }
 
-/// What a row's elements have in common: results are (x - mean)·rstd, weighed.
+/// Statistics of a row. A normalized element is (x - mean)·rstd, to which γ and β are applied.
 struct NormStatistics {
   float mean;
   float rstd;
 };
 
-/// The mean, and rstd, of sums of deviations from `shift` and of their squares.
+/// Computes mean and rstd from the sum of the deviations from `shift` and the sum of their squares.
 template <Norm kNorm>
 __device__ NormStatistics statistics_of(TwoSums sums, float shift, int columns) {
-  const float apart = kNorm == Norm::layer ? sums.a / columns : 0.0f;
-  const float variance = fmaxf(sums.b / columns - apart * apart, 0.0f);
-  return {kNorm == Norm::layer ? shift + apart : 0.0f, rsqrtf(variance + kNormEpsilon)};
+  const float above = kNorm == Norm::layer ? sums.a / columns : 0.0f;
+  const float variance = fmaxf(sums.b / columns - above * above, 0.0f);
+  return {kNorm == Norm::layer ? shift + above : 0.0f, rsqrtf(variance + kNormEpsilon)};
 }
 
+/// Adds the deviations of the part's elements from `shift`, and their squares, to `sums`.
 template <Norm kNorm, class Part>
 __device__ void add_part(TwoSums& sums, const Part& part, float shift) {
   for_inside(part, [&](int, const auto& vector) {
 #pragma unroll
     for (const float x : vector) {
-      const float apart = kNorm == Norm::layer ? x - shift : x;
-      if (kNorm == Norm::layer) sums.a += apart;
-      sums.b = fmaf(apart, apart, sums.b);
+      const float deviation = kNorm == Norm::layer ? x - shift : x;
+      if (kNorm == Norm::layer) sums.a += deviation;
+      sums.b = fmaf(deviation, deviation, sums.b);
     }
   });
 }
-/// Of what each thread of the row found.
+/// Reduces the sums of all threads of the row, and returns the statistics of the row.
 template <Norm kNorm, class Group>
 __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, int columns) {
   if (kNorm == Norm::layer)
@@ -87,7 +89,7 @@ __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, i
   return statistics_of<kNorm>(own, shift, columns);
 }
 
-/// What becomes of the elements that a thread has.
+/// Normalizes a thread's elements, and applies γ and β to them.
 template <Norm kNorm, class Part, class T>
 __device__ void weigh(Part& part, const NormStatistics& s, const NormWeights<T>& w) {
   for_inside(part, [&](int at, float(&vector)[Part::kElements]) {
@@ -102,7 +104,7 @@ __device__ void weigh(Part& part, const NormStatistics& s, const NormWeights<T>&
   });
 }
 
-/// How the threads of a row find its statistics: they wait for the mean, and for the variance.
+/// Computes the statistics of a row with two reductions: first the mean, then the variance.
 struct TwoWaits {
   template <class T>
   __device__ static float shift_of(const T*, int) {
@@ -120,6 +122,8 @@ struct TwoWaits {
   }
 };
 
+/// Computes the statistics of a row with one reduction, of deviations from the row's first element
+/// and of their squares.
 struct OneWait {
   template <class T>
   __device__ static float shift_of(const T* x, int columns) {
@@ -133,34 +137,34 @@ struct OneWait {
   }
 };
 
-/// Of the weights as well.
+/// The work on `read` and `written` matrices and on the weights.
 inline Work norm_work(const NormProblem& p, int read, int written) {
   const bool is_layer = p.norm == Norm::layer;
   return row_work(p, read, written, is_layer ? 8 : 4) +
          reads<char>(p.columns * element_bytes(p) * (is_layer ? 2 : 1));
 }
 
-/// Those of a family's data.
+/// The weights in a family's data.
 template <class T, class Data>
 NormWeights<T> norm_weights(const Data& d) {
   return {static_cast<const T*>(d.gamma), static_cast<const T*>(d.beta)};
 }
 
-/// x and the weights.
+/// Fills x and the weights.
 template <class Data>
 Steps fill_norm(const NormProblem& p, const Data& d, std::uint64_t seed) {
   return with_row_matrix(p, nullptr, d.x, [&](auto m) {
     using T = typename decltype(m)::Element;
-    const auto around = [&](void* to, std::int64_t count, int stream, float centre, float most) {
-      return fill_uniform(static_cast<T*>(to), count, stream_seed(seed, stream), most, centre);
+    const auto around = [&](void* to, std::int64_t count, int stream, float centre, float scale) {
+      return fill_uniform(static_cast<T*>(to), count, stream_seed(seed, stream), scale, centre);
     };
     return around(d.x, elements(p), 0, static_cast<float>(p.offset), 1.0f) +
            around(d.gamma, p.columns, 1, 1.0f, 0.5f) + around(d.beta, p.columns, 2, 0.0f, 0.5f);
   });
 }
 
-/// Σ d and Σ d² of a row, and Σ |x|: d is x, less the row's first element where a mean is
-/// subtracted, so that sums of squares do not cancel.
+/// Σ d, Σ d² and Σ |x| of a row. For RMSNorm, d is x. For LayerNorm, d is x minus the row's first
+/// element, which avoids cancellation in the variance.
 struct ExactNormSums {
   double sum;
   double squares;
@@ -171,7 +175,7 @@ struct ExactNormSums {
   }
 };
 
-/// x plus the residual where there is one, rounded as it is stored.
+/// The elements of x, plus the residual if there is one, rounded to the stored type.
 template <class T>
 struct NormedRows {
   const T* x;
@@ -192,14 +196,14 @@ struct ExactNorm {
   NormWeights<T> w;
   std::int64_t columns;
   Norm norm;
-  bool cancels;    // a variance may be the difference of two sums of numbers as they are
-  double of_sums;  // what errors of sums count beside those that are relative to the result
+  bool cancels;            // kernels may compute the variance as the difference of two sums of x
+  double sum_error_ratio;  // error bound of sums divided by the relative error bound of results
   __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
     ExactNormSums found{0.0, 0.0, 0.0};
     for (std::int64_t i = first; i < columns; i += step) {
       const double x = to_double(rows.at(row * columns + i));
-      const double apart = x - origin(row);
-      found = ExactNormSums::combined(found, {apart, apart * apart, fabs(x)});
+      const double deviation = x - origin(row);
+      found = ExactNormSums::combined(found, {deviation, deviation * deviation, fabs(x)});
     }
     return found;
   }
@@ -213,21 +217,22 @@ struct ExactNorm {
     const double mean = origin(row) + above;
     const double variance = fmax(of_row.squares / n - above * above, 0.0) + kNormEpsilon;
     const double first = -above;
-    // By how much more than itself a variance is off: mean / deviation, or that squared; or as the
-    // row's first element is to the mean.
-    const double apart = mean * mean / variance;
-    const double cancelled = 1 + (cancels ? apart : sqrt(apart)) + first * first / variance;
+    // Factor by which the relative error of the variance exceeds the error of the sums. It contains
+    // mean² / variance if the difference of two sums cancels, and else its root. It also contains
+    // the squared distance of the row's first element from the mean, divided by the variance.
+    const double ratio = mean * mean / variance;
+    const double cancelled = 1 + (cancels ? ratio : sqrt(ratio)) + first * first / variance;
     const double rstd = 1 / sqrt(variance);
     const double normed = (to_double(rows.at(row * columns + column)) - mean) * rstd;
     const double gamma = to_double(w.gamma[column]);
     const double beta = norm == Norm::layer ? to_double(w.beta[column]) : 0.0;
-    const double of_row_sums = fabs(normed) * cancelled + rstd * of_row.absolute / n;
+    const double sum_magnitude = fabs(normed) * cancelled + rstd * of_row.absolute / n;
     return {normed * gamma + beta,
-            fabs(normed * gamma) + fabs(beta) + of_sums * fabs(gamma) * of_row_sums};
+            fabs(normed * gamma) + fabs(beta) + sum_error_ratio * fabs(gamma) * sum_magnitude};
   }
 };
 
-/// The derivation that tolerance_derivation states in words.
+/// Unit roundoff of fp32. kNormDerivation states the derivation of the bounds below in words.
 constexpr double kNormRoundoff = 0x1p-24;
 
 inline double norm_sums_error(const NormProblem& p) {
@@ -238,17 +243,17 @@ inline double norm_result_error(const NormProblem& p) {
 }
 
 inline Tolerance norm_tolerance(const NormProblem& p) {
-  // √(1 + mean² / variance), of numbers that are spread evenly over ± 1 from the offset.
+  // √(1 + mean² / variance) of numbers that are spread evenly over ±1 around the offset.
   const double condition = p.norm == Norm::layer ? std::sqrt(1 + 3 * p.offset * p.offset) : 1.0;
   const double terms = static_cast<double>(row_additions(p.columns));
-  const double of_sums = 2 * condition * rounding_rms(DataType::fp32) * std::sqrt(terms / 3);
+  const double sums_rms = 2 * condition * rounding_rms(DataType::fp32) * std::sqrt(terms / 3);
   constexpr double kRsqrt = 4 * kNormRoundoff;
   const double rms = std::hypot(rounding_rms(p.dtype), 2 * rounding_rms(DataType::fp32),
-                                std::hypot(kRsqrt / std::sqrt(3), of_sums));
+                                std::hypot(kRsqrt / std::sqrt(3), sums_rms));
   return {norm_result_error(p), 0x1p-124, kRmsSafety * rms, 0.0};
 }
 
-/// Calls `use` with what gives the rows of the norm of x, plus the residual where there is one.
+/// Calls `use` with the reference of the norm of x, plus the residual if there is one.
 template <class Data, class Use>
 auto with_exact_norm(const NormProblem& p, const Data& d, const void* residual, Use use) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
@@ -263,28 +268,32 @@ auto with_exact_norm(const NormProblem& p, const Data& d, const void* residual, 
 }
 
 constexpr const char* kNormDerivation =
-    "u = 2^-24 of fp32, U of the stored type. A sum of n terms passes each through at most "
-    "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
-    "ed., section 4.2). A variance is off by that times 1 + mean²/variance where it is the "
-    "difference of two sums, which is up to an offset of 1, with deviations from the row's first "
-    "element in place of the mean where they are summed, and by the root of it for Welford's "
-    "update (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983); the "
-    "mean by that of the mean of |x|. A "
-    "result has four roundings more, rsqrtf's 2 ulp (CUDA C++ Programming Guide), and that to U. "
-    "The RMS error is that of storing, 0.42·U (Knuth), of two roundings, of rsqrtf, spread evenly, "
-    "and of sums whose partial sums grow evenly, times twice √(1 + mean²/variance), which is 1 + "
-    "mean²/variance or more up to a mean of 1. Twice that is allowed.";
+    "u = 2^-24 is the unit roundoff of fp32, U the unit roundoff of the stored type. A term of a "
+    "sum passes through at most columns/32 + 13 additions, each with a relative error of u "
+    "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). The variance "
+    "has the error of the sums times a factor. This factor is 1 + mean²/variance if the variance "
+    "is the difference of two sums, which kernels use up to an offset of 1. If kernels sum "
+    "deviations from the row's first element, the factor has the mean of these deviations instead "
+    "of the mean. For Welford's update, the factor is √(1 + mean²/variance) (Chan, Golub and "
+    "LeVeque, Algorithms for Computing the Sample Variance, 1983). The mean has the error of the "
+    "sums times the mean of |x|. A result has four more roundings, the 2 ulp of rsqrtf (CUDA C++ "
+    "Programming Guide) and the rounding to U. The RMS error combines four errors: storing, "
+    "0.42·U (Knuth); two roundings; rsqrtf, spread evenly; and sums whose partial sums grow "
+    "evenly, times 2·√(1 + mean²/variance), which is at least 1 + mean²/variance up to a mean of "
+    "1. The tolerance is twice this RMS error.";
 
-/// Parameters, x and the weights.
+/// Declares the parameters, x and the weights.
 template <class Data>
 FamilyOf<NormProblem, Data>& declare_norm(FamilyOf<NormProblem, Data>& f) {
-  return declare_rows(f, {65536, "rows, each normed by itself", 1024, "elements of a row",
-                          kFp32First, "type of the arrays; arithmetic is in fp32"})
+  return declare_rows(
+             f, {65536, "number of rows, each normalized separately", 1024, "elements per row",
+                 kFp32First, "element type of the arrays; arithmetic is in fp32"})
       .choice("norm", &NormProblem::norm,
               std::vector<std::pair<std::string, Norm>>{{"layernorm", Norm::layer},
                                                         {"rmsnorm", Norm::rms}},
-              "which of the two; an RMSNorm has no mean and no β")
-      .real("offset", &NormProblem::offset, 0.5, 0, 128, "", "x is spread evenly over this ± 1")
+              "normalization; RMSNorm subtracts no mean and has no β")
+      .real("offset", &NormProblem::offset, 0.5, 0, 128, "",
+            "center of the range of x, which is uniform in offset ± 1")
       .input("x", &Data::x, matrix_type, elements)
       .input("gamma", &Data::gamma, matrix_type, columns)
       .input("beta", &Data::beta, matrix_type, columns);

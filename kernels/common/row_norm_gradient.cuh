@@ -1,13 +1,12 @@
-// The gradients of LayerNorm and RMSNorm: what a step of training asks for, and the plain
-// reference.
+// Gradients of LayerNorm and RMSNorm: the launch that training steps use, and the reference.
 #pragma once
 
 #include "kernels/common/row_norm.cuh"
 
 namespace gpuexp {
 
-/// LayerNorm's gradients as kernels of kernels/normalization_backward.cu find them (its variant
-/// block_partials), for norms whose columns are at most kMostNormGradientColumns.
+/// Arrays of LayerNorm's backward pass, which runs as the variant block_partials of
+/// kernels/normalization_backward.cu. Rows have at most kMostNormGradientColumns columns.
 template <class T>
 struct LayerNormGradient {
   const T* x;
@@ -15,32 +14,33 @@ struct LayerNormGradient {
   const T* gamma;
   const float* mean;
   const float* rstd;
-  const T* residual;  ///< is added to dx where there is one
-  T* dx;              ///< null: the weights' gradients are all
-  float* dweights;    ///< of γ, and behind them those of β
+  const T* residual;  ///< added to dx, unless null
+  T* dx;              ///< if null, the launch computes only the gradients of the weights
+  float* dweights;    ///< gradients of γ, followed by the gradients of β
 };
-/// Of fp32; of 16 bits twice as many would do.
+/// The maximum for fp32. 16-bit types would allow twice as many columns.
 inline constexpr std::int64_t kMostNormGradientColumns = 4096;
 
-/// What that launch works in.
+/// Workspace of layer_norm_gradient, in bytes.
 std::int64_t norm_gradient_bytes(const NormProblem& p, const DeviceSpec& device);
 template <class T>
 Steps layer_norm_gradient(const NormProblem& p, const LayerNormGradient<T>& x,
                           const LaunchContext& context);
 
-// ---- the plain reference
+// ---- the reference
 
-/// Relative to what ExactNormGradient gives as magnitudes; the derivation is stated in words by
-/// kernels/normalization_backward.cu.
+/// Error bound of a gradient before it is stored, relative to the magnitudes that ExactNormGradient
+/// returns. kernels/normalization_backward.cu states the derivation in words.
 inline double norm_gradient_computed(std::int64_t columns) {
   return (static_cast<double>(row_additions(columns)) + 10) * kNormRoundoff;
 }
+/// Error bound of a stored gradient, relative to the same magnitudes.
 inline double norm_gradient_error(const NormProblem& p) {
   const double computed = norm_gradient_computed(p.columns);
   return computed + unit_roundoff(p.dtype) * (1 + computed);
 }
 
-/// Σ t and Σ t·x̂ of a row, and of their absolute values.
+/// Σ t and Σ t·x̂ of a row with t = γ·dy, and the sums of the absolute values.
 struct ExactMeans {
   double t;
   double product;
@@ -90,7 +90,7 @@ struct ExactNormGradient {
   }
 };
 
-/// Sums of the columns: of γ, and behind them of β.
+/// Gradients of the weights, sums over the rows: those of γ, followed by those of β.
 template <class T>
 struct NormWeightSum {
   ExactNormGradient<T> of;

@@ -1,6 +1,6 @@
-// Rows whose parts are in one to eight blocks, 64 KiB in each at most: in the registers of their
-// threads as they are stored, or in shared memory, where the copy engine brings the next ones while
-// one is worked on.
+// Rows that are divided among one to eight blocks, at most 64 KiB per block. A block keeps its part
+// in registers, in the stored type, or in shared memory. In shared memory, bulk copies load the
+// next rows while the block computes on the current row.
 #pragma once
 
 #include "kernels/common/pushed_row.cuh"
@@ -10,10 +10,10 @@
 namespace gpuexp {
 
 constexpr int kPartThreads = 512;
-constexpr int kPartVectors = 8;  // of a thread
+constexpr int kPartVectors = 8;  // per thread
 constexpr std::int64_t kPartBytes = kPartThreads * kPartVectors * kWidestAccess;
 
-/// A thread's vectors of a row, as they are stored; those outside of it have `outside` throughout.
+/// A thread's vectors of a row, in the stored type.
 template <class T, int kVectors>
 struct StoredRow {
   static constexpr int kW = kRowWidth<T>;
@@ -22,45 +22,47 @@ struct StoredRow {
 
   template <class Group>
   __device__ StoredRow(const Group& group, int columns) : place(group, nullptr, columns) {}
-  __device__ void load(const T* row, float outside) {
+  /// Loads the row. All elements of vectors outside the row become `fill_value`.
+  __device__ void load(const T* row, float fill_value) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
-      part.vectors[k].fill(from_float<T>(outside));
+      part.vectors[k].fill(from_float<T>(fill_value));
     part.load(place, row);
   }
 
-  /// Calls `use` with each vector's place in the row and its elements, which become fp32 anew: kept
-  /// from one call to the next, they would take twice the registers.
+  /// Calls `use` with the index in the row and the fp32 elements of each vector inside the row.
+  /// Each call of each() converts the elements again, because fp32 copies of bf16 elements would
+  /// need twice the registers.
   template <class Use>
   __device__ __forceinline__ void each(Use use) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       if (!place.is_inside(k)) continue;
       float v[kW];
-      part.vectors[k].renew();
+      part.vectors[k].make_opaque();
       part.vectors[k].widen_to(v);
       use(place.at(k), v);
     }
   }
-  /// And with those of the other row at the same place.
+  /// Calls `use` with the elements of this row and of the other row at the same index.
   template <class Use>
   __device__ __forceinline__ void each_with(StoredRow& other, Use use) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       if (!place.is_inside(k)) continue;
       float v[kW], w[kW];
-      part.vectors[k].renew();
+      part.vectors[k].make_opaque();
       part.vectors[k].widen_to(v);
-      other.part.vectors[k].renew();
+      other.part.vectors[k].make_opaque();
       other.part.vectors[k].widen_to(w);
       use(place.at(k), v, w);
     }
   }
 };
 
-/// Writes the softmax of the row that the group's threads hold to a row that begins at `to`: a pass
-/// for the maximum, one for the sum, and one for the results, from whose exponents the
-/// logarithm of the sum is subtracted.
+/// Stores the softmax of the group's row to the row that starts at `to`. Three passes over the
+/// registers compute the maximum, the sum and the results. The last pass subtracts the logarithm of
+/// the sum from the exponents instead of dividing by the sum.
 template <class Group, class T, int kVectors>
 __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T* to) {
   MaxSum found = Joined::none();
@@ -81,30 +83,31 @@ __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T
   });
 }
 
-/// Room for parts of rows in a block's shared memory.
+/// Size of the ring of parts in a block's shared memory.
 struct RingRoom {
-  int part;    ///< elements of one
-  int stages;  ///< a part of each array in every one of them
+  int part;    ///< elements of a part
+  int stages;  ///< number of stages; each has one part of every array
 };
 constexpr int kMostRingStages = 3;
 
-/// A block's parts of its rows, of which as many as there are stages are on their way or there.
+/// A ring of stages in shared memory with a block's parts of its rows. The bulk copies of as many
+/// rows as there are stages are complete or in flight.
 template <class T, int kArrays>
 struct RowRing {
   const T* arrays[kArrays];
-  std::int64_t row;  ///< the one that is worked on
+  std::int64_t row;  ///< current row
   std::int64_t rows;
   std::int64_t row_step;
   std::int64_t columns;
-  int first;  ///< element of the row that is the part's
-  int held;   ///< elements of the part
+  int first;  ///< index in the row of the part's first element
+  int held;   ///< number of elements of the part
   RingRoom room;
   T* stages;
-  Barrier* arrivals;  ///< of each array in each stage
+  Barrier* arrivals;  ///< one barrier per array and stage
   int stage = 0;
   unsigned parity = 0;
 
-  /// All threads of the block make it.
+  /// All threads of the block must call the constructor, which synchronizes the block.
   template <class Group>
   __device__ RowRing(const Group& group, const RowMatrix<T>& m, const T* const (&from)[kArrays],
                      RingRoom room, void* shared, Barrier* barriers)
@@ -128,8 +131,8 @@ struct RowRing {
     __syncthreads();
   }
 
-  __device__ T* at(int of_stage, int array) const {
-    return stages + (of_stage * kArrays + array) * room.part;
+  __device__ T* at(int stage_index, int array) const {
+    return stages + (stage_index * kArrays + array) * room.part;
   }
   __device__ void start(std::int64_t of_row, int to_stage) const {
     if (of_row >= rows) return;
@@ -138,17 +141,18 @@ struct RowRing {
       start_bulk_load(at(to_stage, a), arrays[a] + of_row * columns, held * sizeof(T),
                       arrivals + to_stage * kArrays + a);
   }
-  /// The array's part of the row, once it is there.
+  /// Waits for the array's part of the current row, and returns its address in shared memory.
   __device__ const T* arrived(int array) const {
     wait_for_phase(arrivals + stage * kArrays + array, parity);
     return at(stage, array);
   }
-  /// Behind a barrier that all threads reach when they have read the row's parts.
+  /// Starts the load of a later row into the current stage. The caller must synchronize the block
+  /// before, so that all threads have read the stage.
   __device__ void free() const {
     if (threadIdx.x == 0) start(row + room.stages * row_step, stage);
   }
-  /// Calls `use` for one row after the other, with slots for what its threads find together: two in
-  /// turn, so that none is written while some thread still reads it.
+  /// Calls `use` once per row, with the reduction slot as a constant. Slots 0 and 1 alternate, so
+  /// that no thread overwrites a slot that another thread still reads.
   template <class Use>
   __device__ __forceinline__ void for_rows(Use use) {
 #pragma unroll 1
@@ -168,8 +172,8 @@ struct RowRing {
   }
 };
 
-/// The shape of as few blocks, a power of two from `blocks` on, as hold a row in so many vectors of
-/// each thread; and of as few warps.
+/// The launch shape with the fewest blocks per row, and then the fewest warps, whose threads hold
+/// the row in kVectors vectors each. The number of blocks is a power of two of at least `blocks`.
 template <int kVectors, class Group, class M>
 Shape stored_shape(const M& m, int blocks) {
   const std::int64_t vectors = m.columns / kRowWidth<typename M::Element>;
@@ -183,25 +187,25 @@ Shape stored_shape(const M& m, int blocks) {
     return Group::shape(m.rows, m.columns, threads, blocks);
 }
 
-/// Of kernels for a row in one block and for a row in a cluster, the one whose threads hold it.
+/// Launches `block_kernel` with one block per row if a block can hold a row in registers, and else
+/// `cluster_kernel` with one cluster per row.
 template <class Kernel, class M>
-Steps launch_in_parts(Kernel of_block, Kernel of_cluster, const M& m) {
+Steps launch_in_parts(Kernel block_kernel, Kernel cluster_kernel, const M& m) {
   constexpr std::int64_t kBytes = sizeof(typename M::Element);
   return m.columns * kBytes <= kPartBytes
-             ? launch(of_block, stored_shape<kPartVectors, BlockRow>(m, 1), m)
-             : launch(of_cluster, stored_shape<kPartVectors, PushedRow>(m, 2), m);
+             ? launch(block_kernel, stored_shape<kPartVectors, BlockRow>(m, 1), m)
+             : launch(cluster_kernel, stored_shape<kPartVectors, PushedRow>(m, 2), m);
 }
 
-/// How many blocks have a row of so many bytes in each array, in shared memory, and bytes of a
-/// part.
+/// Division of a row among the shared memory of one or several blocks.
 struct RingShape {
-  int blocks;
-  std::int64_t part_bytes;
-  int stages;
+  int blocks;               ///< blocks per row
+  std::int64_t part_bytes;  ///< bytes of one array's part
+  int stages;               ///< stages that fit; 0 if not even one does
 };
-/// As few as have room for two rows, up to eight.
+/// The shape with the fewest blocks, up to eight, that have shared memory for two or more stages.
 inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec& device) {
-  constexpr std::int64_t kOther = 1024;  // for barriers, and what threads find together
+  constexpr std::int64_t kOther = 1024;  // for barriers and reductions
   const std::int64_t room = device.sm.shared_bytes_per_block - kOther;
   for (int blocks = 1;; blocks *= 2) {
     const std::int64_t part = ceil_div(row_bytes / kWidestAccess, blocks) * kWidestAccess;
@@ -212,16 +216,19 @@ inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec
   }
 }
 
-/// As many blocks as are resident, one on each SM. The blocks of a cluster have SMs of one GPC, of
-/// which Hopper's have 18 at most; which SMs a device lacks, nobody tells. So clusters are no more
-/// than there are where all GPCs but one are whole: one too many would start when the others end.
+/// Number of rows that resident blocks process at the same time, with one block per SM and `blocks`
+/// blocks per row. The blocks of a cluster run on SMs of one GPC, and a GPC of Hopper has at most
+/// 18 SMs. The device properties do not show which SMs are disabled. The result is therefore the
+/// number of clusters that fit if all GPCs but one have 18 SMs. A cluster too many would start only
+/// when others end.
 inline std::int64_t resident_rows(const DeviceSpec& device, int blocks) {
-  constexpr std::int64_t kMostOfGpc = 18;
-  return std::max<std::int64_t>(1, device.sm_count / kMostOfGpc * (kMostOfGpc / blocks) +
-                                       device.sm_count % kMostOfGpc / blocks);
+  constexpr std::int64_t kMaxSmsPerGpc = 18;
+  return std::max<std::int64_t>(1, device.sm_count / kMaxSmsPerGpc * (kMaxSmsPerGpc / blocks) +
+                                       device.sm_count % kMaxSmsPerGpc / blocks);
 }
 
-/// What `launch_of` gives for the arguments, and for the device where it takes one as well.
+/// Returns launch_of(arguments..., device) if launch_of accepts a device, and else
+/// launch_of(arguments...).
 template <class LaunchOf, class... Arguments>
 Steps launch_on(const DeviceSpec& device, const LaunchOf& launch_of,
                 const Arguments&... arguments) {
@@ -231,9 +238,10 @@ Steps launch_on(const DeviceSpec& device, const LaunchOf& launch_of,
     return launch_of(arguments...);
 }
 
-/// Of kernels for a row in one block and for a row in a cluster, the one that has it in a ring.
+/// Launches `block_kernel` if one block has shared memory for a ring of whole rows, and else
+/// `cluster_kernel`. The grid has only resident blocks, which iterate over the rows.
 template <int kArrays, class Kernel, class M, class... Arguments>
-Steps launch_ring(Kernel of_block, Kernel of_cluster, const DeviceSpec& device, const M& m,
+Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& device, const M& m,
                   const Arguments&... arguments) {
   constexpr std::int64_t kBytes = sizeof(typename M::Element);
   const RingShape ring = ring_shape(m.columns * kBytes, kArrays, device);
@@ -243,23 +251,25 @@ Steps launch_ring(Kernel of_block, Kernel of_cluster, const DeviceSpec& device, 
   s.grid.x = std::min(m.rows, resident_rows(device, ring.blocks)) * ring.blocks;
   s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
   s.dynamic_shared_bytes = ring.part_bytes * kArrays * ring.stages;
-  return launch(ring.blocks == 1 ? of_block : of_cluster, s, m, arguments...,
+  return launch(ring.blocks == 1 ? block_kernel : cluster_kernel, s, m, arguments...,
                 RingRoom{static_cast<int>(ring.part_bytes / kBytes), ring.stages});
 }
 
-/// The variant, for whole rows of which eight blocks hold 64 KiB each.
+/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or that exceed eight parts
+/// of 64 KiB.
 template <class Variant>
 Variant held_in_parts(Variant v) {
   v.unsupported = [](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (edges_of(p.columns, p.dtype) == Edges::peeled)
-      return "rows are multiples of 16 bytes in this variant";
+      return "needs rows that are multiples of 16 bytes";
     if (p.columns * element_bytes(p) <= kMostClusterBlocks * kPartBytes) return std::nullopt;
-    return "eight blocks hold " + std::to_string(kPartBytes >> 10) +
-           " KiB of a row each, less than there are";
+    return "a row exceeds the " + std::to_string(kPartBytes >> 10) +
+           " KiB per block that a cluster of eight blocks can hold";
   };
   return needs_capability(std::move(v), kClustersFrom);
 }
-/// And in shared memory, as they arrive.
+/// Returns `v` with the requirements of held_in_parts, and unsupported for rows whose parts do not
+/// fit in shared memory.
 template <int kArrays, class Variant>
 Variant held_in_ring(Variant v) {
   v = held_in_parts(std::move(v));
@@ -267,7 +277,7 @@ Variant held_in_ring(Variant v) {
                                           const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto reason = other(p, device)) return reason;
     if (ring_shape(p.columns * element_bytes(p), kArrays, device).stages > 0) return std::nullopt;
-    return "an eighth of a row is more than a block's shared memory holds";
+    return "an eighth of a row does not fit in a block's shared memory";
   };
   return v;
 }

@@ -1,5 +1,5 @@
-// Plain fp64 references whose elements need what all of their row has in common, such as its
-// maximum: found once for each row.
+// fp64 references whose elements depend on a value of their whole row, such as its maximum. This
+// common value is computed once per row.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct ExactMaxSum {
     return {max, a.sum * exp(a.max - max) + b.sum * exp(b.max - max)};
   }
 };
-/// Of every step-th of x[i] for i < columns, from `first` on.
+/// The maximum and sum over every step-th x[i] with first <= i < columns.
 template <class T>
 __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, std::int64_t first,
                                               std::int64_t step) {
@@ -32,14 +32,14 @@ __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, 
   return found;
 }
 
-/// e^x, and 0 where that is below fp64's normal numbers, of which a device's exp() and a host's
-/// make different ones.
+/// Returns e^x, or 0 for x below -700. Results below fp64's normal numbers differ between exp() on
+/// the device and exp() on the host.
 __host__ __device__ inline double exact_power(double x) {
-  constexpr double kLeastExponent = -700;
-  return x < kLeastExponent ? 0.0 : exp(x);
+  constexpr double kMinExponent = -700;
+  return x < kMinExponent ? 0.0 : exp(x);
 }
 
-/// Rows of evaluate_rows: the softmax of x.
+/// The softmax of x, as Rows of evaluate_rows.
 template <class T>
 struct ExactSoftmax {
   using Common = ExactMaxSum;
@@ -55,7 +55,7 @@ struct ExactSoftmax {
   }
 };
 
-/// What exp() of a double takes: some twenty multiplications that add.
+/// Operations of exp() in fp64: about twenty multiply-adds.
 constexpr double kExactExpOperations = 40;
 
 constexpr int kRowReferenceBlock = 512;
@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(kRowReferenceBlock)
   }
 }
 
-/// Elements are asked for in pieces of a row, by several threads: what was found of it is kept.
+/// Evaluates elements on the host. Several threads may request pieces of the same row, so the
+/// object stores the common value of every row.
 template <class Rows>
 class RowLoop {
  public:
@@ -118,9 +119,10 @@ class RowLoop {
 };
 }  // namespace detail
 
-/// Elements of `count` rows of rows.columns each; a sum of an array is a row of one element.
-/// rows.common(row, first, step) is what every step-th element from `first` on says of their row,
-/// which Rows::Common::combined puts together, and rows.element(row, column, common) the element.
+/// Evaluates the reference of `count` rows with rows.columns elements each. rows.common(row, first,
+/// step) returns the common value of every step-th element of the row, starting at `first`.
+/// Rows::Common::combined combines two such values. rows.element(row, column, common) returns an
+/// element. For the sum of an array, use one row with one element.
 template <class Rows>
 Steps evaluate_rows(const ReferenceView& out, std::int64_t count, const Rows& rows) {
   if (!out) return Steps();

@@ -1,5 +1,5 @@
-// A row of a matrix in the registers of the threads that share it (row_group.cuh), as fp32: it is
-// read once, and written once, by accesses of 16 bytes wherever it begins.
+// A row of a matrix as fp32 in the registers of the threads that share it (row_group.cuh). The
+// threads load and store the row once, with 16-byte accesses at any alignment of the row.
 #pragma once
 
 #include "kernels/common/float_vector.cuh"
@@ -9,33 +9,34 @@
 
 namespace gpuexp {
 
-constexpr int kMostRowElements = 32;  // of a thread: as fp32, half of its registers
+constexpr int kMaxRowElements = 32;  // per thread: half of its registers in a block of 1024 threads
 
-/// How rows lie to vectors of kWidth elements.
+/// Alignment of rows to vectors of kWidth elements.
 enum class Edges {
-  whole,  ///< each row begins and ends with a vector
-  peeled  ///< a row may begin within a vector that is the row's before, and end likewise
+  whole,  ///< each row begins and ends at a vector boundary
+  peeled  ///< a row may share its first and its last vector with the neighbouring rows
 };
 
-/// The elements from `at` on, of which those outside of the row are `outside`.
+/// Loads kWidth elements starting at index `at`. Elements outside the row become `fill_value`.
 template <int kWidth, class T>
-__device__ void load_elements(const T* row, int at, int columns, float outside,
+__device__ void load_elements(const T* row, int at, int columns, float fill_value,
                               float (&v)[kWidth]) {
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
-    v[i] = at + i >= 0 && at + i < columns ? static_cast<float>(row[at + i]) : outside;
+    v[i] = at + i >= 0 && at + i < columns ? static_cast<float>(row[at + i]) : fill_value;
 }
 
-/// kVectors vectors of kWidth elements of a row: those of a thread, in turn with the others'.
+/// A thread's kVectors vectors of kWidth elements of a row. Consecutive vectors belong to
+/// consecutive threads of the group.
 template <class T, int kWidth, int kVectors, Edges kEdges>
 struct RowPart {
   using Element = T;
-  static constexpr int kElements = kWidth;  ///< of a vector
+  static constexpr int kElements = kWidth;  ///< elements per vector
   static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
-  int first;    ///< element of vector 0 of the row; below 0, it begins in the row before
-  int own;      ///< this thread's first vector
-  int step;     ///< from one of its vectors to the next
+  int first;    ///< index in the row of vector 0; negative if it begins in the previous row
+  int own;      ///< index of this thread's first vector
+  int step;     ///< stride between this thread's vectors, in vectors
   int columns;  ///< elements of the row
 
   template <class Group>
@@ -50,33 +51,35 @@ struct RowPart {
     if (kEdges == Edges::whole) return at(k) < columns;
     return at(k) >= 0 && at(k) + kWidth <= columns;
   }
-  /// Part of it is.
-  __device__ bool is_cut(int k) const {
+  /// Whether vector k is partly inside the row and partly outside.
+  __device__ bool is_partial(int k) const {
     return kEdges == Edges::peeled && !is_inside(k) && at(k) + kWidth > 0 && at(k) < columns;
   }
 
-  /// Whole vectors first, all of them in flight at a time; then what is left of the row's ends.
-  __device__ void load(const T* row, float outside) {
+  /// Loads whole vectors first, all of them in flight at the same time, and then partial vectors.
+  /// Elements outside the row become `fill_value`.
+  __device__ void load(const T* row, float fill_value) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        v[k][i] = outside;
+        v[k][i] = fill_value;
       if (is_inside(k)) load_floats(row + at(k), v[k]);
     }
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
-      if (is_cut(k)) load_elements(row, at(k), columns, outside, v[k]);
+      if (is_partial(k)) load_elements(row, at(k), columns, fill_value, v[k]);
   }
 
-  /// To a row of any type that begins at as many elements behind a vector as the one read.
+  /// Stores the part to a row of any type. The row must have the same offset from a vector
+  /// boundary, in elements, as the row that was loaded.
   template <class Out>
   __device__ void store(Out* row) const {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       if (is_inside(k)) {
         store_floats(row + at(k), v[k]);
-      } else if (is_cut(k)) {
+      } else if (is_partial(k)) {
 #pragma unroll
         for (int i = 0; i < kWidth; ++i)
           if (at(k) + i >= 0 && at(k) + i < columns) row[at(k) + i] = from_float<Out>(v[k][i]);
@@ -84,7 +87,7 @@ struct RowPart {
     }
   }
 
-  /// v = f(v).
+  /// Sets v = f(v) for each element.
   template <class Function>
   __device__ void each(Function f) {
 #pragma unroll
@@ -93,7 +96,7 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i]);
   }
-  /// v = f(v) of the row's element `place`, where this thread has it.
+  /// Sets v = f(v) for element `place` of the row, if this thread has it.
   template <class Function>
   __device__ void change(int place, Function f) {
 #pragma unroll
@@ -104,7 +107,7 @@ struct RowPart {
         if (place == at(k) + i) v[k][i] = f(v[k][i]);
     }
   }
-  /// v = f(v, other's v).
+  /// Sets v = f(v, w) for each element, where w is the element of the other part.
   template <class Function>
   __device__ void join(const RowPart& other, Function f) {
 #pragma unroll
@@ -113,7 +116,7 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i], other.v[k][i]);
   }
-  /// Σ of the products of both parts' elements.
+  /// The dot product of both parts.
   __device__ float dot(const RowPart& other) const {
     float sum = 0.0f;
 #pragma unroll
@@ -123,7 +126,7 @@ struct RowPart {
         sum = fmaf(v[k][i], other.v[k][i], sum);
     return sum;
   }
-  /// Of all elements, by the operation.
+  /// Reduces all elements of this thread by the operation.
   template <class Operation>
   __device__ float combined(Operation operation) const {
     float result = Operation::none();
@@ -136,7 +139,8 @@ struct RowPart {
   }
 };
 
-/// Calls `use` with the place in the row of each vector that is all inside of it, and its elements.
+/// Calls `use` with the index in the row and the elements of each vector that is entirely inside
+/// the row.
 template <class Part, class Use>
 __device__ __forceinline__ void for_inside(Part& part, Use use) {
 #pragma unroll
@@ -144,13 +148,13 @@ __device__ __forceinline__ void for_inside(Part& part, Use use) {
     if (part.is_inside(k)) use(part.at(k), part.v[k]);
 }
 
-/// As the maximum becomes `max` or larger.
+/// Raises the maximum to at least `max`, and rescales the sum.
 __device__ __forceinline__ void raise(MaxSum& found, float max) {
   if (max <= found.max) return;
   found.sum *= fast_exp(found.max - max);
   found.max = max;
 }
-/// Adds the part's elements, of which e^(x - max) is left.
+/// Adds the part's elements to the sum, and replaces each element x by e^(x - max).
 template <class Part>
 __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   raise(found, part.combined(Larger()));
@@ -158,19 +162,20 @@ __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   found.sum += part.combined(Sum());
 }
 
-/// Calls `use` with one part of the row after the other: kVectors vectors of a thread at a time.
+/// Iterates over the row and calls `use` with each part: kVectors vectors per thread. Elements
+/// outside the row are `fill_value`.
 template <int kWidth, int kVectors, Edges kEdges = Edges::peeled, class T, class Group, class Use>
 __device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns,
-                                          float outside, Use use) {
+                                          float fill_value, Use use) {
   RowPart<T, kWidth, kVectors, kEdges> part(group, row, columns);
 #pragma unroll 1
   for (; part.at(0) < columns; part.own += kVectors * part.step) {
-    part.load(row, outside);
+    part.load(row, fill_value);
     use(part);
   }
 }
 
-/// Of a row that its threads go through, with so many vectors of 16 bytes in flight each.
+/// Maximum and sum of a row; each thread keeps kVectors 16-byte loads in flight.
 template <int kVectors, class T, class Group>
 __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) {
   MaxSum found = Joined::none();
@@ -179,9 +184,9 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
   return group.template all<0>(found, Joined());
 }
 
-/// Of the row whose parts its threads hold, of which its softmax times `gain` is left, by one
-/// reduction: each thread takes exponentials beside its own largest score, and a factor puts them
-/// right.
+/// Replaces the group's row by its softmax times `gain`, with one reduction, and returns the row's
+/// maximum and sum. Each thread computes exponentials relative to its own maximum, and rescales
+/// them by one factor after the reduction.
 template <int kSlot = 0, class Group, class Part>
 __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
   MaxSum own = Joined::none();
@@ -192,7 +197,7 @@ __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f
   return row;
 }
 
-/// Elements of a vector of 16 bytes.
+/// Elements of a 16-byte vector.
 template <class T>
 constexpr int kRowWidth = static_cast<int>(kWidestAccess / sizeof(T));
 
@@ -200,27 +205,31 @@ inline Edges edges_of(std::int64_t columns, DataType type) {
   const auto bytes = columns * static_cast<std::int64_t>(size_of(type));
   return bytes % kWidestAccess == 0 ? Edges::whole : Edges::peeled;
 }
-/// Elements that vectors hold which cover a row, wherever it begins.
+/// Maximum number of elements from the start of a row's first vector to the end of the row.
 inline std::int64_t covered_columns(std::int64_t columns, DataType type) {
   if (edges_of(columns, type) == Edges::whole) return columns;
   return columns + kWidestAccess / static_cast<std::int64_t>(size_of(type)) - 1;
 }
-/// Elements that a thread can hold: what tells edges apart takes registers, too.
+/// Maximum number of elements per thread. It is smaller for peeled rows, whose bounds checks need
+/// registers.
 constexpr int most_elements(Edges edges) {
-  return edges == Edges::whole ? kMostRowElements : kMostRowElements / 2;
+  return edges == Edges::whole ? kMaxRowElements : kMaxRowElements / 2;
 }
 
-/// Which threads hold a row.
+/// Division of a row among threads.
 struct RowShape {
-  int elements;  ///< that a thread holds: 8, 16 or 32
-  int threads;   ///< of a block
-  int blocks;    ///< of a cluster
+  int elements;  ///< elements per thread: 8, 16 or 32
+  int threads;   ///< threads per block
+  int blocks;    ///< blocks per row
 };
 
-/// Threads up to which each holds as few elements as it can, and from which on there are more.
+/// row_shape increases the elements per thread to the maximum before it uses more threads than
+/// this.
 constexpr int kFewRowThreads = 256;
 
-/// As few elements per thread as `threads` of each block can hold, and then as few warps as do.
+/// The shape with the fewest elements per thread with which `threads` threads per block hold the
+/// row, and then with the fewest warps. If the maximum number of elements is not enough, blocks
+/// have more threads.
 constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kFewRowThreads,
                              int blocks = 1) {
   const std::int64_t part = ceil_div(covered, blocks);
@@ -230,7 +239,8 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kF
   const auto warps = ceil_div(ceil_div(part, elements), kWarp);
   return {elements, static_cast<int>(warps) * kWarp, blocks};
 }
-/// In two to eight blocks of 256 threads, as far as these are enough.
+/// The shape with the fewest blocks, two to eight, of 256 threads that hold the row. If eight such
+/// blocks are not enough, they have more threads.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
   while (blocks < kMostClusterBlocks && covered > blocks * kFewRowThreads * most_elements(edges))
@@ -238,37 +248,37 @@ constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   return row_shape(covered, edges, kFewRowThreads, blocks);
 }
 
-/// A reason where so many threads cannot hold a row.
+/// The reason why `threads` threads cannot hold a row, or nothing if they can.
 inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type, Edges edges,
                                                    std::int64_t threads) {
   const int most = most_elements(edges);
   if (covered_columns(columns, type) <= threads * most) return std::nullopt;
-  return "the registers of " + std::to_string(threads) + " threads hold " + std::to_string(most) +
-         " elements each, less than the vectors that cover a row";
+  return "a row does not fit in the registers of " + std::to_string(threads) + " threads with " +
+         std::to_string(most) + " elements each";
 }
 
-/// Calls `use` with the elements of a thread, of which there are kMost at most, and with how rows
-/// lie to vectors, as constants.
-template <int kMost = kMostRowElements, class Use>
+/// Calls `use` with the elements per thread, at most kMax, and the edges, as compile-time
+/// constants.
+template <int kMax = kMaxRowElements, class Use>
 Steps with_part(int elements, Edges edges, Use use) {
   const auto with_elements = [&](auto constant) {
-    constexpr int kLeast = 8, kOfEdges = most_elements(constant);
-    if (elements == kLeast) return use(std::integral_constant<int, kLeast>{}, constant);
-    if (elements == 2 * kLeast) return use(std::integral_constant<int, 2 * kLeast>{}, constant);
-    return use(std::integral_constant<int, (kMost < kOfEdges ? kMost : kOfEdges)>{}, constant);
+    constexpr int kMin = 8, kMaxOfEdges = most_elements(constant);
+    if (elements == kMin) return use(std::integral_constant<int, kMin>{}, constant);
+    if (elements == 2 * kMin) return use(std::integral_constant<int, 2 * kMin>{}, constant);
+    return use(std::integral_constant<int, (kMax < kMaxOfEdges ? kMax : kMaxOfEdges)>{}, constant);
   };
   return edges == Edges::whole ? with_elements(std::integral_constant<Edges, Edges::whole>{})
                                : with_elements(std::integral_constant<Edges, Edges::peeled>{});
 }
 
-/// So many lanes share a row, with so many elements each.
+/// kLanes lanes share a row, with kElements elements each.
 template <int kLanes, int kElements>
 struct LaneShape {
   static constexpr int kHeld = kLanes * kElements;
 };
 
-/// Calls `use` with the lanes, the elements of each and the edges, as constants, of the first shape
-/// that holds a row, or of the last one.
+/// Calls `use` with the lanes, the elements per lane and the edges as compile-time constants. The
+/// shape is the first that holds the row, or else the last.
 template <Edges kEdges, class Use, int kLanes, int kElements, class... Rest>
 Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> shape, Rest... rest) {
   if constexpr (sizeof...(rest) > 0) {
@@ -277,7 +287,8 @@ Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> sha
   return use(std::integral_constant<int, kLanes>{}, std::integral_constant<int, kElements>{},
              std::integral_constant<Edges, kEdges>{});
 }
-/// Of rows of whole vectors, hardly more than a third of what lanes hold lies behind their ends.
+/// Calls `use` with the smallest shape that holds the row. For rows of whole vectors there are also
+/// shapes with 24 elements per lane, which leave fewer elements unused than powers of two.
 template <class Use>
 Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
   if (edges == Edges::peeled)
@@ -287,13 +298,14 @@ Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
                                   LaneShape<4, 24>{}, LaneShape<16, 8>{}, LaneShape<8, 24>{},
                                   LaneShape<32, 8>{}, LaneShape<16, 24>{}, LaneShape<32, 24>{});
 }
-/// A reason where that has none.
+/// The reason why no shape of with_lanes holds the row, or nothing if one does.
 inline std::optional<std::string> too_long_for_lanes(std::int64_t columns, DataType type) {
   const bool is_whole = edges_of(columns, type) == Edges::whole;
   const int most = is_whole ? LaneShape<32, 24>::kHeld : LaneShape<16, 8>::kHeld;
   if (covered_columns(columns, type) <= most) return std::nullopt;
   return "rows of more than " + std::to_string(most) + " elements " +
-         (is_whole ? "are too long for a warp's lanes" : "that are no whole vectors have a warp");
+         (is_whole ? "do not fit in the registers of a warp"
+                   : "that are not multiples of 16 bytes need all lanes of a warp");
 }
 
 }  // namespace gpuexp

@@ -1,4 +1,5 @@
-// Counting 32-byte sectors: the unit in which L1, L2 and DRAM exchange data.
+// Work of a variant, with bytes counted in 32-byte sectors, the unit in which L1, L2 and DRAM
+// exchange data.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,16 @@ namespace gpuexp {
 
 inline constexpr std::int64_t kSectorBytes = 32;
 
-/// Bytes of all sectors that hold at least one of the `count` elements first, first + stride, …,
-/// of an array of T that starts on a sector (buffers do). Each sector counts once.
+/// Bytes of all sectors that contain at least one of the `count` elements first, first + stride, …
+/// of an array of T. The array must start at a sector boundary, as buffers do. Each sector counts
+/// once.
 template <class T>
 double sector_bytes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
   constexpr std::int64_t kPerSector = kSectorBytes / static_cast<std::int64_t>(sizeof(T));
   static_assert(kPerSector * sizeof(T) == kSectorBytes, "an element must not straddle sectors");
   if (count == 0) return 0.0;
-  // Steps shorter than a sector skip none between the first and the last; longer ones never meet
-  // the same sector twice.
+  // Strides shorter than a sector skip no sector between the first and the last element. With
+  // longer strides, each element is in a sector of its own.
   const std::int64_t last = first + (count - 1) * stride;
   const std::int64_t sectors =
       stride < kPerSector ? last / kPerSector - first / kPerSector + 1 : count;
@@ -32,7 +34,7 @@ Work reads(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) 
   w.moved_read = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of writing them.
+/// The work of writing `count` elements first, first + stride, … of an array of T once.
 template <class T>
 Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
   Work w;
@@ -40,7 +42,7 @@ Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0)
   w.moved_written = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of reading and writing these numbers of bytes, in sectors that they fill.
+/// The work of reading `read` bytes and writing `written` bytes, both in full sectors.
 inline Work moves_bytes(double read, double written) {
   Work w;
   w.bytes_read = w.moved_read = read;
@@ -53,7 +55,7 @@ inline Work computes(Pipe pipe, double operations) {
   return w;
 }
 
-/// The work of both, on one device.
+/// The work of `a` and `b` together, on one device.
 inline Work operator+(Work a, const Work& b) {
   a.bytes_read += b.bytes_read;
   a.bytes_written += b.bytes_written;
@@ -62,7 +64,7 @@ inline Work operator+(Work a, const Work& b) {
   a.operations.insert(a.operations.end(), b.operations.begin(), b.operations.end());
   return a;
 }
-/// The same work so many times.
+/// The work `w` repeated `times` times.
 inline Work operator*(double times, Work w) {
   w.bytes_read *= times;
   w.bytes_written *= times;
@@ -73,8 +75,8 @@ inline Work operator*(double times, Work w) {
   return w;
 }
 
-/// Work that reads `read` consecutive elements of type Read and writes `written` of type Written,
-/// once each, in arrays that start on a sector.
+/// The work of reading `read` consecutive elements of type Read and writing `written` consecutive
+/// elements of type Written, once each, in arrays that start at a sector boundary.
 template <class Read, class Written = Read>
 Work streaming_work(std::int64_t read, std::int64_t written,
                     std::vector<Operations> operations = {}) {

@@ -20,7 +20,7 @@ struct StoredVector {
     memcpy(&word, elements, sizeof word);
   }
   /// The compiler takes the elements for other ones: what was made of them is not kept.
-  __device__ void renew() {
+  __device__ void make_opaque() {
     unsigned words[sizeof(Word) / sizeof(unsigned)];
     memcpy(words, &word, sizeof word);
 #pragma unroll
