@@ -18,8 +18,8 @@ double sector_bytes(std::int64_t count, std::int64_t stride = 1, std::int64_t fi
   constexpr std::int64_t kPerSector = kSectorBytes / static_cast<std::int64_t>(sizeof(T));
   static_assert(kPerSector * sizeof(T) == kSectorBytes, "an element must not straddle sectors");
   if (count == 0) return 0.0;
-  // Strides shorter than a sector skip no sector between the first and the last element. With
-  // longer strides, each element is in a sector of its own.
+  // Strides shorter than a sector skip no sector between the first and the last element. With other
+  // strides, each element is in a sector of its own.
   const std::int64_t last = first + (count - 1) * stride;
   const std::int64_t sectors =
       stride < kPerSector ? last / kPerSector - first / kPerSector + 1 : count;

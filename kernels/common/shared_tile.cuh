@@ -1,5 +1,5 @@
-// Tiles of a row-major matrix in shared memory: where their bytes lie, and how a block's threads
-// bring them in from global memory, zeros beyond the matrix's edge.
+// Tiles of a row-major matrix in shared memory: their layouts, and copies from global memory by the
+// threads of a block. Elements outside the matrix become zeros.
 #pragma once
 
 #include <type_traits>
@@ -8,17 +8,17 @@
 
 namespace gpuexp {
 
-/// How a tile's rows lie in shared memory, whose 32 banks of 4 bytes span 128 bytes.
+/// Layout of a tile's rows in shared memory, whose 32 banks of 4 bytes span 128 bytes.
 enum class TileLayout {
-  /// 16 unused bytes after each row shift the next one by four banks. Takes memory, and needs no
-  /// knowledge of how the tile is read.
+  /// 16 bytes of padding after each row shift the next row by four banks. The padding costs memory,
+  /// but the layout does not depend on how threads read the tile.
   padded,
-  /// 16-byte columns are permuted (xor) by the row, so that the same column of 8 consecutive rows
-  /// lies in 8 different places of the 128 bytes: what ldmatrix reads at once.
+  /// An xor with the row index permutes the 16-byte columns of each row. ldmatrix reads the same
+  /// column of 8 consecutive rows at once; these 8 units have different positions in the 128 bytes.
   swizzled,
-  /// Pairs of 16-byte columns are permuted by the row, so that the same 32 bytes of 4 consecutive
-  /// rows lie in 4 different places: a tf32 fragment of B, 4 rows of 8 words, which ldmatrix cannot
-  /// transpose.
+  /// An xor with the row index permutes pairs of 16-byte columns. The same 32 bytes of 4
+  /// consecutive rows then have different positions in the 128 bytes. They are a tf32 fragment of
+  /// B, 4 rows of 8 words, which ldmatrix cannot transpose.
   swizzled_pairs,
 };
 
@@ -29,11 +29,12 @@ struct SharedTile {
   static constexpr int kPitch = kRowBytes + (kLayout == TileLayout::padded ? 16 : 0);
   static constexpr int kBytes = kRows * kPitch;
 
-  /// Place of byte `byte` of row `row`; bytes stay together in groups of 16.
+  /// Offset of byte `byte` of row `row` in shared memory. Aligned groups of 16 bytes stay
+  /// contiguous.
   __host__ __device__ static constexpr int offset(int row, int byte) {
     const unsigned r = static_cast<unsigned>(row);
     if constexpr (kLayout == TileLayout::swizzled) {
-      // Rows of 64 bytes lie two to a span of the banks and permute four columns only.
+      // Two rows of 64 bytes share the 128 bytes of all banks, and permute only four columns.
       constexpr unsigned kRowsPerSpan = kRowBytes < 128 ? 128 / kRowBytes : 1;
       constexpr unsigned kColumns = kRowBytes < 128 ? kRowBytes / 16 : 8;
       return row * kPitch + (byte ^ static_cast<int>(r / kRowsPerSpan % kColumns * 16));
@@ -45,17 +46,18 @@ struct SharedTile {
   }
 };
 
-/// The part of a row-major matrix in global memory that a tile is filled from. Rows and bytes
-/// beyond what is left of the matrix count as zeros; both may be negative.
+/// The part of a row-major matrix in global memory from which a tile is copied. Rows and bytes
+/// outside the matrix are copied as zeros. `rows` and `row_bytes` may be negative.
 struct Window {
-  const char* base;  ///< the matrix: an address that may be formed whatever is left
+  const char* base;  ///< start of the matrix: a valid address even if the tile is outside
   const char* data;  ///< the tile's first byte
-  int pitch;         ///< bytes from row to row
-  int rows;          ///< left of the matrix, from the tile's first row
-  int row_bytes;     ///< left of a row, from the tile's first byte
+  int pitch;         ///< bytes from the start of a row to the start of the next row
+  int rows;          ///< rows from the tile's first row to the end of the matrix
+  int row_bytes;     ///< bytes from the tile's first byte to the end of the row
 
   __device__ bool holds(int row, int byte) const { return row < rows && byte < row_bytes; }
-  /// Offsets within a tile fit in 32 bits: a few hundred rows of less than 2^20 bytes.
+  /// Offsets within a tile fit in 32 bits: a tile has a few hundred rows, a row less than 2^20
+  /// bytes.
   __device__ const char* at(int row, int byte) const { return data + (row * pitch + byte); }
   __device__ void move_right(int bytes) {
     data += bytes;
@@ -67,10 +69,10 @@ struct Window {
   }
 };
 
-/// kThreads threads walking over a tile in units, neighbouring lanes on neighbouring units of a
-/// row, each thread at the same bytes of every row that it comes to. A unit is 16 bytes, the most
-/// that a lane can move, or 8, where every row of the matrix begins at a multiple of that. A unit
-/// of 4 bytes suits rows of any whole number of 2-byte elements.
+/// Assignment of a tile's units to kThreads threads. Neighbouring lanes have neighbouring units of
+/// a row, and a thread has the same bytes in each of its rows. Units of 16 bytes, the maximum per
+/// lane, and units of 8 bytes require that every row of the matrix starts at a multiple of the
+/// unit. Units of 4 bytes suit rows of any number of 2-byte elements.
 template <class Tile, int kThreads, int kUnitBytes>
 struct TileWalk {
   static constexpr bool kAnyRows = kUnitBytes == 4;
@@ -81,24 +83,23 @@ struct TileWalk {
   static constexpr int kRowsPerPass = kThreads / kUnitsPerRow;
   static constexpr int kPasses = Tile::kRows / kRowsPerPass;
   static_assert(kThreads % kUnitsPerRow == 0 && Tile::kRows % kRowsPerPass == 0,
-                "a tile is a whole number of passes");
-  static_assert(kRowsPerPass % 2 == 0, "all rows of a thread are odd, or all even");
+                "a tile must be a whole number of passes");
+  static_assert(kRowsPerPass % 2 == 0, "the rows of a thread must be all odd or all even");
 
   __device__ static int row(int pass) {
     return static_cast<int>(threadIdx.x) / kUnitsPerRow + pass * kRowsPerPass;
   }
   __device__ static int byte() { return static_cast<int>(threadIdx.x) % kUnitsPerRow * kUnitBytes; }
 
-  /// Whether this thread can move its units whole. In a matrix of 2-byte elements whose rows have
-  /// odd length, every other row lies one element off the words of 4 bytes, and the last word of a
-  /// row holds one element only. Tiles start at even rows and elements.
+  /// Whether this thread can access its units as whole words. In a matrix of 2-byte elements with
+  /// rows of odd length, every other row is misaligned to 4-byte words by one element, and the last
+  /// word of a row has only one element. Tiles start at even rows and elements.
   __device__ static bool whole(const Window& w) {
     return !kAnyRows || (row(0) * w.pitch % 4 == 0 && w.row_bytes - byte() != 2);
   }
 
-  /// A unit on its way through registers. One of 4 bytes keeps its two elements apart until it is
-  /// stored: putting them together any earlier would wait for memory. A whole word is a low half
-  /// that fills all bits.
+  /// A 4-byte unit in registers. Its two elements stay in separate registers until they are stored,
+  /// because combining them earlier would wait for the loads. `low` can also have a whole word.
   struct Halves {
     std::uint32_t low;
     std::uint32_t high;
@@ -132,8 +133,8 @@ struct TileWalk {
   }
 };
 
-/// Moves a tile through registers: load() sends the reads off, store() waits for them, so that
-/// whatever stands between the two hides their latency.
+/// Copies a tile through registers. load() issues the loads and store() waits for them, so code
+/// between the two calls hides the latency.
 template <class Tile, int kThreads, int kUnitBytes>
 class RegisterCopy {
   using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
@@ -161,10 +162,10 @@ class RegisterCopy {
   typename Walk::Staged staged_[Walk::kPasses];
 };
 
-/// Moves tiles by cp.async, each in kSlices slices, so that a loop can spread the copies over its
-/// body. begin() starts a slice. cp.async moves no less than 4 aligned bytes: units that are not
-/// whole go through registers, and into the tile by the end() of the slice, which must come before
-/// its next begin(), after work that takes as long as memory does.
+/// Copies tiles by cp.async, each in kSlices slices, so that a loop can distribute the copies over
+/// its body. begin() starts the copy of a slice. cp.async copies at least 4 aligned bytes, so units
+/// that are not whole words go through registers, and end() stores them. The caller must call end()
+/// before the next begin() of the slice, and after enough work to hide the latency of the loads.
 template <class Tile, int kThreads, int kUnitBytes, int kSlices>
 class AsyncCopy {
   using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
@@ -187,7 +188,7 @@ class AsyncCopy {
     }
   }
 
-  /// Takes the tile that was given to begin().
+  /// Stores the units of the slice that are in registers. `tile` is the tile passed to begin().
   __device__ void end(char* tile, int slice) {
     if constexpr (Walk::kAnyRows) {
       if (!halves_pending_[slice]) return;

@@ -1,4 +1,4 @@
-// The logistic function, s(x) = 1/(1 + exp(-x)), in fp32 two ways and in fp64.
+// The logistic function s(x) = 1/(1 + exp(-x)): two versions in fp32, and one in fp64.
 #pragma once
 
 #include <cmath>
@@ -7,13 +7,14 @@
 
 namespace gpuexp {
 
-/// By two instructions of the special function unit, ex2 and rcp, and what scales their operands.
-/// Within kFastSigmoidError of the value for |x| <= 3.
+/// Computes s(x) by two instructions of the special function unit, ex2 and rcp, and the scaling of
+/// their operands. The relative error is at most kFastSigmoidError for |x| <= 3.
 __device__ inline float fast_sigmoid(float x) {
   return __fdividef(1.0f, 1.0f + __expf(-x));
 }
 
-/// By expf and a division that is rounded to nearest. Within kSigmoidError of the value.
+/// Computes s(x) by expf and a division rounded to nearest. The relative error is at most
+/// kSigmoidError.
 __device__ inline float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
@@ -22,16 +23,17 @@ __host__ __device__ inline double exact_sigmoid(double x) {
   return 1.0 / (1.0 + exp(-x));
 }
 
-/// s'(x) by the value s(x): no exponential is needed for it.
+/// Returns s'(x) for s = s(x), without another exponential.
 template <class Real>
 __host__ __device__ Real sigmoid_slope(Real s) {
   return s * (Real{1} - s);
 }
 
-/// Relative errors (CUDA C++ Programming Guide, mathematical functions): __expf is off by
-/// 2 + floor(1.173·|x|) ulp, 5 for |x| <= 3, __fdividef by 2, expf by 2; an ulp is 2^-23 of the
-/// value at most. exp(-x) is at most all of the sum, which is rounded once, as the quotient of
-/// sigmoid() is.
+/// Bounds on the relative errors (CUDA C++ Programming Guide, mathematical functions). The error of
+/// __expf is at most 2 + floor(1.173·|x|) ulp, 5 for |x| <= 3. The errors of __fdividef and expf
+/// are at most 2 ulp each. An ulp is at most 2^-23 of the value. The relative error of the sum is
+/// at most the relative error of exp(-x) plus one rounding. The division of sigmoid() is also
+/// rounded once.
 constexpr double kFastSigmoidError = (2 * 5 + 1 + 2 * 2) * 0x1p-24;
 constexpr double kSigmoidError = (2 * 2 + 1 + 1) * 0x1p-24;
 

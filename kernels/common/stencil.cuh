@@ -1,5 +1,5 @@
-// What stencils in two and three dimensions have in common: whole numbers at points, their
-// references, and the copy that is their limit.
+// Common parts of stencils in two and three dimensions: inputs of whole numbers, references, and
+// the copy that is their lower bound on time.
 #pragma once
 
 #include "kernels/common/copy_limit.cuh"
@@ -14,7 +14,7 @@ __device__ void store(float* to, const Floats<kWidth>& points) {
   *reinterpret_cast<Floats<kWidth>*>(to) = points;
 }
 
-/// Points that the widest access to rows of nx has.
+/// Number of points in the widest access to rows of nx points.
 inline int access_points(std::int64_t nx) {
   return static_cast<int>(widest_access(nx * sizeof(float)) / sizeof(float));
 }
@@ -22,14 +22,15 @@ inline bool has_widest_access(std::int64_t nx) {
   return access_points(nx) * sizeof(float) == kWidestAccess;
 }
 
-/// Of so many points that are read once and written once, by `operations` for each.
+/// The work of reading and writing `points` points once, with `operations` fp32 operations per
+/// point.
 inline Work stencil_work(std::int64_t points, double operations) {
   Work w = streaming_work<float>(points, points);
   if (operations > 0) w.operations = {{Pipe::fp32, operations * static_cast<double>(points)}};
   return w;
 }
 
-/// Copies d.in to d.copied; `extent_of(p)` is what they hold.
+/// Returns the variant `copy`, which copies d.in to d.copied. `extent_of(p)` is the extent of both.
 template <class Variant, class ExtentOf>
 Variant copy_of_points(ExtentOf extent_of) {
   Variant v("copy");
@@ -39,12 +40,12 @@ Variant copy_of_points(ExtentOf extent_of) {
     const Extent extent = extent_of(p);
     constexpr std::int64_t kPerBlock = kCopyBlockBytes / sizeof(float);
     return copy_limit(d.in, d.copied, extent.count() * sizeof(float),
-                      {kPerBlock, extent.y, extent.z});  // consecutive, whichever rows
+                      {kPerBlock, extent.y, extent.z});  // consecutive, regardless of rows
   };
   return v;
 }
 
-/// Points are whole numbers up to that, of either sign.
+/// Points are whole numbers from -kMostPoint to kMostPoint.
 constexpr int kMostPoint = 255;
 
 struct WholePoint {
@@ -55,15 +56,17 @@ struct WholePoint {
   }
 };
 
-/// What stencils have in common whose Data has the points `in`, their sums `out` and a copy
-/// `copied`; Laplacian{p, d.in} is the sum of one point. Of whole numbers, with exact sums.
+/// Declares the arrays, metrics, figure, inputs and references of a stencil. Data has the points
+/// `in`, the sums `out` and the copy `copied`. Laplacian{p, d.in} is the reference functor of
+/// `out`. Points are whole numbers, so sums are exact.
 template <class Laplacian, class Problem, class Data>
 void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Problem&)) {
   f.input("in", &Data::in, points)
       .output("out", &Data::out, points)
       .output("copied", &Data::copied, points);
-  f.metric("points_per_thread", "", "points whose sums a thread computes")
-      .metric("access_width_bits", "bit", "width of an access to a row, by the divisibility of nx");
+  f.metric("points_per_thread", "", "output points per thread")
+      .metric("access_width_bits", "bit",
+              "width of an access to a row; it depends on the divisibility of nx");
   f.figure("stencil", "share_of_copy", "Stencils: rate over that of a copy",
            {{"param.radius", "radius"}});
   f.inputs = [points](const Problem& p, const Data& d, std::uint64_t seed) {

@@ -1,5 +1,6 @@
-// A thread's part of a row in registers as it is stored: bf16 takes half of what it takes as fp32
-// (RowPart of row_registers.cuh), until it is needed.
+// A thread's part of a row in registers, in the stored type. bf16 elements need half of the
+// registers that fp32 elements need (RowPart of row_registers.cuh); the thread converts them on
+// use.
 #pragma once
 
 #include "kernels/common/row_registers.cuh"
@@ -19,7 +20,8 @@ struct StoredVector {
       elements[i] = element;
     memcpy(&word, elements, sizeof word);
   }
-  /// The compiler takes the elements for other ones: what was made of them is not kept.
+  /// Makes the compiler assume that the elements have changed, so that it does not keep fp32 copies
+  /// of them in registers.
   __device__ void make_opaque() {
     unsigned words[sizeof(Word) / sizeof(unsigned)];
     memcpy(words, &word, sizeof word);
@@ -47,12 +49,13 @@ struct StoredVector<T, 1> {
 };
 }  // namespace detail
 
-/// Vectors of rows that begin and end with one; those outside of the row are zeros.
+/// A thread's vectors of a row that begins and ends at a vector boundary. Vectors outside the row
+/// are zero.
 template <class T, int kWidth, int kVectors>
 struct StoredPart {
   detail::StoredVector<T, kWidth> vectors[kVectors];
 
-  /// Of the row's elements that `place` has.
+  /// Loads the vectors of the row that `place` assigns to this thread.
   __device__ void load(const RowPart<T, kWidth, kVectors, Edges::whole>& place, const T* row) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)

@@ -1,5 +1,5 @@
-// Accumulators over the elements of a result, for Variant::measured_metrics. The same blocks add
-// the same elements in the same order whatever the device, so equal results give equal sums.
+// Sums over the elements of a result, for Variant::measured_metrics. The grid and the order of
+// additions do not depend on the device, so identical results give bitwise-identical sums.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ __global__ void tally_kernel(std::int64_t count, Function f, double* d_partials)
 
 }  // namespace detail
 
-/// Device memory that tally needs for its partial sums.
+/// Bytes of device memory that tally() needs for its partial sums.
 constexpr std::int64_t tally_bytes(int sums) {
   return static_cast<std::int64_t>(sizeof(double)) * detail::kTallyBlocks * sums;
 }
@@ -43,7 +43,7 @@ constexpr std::int64_t tally_bytes(int sums) {
 template <int kSums>
 using Totals = std::array<double, kSums>;
 
-/// Of partial sums as tally() leaves them.
+/// Returns the total of each sum, given the partial sums of tally().
 template <int kSums>
 Totals<kSums> totals(const void* partial_sums) {
   const double* const partials = static_cast<const double*>(partial_sums);
@@ -53,8 +53,8 @@ Totals<kSums> totals(const void* partial_sums) {
   return sums;
 }
 
-/// Calls f(i, sums) for every i < count, where f adds what element i contributes to each of kSums
-/// sums, in tally_bytes(kSums) of workspace; `values` makes the metrics of the totals.
+/// Calls f(i, sums) for every i < count. f adds the contribution of element i to each of kSums
+/// sums. `workspace` has tally_bytes(kSums) bytes. `values` converts the totals to metric values.
 template <int kSums, class Function, class Values>
 Measurement tally(std::int64_t count, Function f, void* workspace, Values values) {
   Measurement m;

@@ -1,5 +1,5 @@
-// Matrices whose element type a problem chooses among those that tensor cores multiply: how they
-// are stored, how random inputs are rounded to them, and the references of their products.
+// Matrices whose element type is a parameter of the problem, one of the types that tensor cores
+// multiply: storage, random inputs rounded to the type, and references of products.
 #pragma once
 
 #include "kernels/common/gemm.cuh"
@@ -9,10 +9,11 @@
 
 namespace gpuexp {
 
-/// fp32 with 10 bits after the leading one; what the multiplier would drop is rounded.
+/// tf32: fp32 with 10 bits after the leading 1. Inputs are rounded to it, because tensor cores
+/// would drop the other bits.
 inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
-/// Uniform<float>, rounded to what is multiplied: T or, of float, tf32.
+/// Uniform<float>, rounded to T, or to tf32 if T is float.
 template <class T>
 struct RoundedUniform {
   Uniform<float> master;
@@ -26,7 +27,8 @@ struct RoundedUniform<float> {
   }
 };
 
-/// fill_uniform<float> of the same seed, rounded to bf16, fp16 or tf32.
+/// Fills `out` with the values of fill_uniform<float> with the same seed, rounded to bf16, fp16 or
+/// tf32.
 inline Steps fill_uniform_rounded(DataType type, void* out, std::int64_t count,
                                   std::uint64_t seed) {
   return with_stored_type(type, [&](auto element) {

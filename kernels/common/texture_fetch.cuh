@@ -1,4 +1,4 @@
-// Fetches of texture objects in linear memory, of words of 32 bits.
+// Fetches from texture objects in linear memory, whose texels are 32-bit words.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace gpuexp {
 
-/// As tex1Dfetch, but volatile: the compiler keeps it between two readings of a clock, and fetches
-/// again in each pass over the same texels. Of a texel's words, those that nobody uses are not
-/// asked for; those that it does not have are of no meaning.
+/// Like tex1Dfetch, but volatile: the compiler keeps the fetch between two reads of a clock, and
+/// repeats it in each pass over the same texels. The instruction requests only words that the code
+/// uses. Words that the texel does not have are undefined.
 __device__ inline uint4 fetch_texel(cudaTextureObject_t texture, unsigned texel) {
   uint4 v;
   asm volatile("tex.1d.v4.u32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
@@ -21,12 +21,12 @@ __device__ inline uint4 fetch_texel(cudaTextureObject_t texture, unsigned texel)
   return v;
 }
 
-/// Why no texture of linear memory has so many.
+/// The reason why a texture in linear memory cannot have `texels` texels, or nothing if it can.
 inline std::optional<std::string> too_many_texels(std::int64_t texels) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 28;  // cudaDevAttrMaxTexture1DLinearWidth
-  if (texels <= kMost) return std::nullopt;
-  return "needs " + std::to_string(texels) +
-         " texels, of which a texture of linear memory has at most " + std::to_string(kMost);
+  constexpr std::int64_t kMaxTexels = std::int64_t{1} << 28;  // cudaDevAttrMaxTexture1DLinearWidth
+  if (texels <= kMaxTexels) return std::nullopt;
+  return "needs " + std::to_string(texels) + " texels; a texture in linear memory has at most " +
+         std::to_string(kMaxTexels);
 }
 
 }  // namespace gpuexp

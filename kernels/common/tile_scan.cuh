@@ -1,10 +1,10 @@
-// Tiles that a block holds in registers, and prefix sums within them: over a warp by shuffles, over
-// the block's warps through shared memory.
+// Tiles that a block holds in registers, and prefix sums within a tile: by shuffles in a warp, and
+// through shared memory over the warps of a block.
 //
-// A warp has kVectors times 128 neighbouring elements of the tile, a lane four neighbouring ones of
-// each 128: loads and stores are of 16 bytes, next to each other over the lanes, and the order of
-// elements is that of vectors, then lanes, then the four. Nothing has to change hands in shared
-// memory before it is added up.
+// A warp has kVectors × 128 consecutive elements of the tile, and a lane has four consecutive
+// elements of each 128. Lanes therefore load and store adjacent vectors of 16 bytes. Elements are
+// ordered by vector, then by lane, then within the vector, so threads need not exchange elements
+// through shared memory before they sum them.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@ struct alignas(kInVector * sizeof(T)) FourOf {
   T at[kInVector];
 };
 
-/// Elements of a block's tile.
+/// Number of elements in a block's tile.
 template <int kThreads, int kVectors>
 constexpr std::int64_t kTileOf = std::int64_t{kThreads} * kInVector* kVectors;
 
-/// A block for each tile of so many elements.
+/// The launch shape with one block per tile of `tile` elements.
 inline Shape blocks_of(std::int64_t n, std::int64_t tile) {
   return shape_of_tiles(n, tile, kScanBlock);
 }
 
-/// The first of this thread's elements; those of its next vector are kOfAllLanes further.
+/// Index of this thread's first element. The stride between its vectors is kOfAllLanes elements.
 template <int kThreads, int kVectors>
 __device__ __forceinline__ std::int64_t first_of_thread(std::int64_t tile) {
   const int warp = threadIdx.x / kWarp;
@@ -40,7 +40,7 @@ __device__ __forceinline__ std::int64_t first_of_thread(std::int64_t tile) {
   return tile * kTileOf<kThreads, kVectors> + warp * kVectors * kOfAllLanes + lane * kInVector;
 }
 
-/// Zeros stand behind the array's end. `x` begins at a multiple of 16 bytes.
+/// Loads a tile, with zeros past the end of the array. `x` must be aligned to 16 bytes.
 template <int kThreads, int kVectors, class T>
 __device__ __forceinline__ void load_tile(const T* x, std::int64_t n, std::int64_t tile,
                                           FourOf<T> (&held)[kVectors]) {
@@ -61,21 +61,21 @@ __device__ __forceinline__ void load_tile(const T* x, std::int64_t n, std::int64
   }
 }
 
-/// Stores them, each with `more` added.
+/// Adds `addend` to each element, and stores the tile.
 template <int kThreads, int kVectors, class T>
 __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t tile,
-                                           FourOf<T> (&held)[kVectors], T more) {
+                                           FourOf<T> (&held)[kVectors], T addend) {
   const std::int64_t first = first_of_thread<kThreads, kVectors>(tile);
 #pragma unroll
   for (FourOf<T>& vector : held) {
 #pragma unroll
     for (T& element : vector.at)
-      element += more;
+      element += addend;
   }
   if ((tile + 1) * kTileOf<kThreads, kVectors> <= n) {
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
-      // An intrinsic: of plain stores, the compiler makes some of those below.
+      // An intrinsic, because the compiler turns some plain vector stores into the stores below.
       uint4 word;
       memcpy(&word, &held[j], sizeof word);
       __stwb(reinterpret_cast<uint4*>(to + first + j * kOfAllLanes), word);
@@ -92,8 +92,8 @@ __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t t
   }
 }
 
-/// The sum of all lanes' numbers, in all lanes: of integers one instruction from compute capability
-/// 8.0 on.
+/// Returns the sum over the lanes of the warp to all lanes. For integers, this is one instruction
+/// on compute capability 8.0 and later.
 __device__ __forceinline__ int warp_sum(int own) {
   return __reduce_add_sync(kAllLanes, own);
 }
@@ -107,7 +107,7 @@ __device__ __forceinline__ float warp_sum(float own) {
   return own;
 }
 
-/// The sum of this lane's number and of those of the lanes below.
+/// Inclusive prefix sum over the lanes of a warp.
 template <class T>
 __device__ __forceinline__ T sum_up_to_lane(T own) {
   const int lane = threadIdx.x % kWarp;
@@ -119,7 +119,8 @@ __device__ __forceinline__ T sum_up_to_lane(T own) {
   return own;
 }
 
-/// Makes of each element the sum up to it, from the warp's first on. All lanes get the warp's sum.
+/// Replaces each element by its inclusive prefix sum over the warp's elements. Returns the sum of
+/// the warp to all lanes.
 template <int kVectors, class T>
 __device__ __forceinline__ T sum_up_in_warp(FourOf<T> (&held)[kVectors]) {
   T before = T{};
@@ -128,9 +129,9 @@ __device__ __forceinline__ T sum_up_in_warp(FourOf<T> (&held)[kVectors]) {
 #pragma unroll
     for (int k = 1; k < kInVector; ++k)
       vector.at[k] += vector.at[k - 1];
-    const T up_to_lane = sum_up_to_lane(vector.at[kInVector - 1]);
-    const T of_lanes = __shfl_sync(kAllLanes, up_to_lane, kWarp - 1);
-    T below = __shfl_up_sync(kAllLanes, up_to_lane, 1);
+    const T lane_prefix = sum_up_to_lane(vector.at[kInVector - 1]);
+    const T of_lanes = __shfl_sync(kAllLanes, lane_prefix, kWarp - 1);
+    T below = __shfl_up_sync(kAllLanes, lane_prefix, 1);
     if (threadIdx.x % kWarp == 0) below = T{};
     below += before;
 #pragma unroll
@@ -143,12 +144,12 @@ __device__ __forceinline__ T sum_up_in_warp(FourOf<T> (&held)[kVectors]) {
 
 template <class T>
 struct BlockSums {
-  T before;  ///< of the warps before this one
-  T all;
+  T before;  ///< sum of the warps before this one
+  T all;     ///< sum of all warps
 };
 
-/// By all threads; lanes of a warp have the same sum. Between two calls stands a barrier of the
-/// block.
+/// Returns sums over the warps of a block. All threads must call it, with the same `of_warp` in all
+/// lanes of a warp. The caller must synchronize the block between two calls.
 template <int kThreads, class T>
 __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
   constexpr int kWarps = kThreads / kWarp;
@@ -165,13 +166,13 @@ __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
   return sums;
 }
 
-// ---- the sums of tiles
+// ---- prefix sums over tiles
 
 constexpr int kSumsBlock = 1024;
 constexpr int kSumsVectors = 4;
 
-/// By one block: makes of each of n sums that of all up to it. The last goes to `all`, too, unless
-/// that is null.
+/// Replaces n sums by their inclusive prefix sums, in one block. Stores the last one also to `all`,
+/// unless `all` is null.
 template <class T>
 __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::int64_t n, T* all) {
   T before = T{};
@@ -188,23 +189,24 @@ __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::
   if (all != nullptr && threadIdx.x == 0) *all = before;
 }
 
-/// Sums up in place: those before tile t end in sums[t - 1].
+/// Replaces the sums of n tiles by their inclusive prefix sums: sums[t - 1] becomes the sum of all
+/// tiles before tile t.
 template <class T>
 Steps scan_sums(T* sums, std::int64_t n, T* all = nullptr) {
   return launch(scan_sums_kernel<T>, shape_of_blocks(1, kSumsBlock), sums, n, all);
 }
 
-/// What the tiles before this one add up to, of sums up to each tile.
+/// The sum of all tiles before `tile`, given the inclusive prefix sums over tiles.
 template <class T>
 __device__ __forceinline__ T before_tile(const T* sums, std::int64_t tile) {
   return tile == 0 ? T{} : sums[tile - 1];
 }
 
-/// Adds to each of n elements what the tiles before its own have; a thread has a vector.
+/// Adds the sum of all previous tiles to each of n elements. Each thread has one vector.
 template <int kTile, class T>
 __global__ void __launch_bounds__(kScanBlock)
     add_before_tile_kernel(T* to, std::int64_t n, const T* up_to_tiles) {
-  static_assert(kTile % kInVector == 0, "a vector is of one tile");
+  static_assert(kTile % kInVector == 0, "a vector must be inside one tile");
   const std::int64_t i =
       (static_cast<std::int64_t>(blockIdx.x) * kScanBlock + threadIdx.x) * kInVector;
   if (i >= n) return;

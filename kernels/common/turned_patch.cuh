@@ -1,4 +1,4 @@
-// Square patches of a matrix that a thread holds as vectors, turned in its registers.
+// Transposition of square patches of a matrix that a thread holds in registers, as vectors.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace gpuexp {
 
-/// kWidth elements of T, 2 to 16 bytes, that one access moves.
+/// The vector type with kWidth elements of T, 2 to 16 bytes, for one access.
 template <class T, int kWidth, int kBytes = kWidth * sizeof(T)>
 using VectorOf = std::conditional_t<
     kBytes == 16, uint4,
     std::conditional_t<kBytes == 8, uint2,
                        std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
 
-/// Turns kWidth × kWidth elements of 2 or 4 bytes, a row in each vector. Those of 4 bytes are
-/// registers, which only change their names; of 2 bytes a byte permutation takes two from two rows.
+/// Transposes kWidth × kWidth elements of 2 or 4 bytes; each vector is a row. 4-byte elements need
+/// no instructions, because the compiler only renames registers. For 2-byte elements, one byte
+/// permutation combines the elements of two rows into a word.
 template <class T, int kWidth>
 __device__ void turn(VectorOf<T, kWidth> (&patch)[kWidth]) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements of 2 or 4 bytes");
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements must have 2 or 4 bytes");
   if constexpr (kWidth > 1) {
     constexpr int kWords = kWidth * sizeof(T) / 4;
     std::uint32_t from[kWidth][kWords];

@@ -1,5 +1,5 @@
-// The 16-bit element types of device code: their names as buffers, and conversion to double and
-// back.
+// The 16-bit element types of device code: their DataType, and conversions to double and from
+// float.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -32,7 +32,8 @@ __host__ __device__ inline __nv_bfloat16 from_float(float x) {
   return __float2bfloat16_rn(x);
 }
 
-/// What `make` makes of a zero of the type: bf16, or fp32 for any other.
+/// Calls `make` with a zero of type bf16, or of type fp32 for any other `type`, and returns the
+/// result.
 template <class Make>
 auto of_float_type(DataType type, Make make) {
   return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});

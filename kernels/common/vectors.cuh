@@ -1,4 +1,5 @@
-// Vectors of elements that one access of a lane moves, and how wide it may be.
+// Vectors of elements that a lane loads or stores in one access, and the maximum width of an
+// access.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +8,17 @@
 
 namespace gpuexp {
 
-/// Up to Hopper, a lane moves no more than that with one load or store.
+/// Maximum number of bytes of one load or store of a lane, on GPUs up to Hopper.
 inline constexpr std::int64_t kWidestAccess = 16;
 
-/// Bytes of the widest access to rows of so many bytes, each of which begins where the one before
-/// ends: the largest power of two that divides all their addresses.
+/// Bytes of the widest access to contiguous rows of `row_bytes` bytes: the largest power of two, at
+/// most kWidestAccess, that divides the offset of every row.
 constexpr std::int64_t widest_access(std::int64_t row_bytes) {
   const std::int64_t divisor = row_bytes & -row_bytes;
   return divisor < kWidestAccess ? divisor : kWidestAccess;
 }
 
-/// 1, 2 or 4 floats, moved by one access.
+/// 1, 2 or 4 floats, loaded or stored in one access.
 template <int kWidth>
 struct alignas(kWidth * sizeof(float)) Floats {
   float at[kWidth];

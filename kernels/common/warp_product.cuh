@@ -1,5 +1,5 @@
-// A block's tile of a matrix product on tensor cores: its cut into warps, what a warp multiplies
-// out of shared memory by mma.sync, and how sums get from registers to global memory.
+// A block's tile of a matrix product on tensor cores: its division among warps, a warp's products
+// by mma.sync of operands in shared memory, and stores of the sums to global memory.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace gpuexp {
 
-/// The tile of C that a block sums, in elements, and its depth in bytes of the inputs, so that
-/// tiles of all types are equally large. Each warp owns kWarpM × kWarpN of kBlockM × kBlockN sums.
+/// The tile of C that a block computes, in elements. Its depth is in bytes of the inputs, so that
+/// tiles of all types need the same shared memory. Each warp has kWarpM × kWarpN of kBlockM ×
+/// kBlockN sums.
 template <int kBlockM_, int kBlockN_, int kDepthBytes_, int kWarpM_, int kWarpN_>
 struct Tiling {
   static constexpr int kBlockM = kBlockM_;
@@ -22,12 +23,12 @@ struct Tiling {
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kWarps = kBlockM / kWarpM * kWarpsN;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kSteps = kDepthBytes / 32;  ///< of one mma.sync each
+  static constexpr int kSteps = kDepthBytes / 32;  ///< steps per tile, each one mma.sync deep
   template <class In>
   static constexpr int kDepth = kDepthBytes / static_cast<int>(sizeof(In));
 
   __device__ static int warp() { return static_cast<int>(threadIdx.x / 32); }
-  /// This warp's corner of the block's tile.
+  /// First row and first column of this warp's part of the block's tile.
   __device__ static int warp_row() { return warp() / kWarpsN * kWarpM; }
   __device__ static int warp_col() { return warp() % kWarpsN * kWarpN; }
 };
@@ -38,13 +39,13 @@ using ATile = SharedTile<T::kBlockM, T::kDepthBytes, kLayout>;
 template <class In, class T, TileLayout kLayout>
 using BTile = SharedTile<T::template kDepth<In>, T::kBlockN* static_cast<int>(sizeof(In)), kLayout>;
 
-/// A place in C, in elements.
+/// A position in C, in elements.
 struct Corner {
   std::int64_t row;
   std::int64_t col;
 };
 
-/// Where the tile of this block starts, neighbouring blocks one below the other.
+/// The first element of this block's tile. Consecutive blocks have tiles in the same column.
 template <class T>
 __device__ Corner block_corner() {
   return {static_cast<std::int64_t>(blockIdx.x) * T::kBlockM,
@@ -58,7 +59,7 @@ struct Matrix {
   std::int64_t rows;
   std::int64_t cols;
 
-  /// The matrix from one of its elements on.
+  /// The part of the matrix that starts at element (row, col).
   __device__ Window window(std::int64_t row, std::int64_t col) const {
     constexpr int kSize = static_cast<int>(sizeof(T));
     const char* const base = reinterpret_cast<const char*>(data);
@@ -67,9 +68,9 @@ struct Matrix {
   }
 };
 
-/// Accumulators go to C by way of a slab of 16 rows in shared memory, one per warp: fragments
-/// scatter a row over lanes in pieces of 4 or 8 bytes, the slab lets a lane store 16 bytes. 8
-/// elements of padding put the pieces that a warp writes at once in different banks.
+/// A slab of 16 rows in shared memory, one per warp, through which accumulators are stored to C.
+/// Fragments scatter a row over lanes in pieces of 4 or 8 bytes; from the slab, a lane can store 16
+/// bytes. 8 elements of padding put the pieces that a warp writes at once in different banks.
 template <class Acc, int kCols>
 struct Slab {
   static constexpr int kRows = 16;
@@ -77,7 +78,7 @@ struct Slab {
   static constexpr int kBytes = kRows * kPitch * static_cast<int>(sizeof(Acc));
 };
 
-/// Reads kCount sums from shared memory, 16 bytes at a time, and rounds them to Out.
+/// Loads kCount sums from shared memory, 16 bytes at a time, and rounds them to Out.
 template <class Out, int kCount, class Acc>
 __device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
   constexpr int kPart = std::min(kCount, 16 / static_cast<int>(sizeof(Acc)));
@@ -92,9 +93,9 @@ __device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
   return out;
 }
 
-/// Stores this warp's slab, whose first element belongs at `at`, converting it to Out, kStoreBytes
-/// per lane where the matrix's rows allow it and element by element otherwise; what lies beyond the
-/// matrix is left out.
+/// Converts this warp's slab to Out, and stores it to C with its first element at `at`. A lane
+/// stores kStoreBytes at a time if the rows of C are multiples of kStoreBytes, and else single
+/// elements. Elements outside the matrix are not stored.
 template <int kCols, int kStoreBytes = 16, class Acc, class Out>
 __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& at) {
   using S = Slab<Acc, kCols>;
@@ -122,11 +123,11 @@ __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& 
   }
 }
 
-/// One warp's kWarpM×kWarpN sums of products of In, held in registers. A lane's share of 64×64 fp32
-/// sums is 128 registers, half of what a thread can have.
+/// One warp's kWarpM×kWarpN sums of products of In, in registers. A lane's share of 64×64 fp32 sums
+/// is 128 registers, half of the maximum per thread.
 template <class In, class Acc, class T>
 class WarpProduct {
-  /// tf32 fragments of B are read word by word: ldmatrix transposes 16-bit elements only.
+  /// Lanes load tf32 fragments of B word by word, because ldmatrix transposes only 16-bit elements.
   static constexpr bool kWords = sizeof(In) == 4;
 
  public:
@@ -134,19 +135,19 @@ class WarpProduct {
   using B = BTile<In, T, kWords ? TileLayout::swizzled_pairs : TileLayout::swizzled>;
   using S = Slab<Acc, T::kWarpN>;
 
-  /// What one step multiplies: the warp's rows of A and columns of B, 32 bytes deep.
+  /// The operands of one step: the warp's rows of A and columns of B, 32 bytes deep.
   struct Fragments {
     unsigned a[T::kWarpM / 16][4];
     unsigned b[T::kWarpN / 8][2];
   };
 
-  /// Reads the fragments of one of the tile's kSteps steps from shared memory.
+  /// Loads the fragments of step `step`, below kSteps, from the tiles in shared memory.
   __device__ static void load(Fragments& f, const char* a_tile, const char* b_tile, int step) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    // Lanes 0 to 15 name the rows of the 16 left bytes, lanes 16 to 31 those of the right ones.
+    // Lanes 0 to 15 pass the row addresses of the left 16 bytes, lanes 16 to 31 of the right 16.
     const int row = lane % 16;
     const int byte = lane / 16 * 16;
-    // Swizzles repeat every 8 rows and 128 bytes, so whole periods are constants in the addresses.
+    // Swizzles repeat every 8 rows and 128 bytes, so offsets of whole periods are constants.
     const char* const a = a_tile + A::offset(T::warp_row() + row, 32 * step + byte);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -173,7 +174,7 @@ class WarpProduct {
     }
   }
 
-  /// To the tiles that follow along k.
+  /// Advances both windows to the next tiles along k.
   __device__ static void advance(Window& a, Window& b) {
     a.move_right(T::kDepthBytes);
     b.move_down(T::template kDepth<In>);
@@ -184,14 +185,14 @@ class WarpProduct {
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int j = 0; j < kColTiles; ++j) {
-        // Back and forth: a product shares one fragment with the product before it.
+        // The column order alternates, so each product shares a fragment with the previous one.
         const int col = i % 2 == 0 ? j : kColTiles - 1 - j;
         mma<In>(sums_[i][col], f.a[i], f.b[col]);
       }
     }
   }
 
-  /// Calls each(i, MmaSums) for i from 0 to kFragments - 1, in all lanes alike.
+  /// Calls each(i, MmaSums) for i from 0 to kFragments - 1, in the same order in all lanes.
   static constexpr int kFragments = T::kWarpM / 16 * (T::kWarpN / 8);
   template <class Each>
   __device__ void for_each_fragment(Each&& each) {
@@ -200,8 +201,8 @@ class WarpProduct {
       each(i, sums_[i / kColTiles][i % kColTiles]);
   }
 
-  /// Hands the sums to store(slab, Corner), 16 rows at a time, by way of S::kBytes of shared memory
-  /// per warp, which no warp may need any more.
+  /// Passes the sums to store(slab, Corner), 16 rows at a time, through S::kBytes of shared memory
+  /// per warp. No warp may still use this shared memory for tiles.
   template <class Store>
   __device__ void store(char* shared, const Corner& block, Store&& store) const {
     Acc* const slab = reinterpret_cast<Acc*>(shared + T::warp() * S::kBytes);

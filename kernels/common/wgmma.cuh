@@ -1,8 +1,8 @@
-// wgmma: matrix products that four warps (a warpgroup) start together and that the tensor cores
-// carry out on their own, reading A and B from shared memory. Compute capability 9.0 and its code
-// alone (sm_90a).
+// wgmma: asynchronous matrix products that the four warps of a warpgroup start together. The tensor
+// cores read A and B from shared memory. The instruction exists only in code for sm_90a, which runs
+// only on compute capability 9.0.
 //
-// The instruction here is m64n256: D (64×256) += A (64×32 bytes) · B (32 bytes × 256). Warp w of
+// This file has the shape m64n256: D (64×256) += A (64×32 bytes) · B (32 bytes × 256). Warp w of
 // the warpgroup holds rows 16w to 16w+15 of D; with g = lane / 4 and t = lane % 4, a lane's
 // register d[4j + 2h + e] is row 16w + g + 8h, column 8j + 2t + e (PTX ISA, "Asynchronous Warpgroup
 // Level Matrix Instructions", register fragments of D).
@@ -17,17 +17,18 @@
 
 namespace gpuexp {
 
-/// Variants that use the functions below set Variant::min_compute_capability to this and ask
-/// lacks_wgmma; in other code they trap.
+/// Variants that use the functions below must set Variant::min_compute_capability to this value and
+/// check lacks_specific_code (compiled_for.cuh). In code for other architectures the functions
+/// trap.
 constexpr int kWgmmaComputeCapability = 90;
 
-/// Threads of a warpgroup, and registers of each that hold its share of D.
+/// Threads per warpgroup, and registers per thread for its share of D.
 constexpr int kWarpgroup = 128;
 constexpr int kWgmmaRegisters = 128;
 
-/// Operands lie in shared memory in rows of 128 bytes (of A; of B its columns), eight of which make
-/// a block of 1024 bytes, aligned to its size. So that no two rows of a block start in the same
-/// banks, 16-byte unit u of row r lies where unit u xor (r mod 8) would.
+/// Layout of operands in shared memory. The rows of A, or the columns of B, are rows of 128 bytes.
+/// Eight rows form a block of 1024 bytes, aligned to 1024 bytes. 16-byte unit u of row r is stored
+/// at the position of unit u xor (r mod 8), so that no two rows of a block start in the same banks.
 constexpr int kWgmmaRowBytes = 128;
 constexpr int kWgmmaAlignment = 1024;
 
@@ -35,23 +36,24 @@ __host__ __device__ constexpr int wgmma_offset(int row, int unit) {
   return row * kWgmmaRowBytes + ((unit ^ (row % 8)) << 4);
 }
 
-/// Names an operand to the instruction: its address, the 1024 bytes from one block of eight rows to
-/// the next, and the permutation, each in units of 16 bytes. (The distance between columns of
-/// blocks, bit 16 on, has no meaning for rows as long as the permutation's period.)
+/// Returns the matrix descriptor of an operand. It has the address and the stride of 1024 bytes
+/// between blocks of eight rows, both in units of 16 bytes, and the 128-byte swizzle mode. (The
+/// instruction ignores the stride between columns of blocks, starting at bit 16, because a row is
+/// as long as the swizzle's period.)
 __device__ inline std::uint64_t wgmma_operand(const void* shared) {
   constexpr std::uint64_t kBlockStride = std::uint64_t{kWgmmaAlignment >> 4} << 32;
-  constexpr std::uint64_t kPermuted128Bytes = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  return (address & 0x3FFFF) >> 4 | kBlockStride | kPermuted128Bytes;
+  return (address & 0x3FFFF) >> 4 | kBlockStride | kSwizzle128Bytes;
 }
 
-/// The operand whose rows start `slices` × 32 bytes further in.
+/// Returns the descriptor of the operand advanced by `slices` × 32 bytes along its rows.
 __device__ inline std::uint64_t wgmma_advanced(std::uint64_t operand, int slices) {
   return operand + static_cast<std::uint64_t>(slices * 2);
 }
 
-/// Orders this thread's ordinary stores to shared memory before reads by wgmma; a barrier of all
-/// threads that stored has to follow.
+/// Orders this thread's ordinary stores to shared memory before loads by wgmma. A barrier of all
+/// threads that stored must follow.
 __device__ inline void wgmma_publish_shared() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -60,7 +62,7 @@ __device__ inline void wgmma_publish_shared() {
 #endif
 }
 
-/// Orders this thread's accesses to D's registers before the wgmma that follows.
+/// Orders this thread's accesses to the registers of D before the next wgmma.
 __device__ inline void wgmma_fence() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -69,7 +71,7 @@ __device__ inline void wgmma_fence() {
 #endif
 }
 
-/// Closes the group of products that were started since the last commit.
+/// Commits the products started since the last commit as one group.
 __device__ inline void wgmma_commit() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -90,7 +92,7 @@ __device__ inline void wgmma_wait() {
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// Assembly names registers one by one: 128 of them.
+// The assembly lists the 128 registers of D one by one.
 #define GPUEXP_D_NAMES                                                                           \
   "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
@@ -107,7 +109,7 @@ __device__ inline void wgmma_wait() {
 #define GPUEXP_D_64(kind, i)                                                  \
   GPUEXP_D_16(kind, i), GPUEXP_D_16(kind, i + 16), GPUEXP_D_16(kind, i + 32), \
       GPUEXP_D_16(kind, i + 48)
-// A product that adds to D (the predicate, always true) and changes no sign (1, 1).
+// A product that adds to D (the predicate is always true) and negates no operand (1, 1).
 #define GPUEXP_WGMMA(instruction, kind, flags)                                                 \
   asm volatile(                                                                                \
       "{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\n"                                           \
@@ -121,8 +123,8 @@ __device__ inline void wgmma_wait() {
   __trap()
 #endif
 
-/// Starts D += A·B, 32 bytes deep, for operands as wgmma_operand names them. All threads of the
-/// warpgroup call it with the same operands.
+/// Starts D += A·B, 32 bytes deep. `a` and `b` are descriptors from wgmma_operand. All threads of
+/// the warpgroup must call it with the same descriptors.
 template <class In>
 __device__ void wgmma_m64n256(float (&d)[kWgmmaRegisters], std::uint64_t a, std::uint64_t b);
 

@@ -1,5 +1,5 @@
-// Inputs and steps of kernels whose work is to add whole numbers in fp32: exact as long as sums
-// stay below 2^24, so that any number of steps may be made and every result is compared bit by bit.
+// Inputs and steps of kernels that add whole numbers in fp32. Sums are exact while they stay below
+// 2^24, so results are compared bit by bit regardless of the number of steps.
 #pragma once
 
 #include "kernels/common/random.cuh"
@@ -7,7 +7,7 @@
 namespace gpuexp {
 
 constexpr int kWholeStarts = 1024;
-constexpr int kWholeEnd = 1 << 24;  // to which fp32 has all whole numbers
+constexpr int kWholeEnd = 1 << 24;  // fp32 represents all whole numbers up to this
 
 /// Element i of an input: a whole number below kWholeStarts.
 struct WholeStart {
@@ -17,8 +17,8 @@ struct WholeStart {
   }
 };
 
-/// `kSteps` multiply-adds, each of which needs the one before. With `one` = 1, which the compiler
-/// does not know, they add kSteps * each.
+/// Performs kSteps dependent multiply-adds. `one` is 1, which the compiler does not know, so that
+/// the steps add kSteps * each to v.
 template <int kSteps>
 __device__ __forceinline__ float add_in_steps(float v, float one, float each) {
 #pragma unroll

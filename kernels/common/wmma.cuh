@@ -1,5 +1,5 @@
-// nvcuda::wmma, the C++ interface of the tensor cores: fragments of 16×16 sums, and of what is
-// multiplied for them.
+// Fragments of nvcuda::wmma, the C++ interface of the tensor cores, for 16×16 sums and their
+// operands.
 #pragma once
 
 #include <mma.h>
@@ -7,12 +7,12 @@
 #include "kernels/common/types.cuh"
 
 namespace nvcuda::wmma::precision {
-struct tf32;  // which mma.h declares for compute capability 8.0 and above only
+struct tf32;  // mma.h declares it only for compute capability 8.0 and later
 }
 
 namespace gpuexp {
 
-/// wmma's name for an input type, and the depth of its product; tf32 is stored as float.
+/// wmma's name for an input type, and the depth of one product. tf32 is stored as float.
 template <class In>
 struct WmmaType {
   using Element = In;

@@ -1,4 +1,4 @@
-// Random values by Zipf's law: a few of them make up most of it.
+// Random values that follow Zipf's law: a few frequent values make up most of the array.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,23 @@
 
 namespace gpuexp {
 
-/// Odd, so that it permutes the values: frequent ones lie anywhere.
+/// An odd multiplier, which permutes the values and so spreads frequent values over the whole
+/// range.
 inline constexpr std::uint32_t kZipfSpread = 40503;
 
-/// Of the values by how frequent they are, rank r (from 1) has a share of 1/r^exponent. An octave
-/// [2^j, 2^(j+1)) is drawn by what its ranks would have at most, and a rank of it is kept by what
-/// it has of that. All of it in integers, whose bits are the same wherever they are computed.
+/// Draws values by rejection sampling. The frequency of a value is proportional to 1/r^exponent,
+/// where its rank r counts values from 1 in the order of decreasing frequency. A draw chooses an
+/// octave [2^j, 2^(j+1)) of ranks in proportion to an upper bound on the octave's frequency, and a
+/// rank of the octave uniformly. The probability of accepting the rank is its frequency divided by
+/// the bound. Draws use only integers, so host and device results are bitwise identical.
 struct ZipfDraw {
   static constexpr int kOctaves = 16;
-  static constexpr int kPieceBits = 5;  // of pieces in which 1/m^exponent, 1 <= m <= 2, is linear
+  static constexpr int kPieceBits = 5;  // 2^5 linear pieces of 1/m^exponent, 1 <= m <= 2
 
   std::uint64_t seed;
-  unsigned bits;                              // of a value
-  std::uint32_t below[kOctaves];              // 2^32 times the share of octaves up to this one
-  std::uint32_t kept[(1 << kPieceBits) + 1];  // 2^31 / m^exponent
+  unsigned bits;                              // bits per value
+  std::uint32_t below[kOctaves];              // 2^32 times the cumulative share
+  std::uint32_t kept[(1 << kPieceBits) + 1];  // 2^31 / m^exponent at the ends of pieces
 
   GPUEXP_HOST_DEVICE std::uint32_t operator()(std::int64_t i) const {
     for (std::uint64_t draw = 0;; draw += 2) {
@@ -33,7 +36,7 @@ struct ZipfDraw {
       unsigned octave = 0;
       while (octave + 1 < bits && chosen >= below[octave])
         ++octave;
-      // How far the rank is in its octave, a fraction of 16 bits.
+      // Position of the rank in its octave, as a 16-bit fraction.
       const auto offset = static_cast<std::uint32_t>(first) & ((1u << octave) - 1);
       const std::uint32_t fraction = offset << (16 - octave);
       const std::uint32_t piece = fraction >> (16 - kPieceBits);
@@ -47,8 +50,8 @@ struct ZipfDraw {
   }
 };
 
-/// Values of so many bits, at most ZipfDraw::kOctaves. Ranks end at 2^bits - 1: the last value does
-/// not occur.
+/// Returns the ZipfDraw for values of `bits` bits, at most ZipfDraw::kOctaves. Ranks end at
+/// 2^bits - 1, so one of the 2^bits values does not occur.
 inline ZipfDraw zipf_draw(unsigned bits, double exponent, std::uint64_t seed) {
   ZipfDraw z{seed, bits, {}, {}};
   std::array<double, ZipfDraw::kOctaves> sums{};
