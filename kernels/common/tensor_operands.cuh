@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 /// tf32: fp32 with 10 bits after the leading 1. Inputs are rounded to it, because tensor cores
-/// would drop the other bits.
+/// ignore the lower bits.
 inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
 /// Uniform<float>, rounded to T, or to tf32 if T is float.

@@ -1,8 +1,9 @@
-// A transformer block in training: its problem and buffers, and what a step, or a phase of it,
-// finds.
+// Training of a transformer block: the problem, its buffers, its inputs, and the contents of
+// buffers before a step or a phase of a step.
 //
-// As GPT-2 has it: y = x + proj(attention(qkv(LayerNorm(x)))), z = y + W2·GELU(W1·LayerNorm(y)),
-// each product with a bias; heads of 64 elements, each token sees those before it and itself.
+// The block has GPT-2's structure: y = x + proj(attention(qkv(LayerNorm(x)))), z = y +
+// W2·GELU(W1·LayerNorm(y)). Each product has a bias, and heads have 64 elements. Each token attends
+// to itself and to the earlier tokens of its sequence.
 #pragma once
 
 #include "kernels/common/attention_steps.cuh"
@@ -17,7 +18,7 @@ using training::Phase;
 struct Problem : StepProblem {
   std::int64_t sequences;
   std::int64_t width;
-  std::int64_t tokens;  ///< of a sequence
+  std::int64_t tokens;  ///< tokens per sequence
   std::int64_t hidden;
 
   __host__ __device__ std::int64_t rows() const { return sequences * tokens; }
@@ -29,8 +30,9 @@ inline attention::Problem attention_of(const Problem& p) {
           p.tokens,    0.0};
 }
 
-/// Where the parameters are in arrays of all: matrices, and behind them vectors. Each begins at a
-/// multiple of 256 bytes of fp32; what lies between is zero and stays it.
+/// Offsets of the parameters in arrays of all parameters, in elements: first matrices, then
+/// vectors. Each parameter begins at a multiple of 256 bytes of fp32. The gaps are zero and stay
+/// zero.
 struct Layout {
   std::int64_t qkv, proj, w1, w2;
   std::int64_t gamma1, beta1, gamma2, beta2, b_qkv, b_proj, b1, b2, all;
@@ -51,7 +53,7 @@ inline Layout layout(const Problem& p) {
   at.all = at.b2 + p.width;
   return at;
 }
-/// In the order of memory.
+/// The parameter tensors, in the order of memory.
 inline std::vector<Tensor> tensors(const Problem& p) {
   const Layout at = layout(p);
   const std::int64_t w = p.width, square = w * w, inner = w * p.hidden;
@@ -62,10 +64,10 @@ inline std::vector<Tensor> tensors(const Problem& p) {
 inline std::int64_t parameters(const Problem& p) {
   return layout(p).all;
 }
-inline std::int64_t outer(const Problem& p) {  // elements of activations, rows × width
+inline std::int64_t outer(const Problem& p) {  // elements of rows × width activations
   return p.rows() * p.width;
 }
-inline std::int64_t inner(const Problem& p) {  // rows × hidden
+inline std::int64_t inner(const Problem& p) {  // elements of rows × hidden activations
   return p.rows() * p.hidden;
 }
 inline std::int64_t head_rows(const Problem& p) {
@@ -76,33 +78,34 @@ inline HeadPlaces head_places(const Problem& p) {
   return {p.rows()};
 }
 
-/// Matrices are row-major; of heads: HeadPlaces. A name with d is of a gradient.
+/// Buffers of a step. Matrices are row-major, and arrays of heads have the layout of HeadPlaces.
+/// Names that start with d are gradients.
 struct Data {
   void* x;
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
   void *n1, *n2;              // LayerNorm of x and of y
-  void *h, *a;                // before GELU and behind it
-  void *n1_again, *n2_again;  // the same, as backward computes them again
-  void *h_again, *a_again;
-  float* statistics;  // of rows: the means of x, 1/deviations of x, means of y, 1/deviations of y
-  void* qkv;          // of heads, each of the three behind the other
-  void* o;            // of heads: attention's result
+  void *h, *a;                // inputs and results of GELU
+  void *n1_again, *n2_again;  // n1 and n2, recomputed by backward
+  void *h_again, *a_again;    // h and a, recomputed by backward
+  float* statistics;  // per row: means of x, 1/deviations of x, means of y, 1/deviations of y
+  void* qkv;          // Q, K and V, three arrays of heads one after another
+  void* o;            // attention's result, as arrays of heads
   float* log_sum;
-  void* merged;  // o in rows
+  void* merged;  // o as a row-major matrix
   void *y, *z;
   void *dz, *dh, *dn2, *dy;
-  void* d_o;           // of heads
-  void *dq, *dk, *dv;  // of heads
-  void* dqkv;          // the three in rows
+  void* d_o;           // as arrays of heads
+  void *dq, *dk, *dv;  // as arrays of heads
+  void* dqkv;          // dq, dk and dv as one row-major matrix
   void* dn1;
   float* loss;
   float *gradients, *weights, *m, *v;
   void* copy;
   std::int32_t* state;
 };
-/// Positions of the outputs, in the order in which declare() names them.
+/// Indices of the outputs, in the order of their declarations in declare().
 enum Output {
   kN1,
   kN2,
@@ -159,22 +162,23 @@ inline std::int64_t elements_of(const Problem& p, Output output) {
   }
 }
 
-// ---- what a step keeps
+// ---- memory of a step
 
-/// Bytes that forward leaves for backward: n1, Q, K, V, O, its merged rows, y, n2, z's gradient,
-/// and h, a; or these without what is computed again. fp32 are what norms and attention keep of
-/// rows.
+/// Bytes that the forward pass stores for the backward pass: n1, Q, K, V, O, merged, y, n2, the
+/// gradient by z, h and a. With recomputation, n1, n2, h and a are not stored. The statistics of
+/// the norms and log_sum are fp32.
 inline double kept_bytes(const Problem& p, bool recomputes) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(p.dtype));
-  const std::int64_t of_outer = recomputes ? 7 : 9, of_inner = recomputes ? 0 : 2;
+  const std::int64_t outer_arrays = recomputes ? 7 : 9, inner_arrays = recomputes ? 0 : 2;
   constexpr std::int64_t kFloat = sizeof(float);
-  return static_cast<double>(size * (of_outer * outer(p) + of_inner * inner(p)) +
+  return static_cast<double>(size * (outer_arrays * outer(p) + inner_arrays * inner(p)) +
                              kFloat * (4 * p.rows() + head_rows(p)));
 }
 
-/// What lives at a time at most: weights with all that AdamW has of them, x and the targets; and
-/// in the MLP's backward part what forward kept, with n2, h and a again, and the gradients by these
-/// two, or, where the MLP is narrow, what attention's gradients are made of and into.
+/// Peak memory of a step, in bytes. Weights with gradients, moments and copies, x and the targets
+/// exist during the whole step. The other arrays peak in the backward pass of the MLP: stored
+/// arrays, recomputed n2, h and a, and the gradients by n2 and h. If the MLP is narrow, the
+/// operands and results of attention's backward pass need more memory than these arrays.
 inline double peak_bytes(const Problem& p, bool recomputes) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
@@ -182,14 +186,14 @@ inline double peak_bytes(const Problem& p, bool recomputes) {
   const auto of_inner = static_cast<double>(inner(p));
   const double again = recomputes ? size * (of_outer + 2 * of_inner) : 0.0;
   const double of_mlp = kept_bytes(p, recomputes) + again + size * (of_outer + of_inner);
-  constexpr double kOfAttention = 10;  // n1, Q, K, V, O, and the gradients by y, O, Q, K, V
+  constexpr double kAttentionArrays = 10;  // n1, Q, K, V, O, and the gradients by y, O, Q, K, V
   return of_weights * static_cast<double>(parameters(p)) + (size + sizeof(float)) * of_outer +
-         std::max(of_mlp, size * kOfAttention * of_outer);
+         std::max(of_mlp, size * kAttentionArrays * of_outer);
 }
 
 // ---- work
 
-/// What the results need, once.
+/// The work that the results require, with each array moved once.
 inline Work work(const Problem& p) {
   const auto rows = static_cast<double>(p.rows());
   const double of_products = 2.0 * rows * static_cast<double>(4 * p.width * p.width) +
@@ -208,7 +212,8 @@ inline Work work(const Problem& p) {
     w.others += 10.0 * static_cast<double>(inner(p)) + 20.0 * static_cast<double>(outer(p));
   }
   if (p.has(Phase::backward)) {
-    if (p.phase == Phase::backward) w.read += kept + size * matrices;  // a step has them
+    if (p.phase == Phase::backward)
+      w.read += kept + size * matrices;  // a step has them from the forward pass
     w.written += size * (inner(p) + 10 * outer(p)) + kFloat * all;
     w.of_products += 2 * of_products + 5 * of_scores;
     w.others += 16.0 * static_cast<double>(inner(p)) + 30.0 * static_cast<double>(outer(p));
@@ -219,8 +224,8 @@ inline Work work(const Problem& p) {
 
 // ---- inputs
 
-/// Tokens whose elements are random; the first one of each sequence has a mark in its first
-/// element, by which others can find it.
+/// Random tokens. The first token of each sequence has a marker in its first element, so that
+/// attention can find it.
 template <class T>
 struct Tokens {
   Uniform<T> random;
@@ -231,50 +236,51 @@ struct Tokens {
   }
 };
 
-/// Each token and its sequence's first one: a product by itself cannot find that. A step's overflow
-/// is planted in the first target, `far_off`.
+/// Targets: each token plus the first token of its sequence. A network without attention cannot
+/// compute them. `overflow_target`, unless zero, replaces the first target and injects an overflow.
 template <class T>
 struct Target {
   Tokens<T> x;
-  float far_off;
+  float overflow_target;
   __host__ __device__ float operator()(std::int64_t i) const {
-    if (far_off != 0.0f && i == 0) return far_off;
+    if (overflow_target != 0.0f && i == 0) return overflow_target;
     const std::int64_t each = x.width * x.tokens;
     return static_cast<float>(x(i)) + static_cast<float>(x(i / each * each + i % x.width));
   }
 };
 
-/// A planted overflow has to come last of all: infinities on their way through sums of both signs
-/// would become NaN, which no reference equals. The first target makes the first row of gradients
-/// 2^13 or so, hundreds of times the others. Some weights of V are large, of columns that γ and β
-/// leave at zero, so that forward does not see them: in the gradient by their LayerNorm's result,
-/// which only that of γ and β is made of, the first row is beyond fp16, and no other. The first
-/// rows of other sequences are the next largest, since all tokens behind them add to theirs: two of
-/// different signs beyond fp16 would make NaN.
-inline constexpr int kPlantedColumns = 16;
-inline constexpr float kPlantedWeight = 12.0f;
-inline constexpr float kPlantedGradient = 8192.0f;
+/// An injected overflow must occur in the last gradient: in sums with terms of both signs, earlier
+/// infinities would become NaN, which no reference equals. The first target makes the first row of
+/// gradients about 2^13, hundreds of times the other rows. Some weights of V are large. They
+/// multiply columns of n1 that are zero, because γ and β of these columns are zero, so the forward
+/// pass does not depend on them. In the gradient by n1, from which only the gradients of γ and β
+/// are computed, only the first row exceeds fp16. The first rows of the other sequences are the
+/// next largest, because all later tokens of their sequence contribute to them. Two values of
+/// different signs that exceed fp16 would sum to NaN.
+inline constexpr int kInjectedColumns = 16;
+inline constexpr float kInjectedWeight = 12.0f;
+inline constexpr float kInjectedGradient = 8192.0f;
 
-/// Matrices with the variance 1/rows, γ around 1, β and biases small.
+/// Initial weights: matrices with a variance of 1/rows, γ around 1, and small β and biases.
 struct FirstWeights {
   std::uint64_t seed;
   Layout at;
   std::int64_t width, hidden;
-  float of_width, of_hidden;
+  float width_scale, hidden_scale;
   bool overflow;
 
   __host__ __device__ float operator()(std::int64_t i) const {
     constexpr float kSmall = 0.125f, kAroundOne = 0.25f;
     const float random = random_signed(seed, static_cast<std::uint64_t>(i));
     if (i < at.w1) {
-      const bool is_planted =
-          overflow && i < kPlantedColumns * 3 * width && i % (3 * width) >= 2 * width;
-      return is_planted ? copysignf(kPlantedWeight, random) : of_width * random;
+      const bool is_injected =
+          overflow && i < kInjectedColumns * 3 * width && i % (3 * width) >= 2 * width;
+      return is_injected ? copysignf(kInjectedWeight, random) : width_scale * random;
     }
-    if (i < at.w2) return i < at.w1 + width * hidden ? of_width * random : 0.0f;
-    if (i < at.gamma1) return i < at.w2 + width * hidden ? of_hidden * random : 0.0f;
+    if (i < at.w2) return i < at.w1 + width * hidden ? width_scale * random : 0.0f;
+    if (i < at.gamma1) return i < at.w2 + width * hidden ? hidden_scale * random : 0.0f;
     if (i < at.gamma2) {
-      if (overflow && (i - at.gamma1) % width < kPlantedColumns) return 0.0f;
+      if (overflow && (i - at.gamma1) % width < kInjectedColumns) return 0.0f;
       return i < at.beta1 ? 1.0f + kAroundOne * random : kSmall * random;
     }
     if (i < at.beta2) return 1.0f + kAroundOne * random;
@@ -289,7 +295,7 @@ inline FirstWeights first_weights(const Problem& p, std::uint64_t seed) {
   return {seed, layout(p), p.width, p.hidden, scale(p.width), scale(p.hidden), p.overflow};
 }
 
-/// Of the loss: twice its gradient's factor, 2 / elements.
+/// The factor 2 / elements of the loss's gradient.
 inline float two_over_elements(const Problem& p) {
   return static_cast<float>(2.0 / static_cast<double>(outer(p)));
 }
@@ -300,20 +306,21 @@ inline State first_state(const Problem& p) {
 inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const FirstWeights weights = first_weights(p, stream_seed(seed, 1));
   const State state = first_state(p);
-  const float far_off =
-      p.overflow ? kPlantedGradient / std::ldexp(two_over_elements(p), state.scale_log2) : 0.0f;
+  const float overflow_target =
+      p.overflow ? kInjectedGradient / std::ldexp(two_over_elements(p), state.scale_log2) : 0.0f;
   return fill_parameters(p, d, weights, parameters(p), state) + with_type(p, [&](auto zero) {
            using T = decltype(zero);
            const Tokens<T> x{{stream_seed(seed, 0), 1.0f}, p.width, p.tokens};
            return fill(static_cast<T*>(d.x), outer(p), x) +
-                  fill(d.target, outer(p), Target<T>{x, far_off});
+                  fill(d.target, outer(p), Target<T>{x, overflow_target});
          });
 }
 
-// ---- what a launch finds
+// ---- contents of buffers before a launch
 
-/// log Σ e^s of scores that are small, about the logarithm of how many a token sees: between powers
-/// of two along a straight line, of operations that host and device round alike.
+/// log Σ e^s of small scores, about the logarithm of the number of keys that a token attends to.
+/// The functor interpolates the logarithm linearly between powers of two, with operations that host
+/// and device round identically.
 struct FoundLogSum {
   int tokens;
   __host__ __device__ float operator()(std::int64_t row) const {
@@ -326,7 +333,7 @@ struct FoundLogSum {
     return log2 * attention::kLn2;
   }
 };
-/// Means around 0, and 1/deviations around 1.5.
+/// Random means around 0, and random 1/deviations around 1.5.
 struct FoundStatistics {
   std::int64_t rows;
   __host__ __device__ float operator()(std::int64_t i) const {
@@ -336,7 +343,8 @@ struct FoundStatistics {
   }
 };
 
-/// What backward finds by itself: numbers like those that forward leaves.
+/// Initial contents of buffers if only the backward pass is launched: values like those that the
+/// forward pass stores.
 template <class T>
 struct Found {
   Uniform<T> n1{11, 1.5f}, n2{12, 1.5f}, h{13, 1.0f}, a{14, 0.5f}, qkv{16, 1.0f}, o{17, 0.5f},

@@ -1,4 +1,4 @@
-// What families about steps of training declare alike, and how their variants are launched.
+// Declarations that the families about training steps share, and the launches of their variants.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 
 namespace gpuexp::training {
 
-/// How a variant goes about a step.
+/// Options of a variant.
 struct Way {
-  bool fuses;
-  bool recomputes;
-  bool by_library = false;
+  bool fuses;               ///< epilogues do the element-wise operations, one kernel does AdamW
+  bool recomputes;          ///< backward recomputes activations
+  bool by_library = false;  ///< cuBLAS computes the products
 };
 
 // ---- the launches of a step
 
-/// What follows a product by the library, which has left fp32 sums.
+/// Applies the epilogue of a product to the fp32 sums that the library has stored.
 template <class T>
 Steps finish_sums(const Extents& x, const float* sums, const LayerTail<T>& tail) {
   return Passes<T>::finish({sums, tail, x.n}, static_cast<std::int64_t>(x.m) * x.n);
 }
 
-/// A network's Network<T> derives from it, and adds forward() and backward().
+/// Base class of a network's Network<T>, which adds forward() and backward().
 template <class T, class Problem, class Data>
 struct StepNetwork {
   const Problem& p;
@@ -44,7 +44,7 @@ struct StepNetwork {
     if constexpr (std::is_same<T, float>::value) return d.weights + first;
     return static_cast<const T*>(d.copy) + first;
   }
-  /// Whether products of gradients look for what is not finite.
+  /// Whether the products that compute gradients also check them for non-finite values.
   bool products_look() const { return is_scaled(p) && way.fuses && !way.by_library; }
   GradientTail gradient(std::int64_t first) const {
     return {d.gradients + first, products_look() ? state() : nullptr};
@@ -53,7 +53,8 @@ struct StepNetwork {
   static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
     return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
   }
-  /// A product by the library, and what follows it of sums that are at `sums`.
+  /// A product by the library, followed by its epilogue. The library stores the sums at `sums`, or
+  /// at `tail.to` if they are gradients.
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail, float* sums) const {
     constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
@@ -70,7 +71,8 @@ struct StepNetwork {
   template <Lies a_lies, Lies b_lies, class Tail>
   static Steps layer_product(const Extents& x, const T* a, const T* b, const Tail& tail,
                              bool in_vectors) {
-    static_assert(a_lies == Lies::as_it_is || b_lies == Lies::as_it_is, "no layer has this one");
+    static_assert(a_lies == Lies::as_it_is || b_lies == Lies::as_it_is,
+                  "no product of a layer has two transposed operands");
     if constexpr (a_lies == Lies::transposed) {
       return LayerProducts<T>::of_weights(x, a, b, tail, in_vectors);
     } else if constexpr (b_lies == Lies::transposed) {
@@ -93,14 +95,15 @@ struct StepNetwork {
   }
 };
 
-// ---- where expected changes hold
+// ---- conditions of expected counter changes
 
-/// Most blocks and lanes have work.
+/// Whether most blocks and lanes have work.
 template <class Problem>
 bool is_large(const Problem& p) {
   return p.rows() * p.hidden >= std::int64_t{1} << 20 && p.rows() >= p.width;
 }
-/// And what stands between products counts.
+/// Whether most blocks and lanes have work, and element-wise passes are a considerable part of the
+/// launch.
 template <class Problem>
 bool has_passes(const Problem& p) {
   return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
@@ -108,18 +111,19 @@ bool has_passes(const Problem& p) {
 
 // ---- tolerances
 
-/// Near zero fp16 errs by half of its smallest number, `roundings` times.
+/// Tolerance of values in the stored type. Near zero, each of `roundings` roundings to fp16 has an
+/// error of up to half of its smallest number.
 inline Tolerance stored_tolerance(const StepProblem& p, double rms, double roundings) {
   const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
   return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
 }
-/// Of a sum of k products that is rounded to the stored type twice at most; GELU's slope, 1.13 at
-/// most, multiplies what was rounded first.
+/// Tolerance of a sum of k products that is rounded to the stored type at most twice. GELU's slope,
+/// at most 1.13, multiplies the error of the first rounding.
 inline Tolerance product_tolerance(const StepProblem& p, std::int64_t k) {
   return stored_tolerance(
       p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
 }
-/// Of GELU.
+/// Tolerance of GELU.
 inline Tolerance gelu_tolerance(const StepProblem& p) {
   return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
 }
@@ -127,7 +131,7 @@ inline Tolerance fp32_tolerance(double rms) {
   constexpr double kSmallest = 0x1p-148;
   return {unit_roundoff(DataType::fp32), kSmallest, kRmsSafety * rms, kSmallest};
 }
-/// Of gradients of weights, sums over so many rows.
+/// Tolerance of gradients of weights, which are sums over `rows` rows.
 inline Tolerance gradient_tolerance(const StepProblem& p, std::int64_t rows) {
   return fp32_tolerance(std::hypot(product_rms(p.dtype, rows), rounding_rms(DataType::fp32)));
 }
@@ -140,20 +144,20 @@ inline Tolerance exact_tolerance(const StepProblem&) {
 
 inline std::string step_derivation() {
   std::string text =
-      "Each array is held to what its operation makes of what the device found, so that errors do "
-      "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
-      "products that is rounded to the stored type is off by the sum's bound and by U of it, "
-      "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
-      "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
-      "again; "
-      "near zero each rounding of fp16 is off by 2^-25. GELU by "
-      "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
-      "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
-      "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
-      "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
-      "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
-      "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
-      "Sums of columns, and products in fp32: ";
+      "Each array is compared with the exact result of its operation on the device's own "
+      "operands, so that errors do not accumulate over a step. U is the unit roundoff of the "
+      "stored type, u = 2^-24. A sum of products that is rounded to the stored type has the error "
+      "of the sum and of one rounding, U of its value, or 1.05·(U + u) with the fp32 operations "
+      "around it. If a separate kernel adds a residual or multiplies by GELU's slope, at most "
+      "1.13, the sum is rounded twice. Near zero, each rounding to fp16 has an error of up to "
+      "2^-25. GELU by __expf and __fdividef has a relative error of (14 + 6·z)·u, where z is the "
+      "argument of the exponential (CUDA C++ Programming Guide). GELU's slope has this relative "
+      "error of s·(1 + |x|·z'). The loss is a sum of squares, so its relative error is at most "
+      "the error of the longest chain of additions. AdamW rounds a moment two or three times. It "
+      "rounds a weight for its decay, its update and their sum: 12·u of the update. The copy is "
+      "exactly the device's weight rounded to nearest. The state consists of integers. The RMS "
+      "error combines 0.42·U for each of up to two roundings with the model of the sum; the "
+      "tolerance is twice this RMS error. Sums of columns, and products in fp32: ";
   text += kFp32SumDerivation;
   text += " Products in 16 bits: ";
   text += kTensorCoreBoundDerivation;
@@ -163,8 +167,8 @@ inline std::string step_derivation() {
 
 // ---- declarations
 
-/// A family with outputs whose contents before a launch are restored, of a type that the problem
-/// chooses.
+/// A family whose outputs are restored before each launch, and whose element types depend on the
+/// problem.
 template <class Problem, class Data>
 struct StepFamily : FamilyOf<Problem, Data> {
   using Base = FamilyOf<Problem, Data>;
@@ -176,37 +180,38 @@ struct StepFamily : FamilyOf<Problem, Data> {
     return *this;
   }
 
-  /// What steps of all networks are told.
+  /// Declares the parameters that the steps of all networks share.
   StepFamily& step_parameters() {
     this->choice("dtype", of(&StepProblem::dtype),
                  std::vector<std::pair<std::string, DataType>>{
                      {"bf16", DataType::bf16}, {"fp16", DataType::fp16}, {"fp32", DataType::fp32}},
-                 "of activations and of what products multiply; 16 bits come with fp32 master "
-                 "weights, fp16 with a scale of the loss")
+                 "type of activations and of the operands of products; 16-bit types have fp32 "
+                 "master weights, and fp16 also has loss scaling")
         .choice("phase", of(&StepProblem::phase),
                 std::vector<std::pair<std::string, Phase>>{{"step", Phase::step},
                                                            {"forward", Phase::forward},
                                                            {"backward", Phase::backward},
                                                            {"update", Phase::update}},
-                "what of a step is launched; what comes before it is given")
+                "phase that is launched; results of earlier phases are given")
         .choice("overflow", of(&StepProblem::overflow),
                 std::vector<std::pair<std::string, bool>>{{"no", false}, {"planted", true}},
-                "planted: one gradient is too large for fp16")
+                "planted: one gradient exceeds the range of fp16")
         .integer("steps_before", of(&StepProblem::steps_before), 100, 0, 1 << 20, "",
-                 "of training; before the first, moments are zero")
+                 "training steps before this step; if 0, moments are zero")
         .integer("growth_interval", of(&StepProblem::growth_interval), 2000, 1, 1 << 20, "",
-                 "good steps after which the scale doubles")
-        .real("learning_rate", of(&StepProblem::learning_rate), 1e-3, 1e-6, 1.0, "", "of AdamW");
+                 "steps without overflow after which the loss scale doubles")
+        .real("learning_rate", of(&StepProblem::learning_rate), 1e-3, 1e-6, 1.0, "",
+              "AdamW learning rate, 1e-6 to 1");
     return *this;
   }
   StepFamily& step_metrics() {
-    this->metric("kernels", "", "that a launch starts")
+    this->metric("kernels", "", "kernels per launch")
         .metric("peak_bytes", "B",
-                "the most that a step needs at a time, each array from when it is written until it "
-                "is last read; here every array has a place of its own, so that it can be checked");
+                "peak memory of a step in which each array exists from its first write to its last "
+                "read; here every array has its own memory, so that it can be checked");
     return *this;
   }
-  /// Behind the inputs of its own.
+  /// Declares the inputs for the parameters, after the network's other inputs.
   StepFamily& parameter_inputs(std::int64_t (*parameters)(const Problem&)) {
     this->input("weights_before", &Data::weights_before, parameters)
         .input("m_before", &Data::m_before, parameters)
@@ -214,8 +219,8 @@ struct StepFamily : FamilyOf<Problem, Data> {
         .input("state_before", &Data::state_before, [](const Problem&) { return kStateFields; });
     return *this;
   }
-  /// What the loss, the gradients and the update come to, sums over `rows` rows; the last of the
-  /// outputs.
+  /// Declares the loss, the gradients and the results of the update, after the network's other
+  /// outputs. Gradients are sums over `rows` rows.
   StepFamily& parameter_outputs(std::int64_t (*parameters)(const Problem&),
                                 std::int64_t (*rows)(const Problem&)) {
     const auto copies = [parameters](const Problem& p) {
@@ -245,16 +250,17 @@ struct StepFamily : FamilyOf<Problem, Data> {
 
 // ---- variants
 
-/// A reason where the phase is none of these.
+/// Returns a function that gives the reason `why` if the problem's phase is not one of `phases`,
+/// and otherwise checks the device's shared memory.
 inline auto only_in(std::vector<Phase> phases, std::string why) {
   return
       [phases, why](const StepProblem& p, const DeviceSpec& device) -> std::optional<std::string> {
         if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
-        return lacks_room_for_products(device);
+        return lacks_shared_memory_for_products(device);
       };
 }
 
-/// The variants that families about steps have alike.
+/// The variants that the families about training steps share.
 template <template <class> class Network, class Problem, class Data>
 struct StepVariants {
   using Variant = typename StepFamily<Problem, Data>::Variant;
@@ -263,8 +269,8 @@ struct StepVariants {
   Work (*work)(const Problem&);
   std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
   MetricValues (*memory)(const Problem&, Way);
-  std::vector<std::string> written;  ///< by all
-  std::vector<std::string> kept;     ///< what is computed again has arrays of its own, <name>_again
+  std::vector<std::string> written;  ///< outputs that all variants write
+  std::vector<std::string> kept;     ///< stored by forward; recomputed as <name>_again
 
   static Steps steps(const Problem& p, const Data& d, const LaunchContext& x, Way way) {
     return with_type(p, [&](auto zero) {
@@ -285,7 +291,7 @@ struct StepVariants {
     for (const std::string& name : kept)
       v.writes.push_back(way.recomputes ? name + "_again" : name);
     v.unsupported = [](const Problem&, const DeviceSpec& device) {
-      return lacks_room_for_products(device);
+      return lacks_shared_memory_for_products(device);
     };
     v.work = work;
     v.workspace_bytes = [way, bytes = workspace_bytes](const Problem& p, const DeviceSpec& device) {
@@ -311,7 +317,7 @@ struct StepVariants {
                     {"metric.kernels", Direction::decreases, 1.3,
                      [](const Problem& p) { return p.phase != Phase::backward; }}});
   }
-  /// `columns_of(p)` has to be a multiple of 8, or it says why.
+  /// The variant is unsupported, with the reason `why`, if `columns_of(p)` is not a multiple of 8.
   Variant by_cublas(std::int64_t (*columns_of)(const Problem&), std::string why) const {
     Variant v = variant("cublas", "fused", {true, false, true}, {});
     v.is_vendor = true;
@@ -319,24 +325,24 @@ struct StepVariants {
     v.metrics = {};
     v.unavailable = cublas::unavailable;
     v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-      if (p.phase == Phase::update) return "an update has no product";
+      if (p.phase == Phase::update) return "the update phase has no matrix product";
       if (columns_of(p) % 8 == 0) return std::nullopt;
-      return why + ": vectors of what follows a product lie in one row";
+      return why + ": a vector of an epilogue must be inside one row";
     };
     return v;
   }
   Variant fused_recompute(Expected expected) const {
     Variant v = variant("fused_recompute", "fused", {true, true}, std::move(expected));
     v.unsupported = only_in({Phase::step, Phase::backward},
-                            "computes again in the backward pass what fused keeps; other phases "
-                            "are fused's");
+                            "recomputes activations in the backward pass; the other phases are "
+                            "the same as in fused");
     return v;
   }
-  /// fused's kernels, whose time is `timing`'s.
+  /// A variant of whole steps with the kernels of `fused`, timed by the method `timing`.
   Variant whole_step(std::string id, std::string compare_to, Timing timing) const {
     Variant v = variant(std::move(id), std::move(compare_to), {true, false},
                         {{"metric.kernels", Direction::unchanged}});
-    v.unsupported = only_in({Phase::step}, "is about whole steps");
+    v.unsupported = only_in({Phase::step}, "supports only whole steps (phase=step)");
     v.timing = timing;
     return v;
   }

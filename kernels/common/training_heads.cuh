@@ -1,4 +1,5 @@
-// A token's elements in rows, as products have them, and by heads, as attention does.
+// Conversions between row-major matrices, which products use, and arrays of heads, which attention
+// uses.
 #pragma once
 
 #include "kernels/common/attention_steps.cuh"
@@ -11,9 +12,9 @@ using namespace training;
 
 inline constexpr int kHeadDim = attention::kFp32Dim;
 
-/// Where the elements of tokens are that belong to heads: of each head 64 elements of all rows, of
-/// one sequence behind the other, as attention takes them. Q, K and V have so many heads each, one
-/// array behind the other.
+/// The layout of arrays of heads, which attention requires. A head has 64 elements of every row,
+/// and heads are stored one after another. Rows are ordered by sequence. Q, K and V have width / 64
+/// heads each, and are also stored one after another.
 struct HeadPlaces {
   std::int64_t rows;
 
@@ -31,8 +32,8 @@ struct HeadPlaces {
 
 constexpr int kHeadBlock = 256;
 
-/// What follows a product whose columns are of heads: a bias where there is one, and the place that
-/// attention reads.
+/// The epilogue of a product whose columns belong to heads: adds a bias, unless null, and stores
+/// the elements to an array of heads.
 template <class T>
 struct HeadsTail {
   const float* bias;
@@ -46,7 +47,8 @@ struct HeadsTail {
   }
 };
 
-/// Of rows in memory. A thread has neighbours, which a head has, too.
+/// Applies the epilogue to rows in memory. A thread has neighbouring elements, which belong to one
+/// head.
 template <class From, class T>
 __global__ void __launch_bounds__(kHeadBlock)
     split_heads_kernel(const From* rows, HeadsTail<T> tail, std::int64_t n) {
@@ -59,12 +61,12 @@ __global__ void __launch_bounds__(kHeadBlock)
   tail(i, static_cast<int>(i % tail.columns), v);
 }
 
-/// The way back: arrays of heads, beside each other in rows.
+/// Arrays of heads that are merged into one row-major matrix, side by side.
 template <class T>
 struct HeadArrays {
   const T* array[3];
-  int width;    // columns of each
-  int columns;  // of all
+  int width;    // columns of each array
+  int columns;  // columns of all arrays
 };
 template <class T>
 __global__ void __launch_bounds__(kHeadBlock)
@@ -82,7 +84,7 @@ __global__ void __launch_bounds__(kHeadBlock)
   *reinterpret_cast<uint4*>(rows + i) = *reinterpret_cast<const uint4*>(array + place);
 }
 
-/// A thread for each 16 bytes of so many elements.
+/// The launch shape with one thread per 16 bytes of n elements.
 template <class T>
 Shape head_elements(std::int64_t n) {
   return shape_of_tiles({n}, {kHeadBlock * 16 / std::int64_t{sizeof(T)}}, kHeadBlock);
@@ -91,7 +93,8 @@ template <class From, class T>
 Steps split_heads(const From* from, const HeadsTail<T>& tail, std::int64_t n) {
   return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
 }
-/// What follows a product by the library, which has left fp32 sums (training::StepNetwork).
+/// Applies the epilogue of a product to the fp32 sums that the library has stored
+/// (training::StepNetwork).
 template <class T>
 Steps finish_sums(const Extents& x, const float* sums, const HeadsTail<T>& tail) {
   return split_heads(sums, tail, static_cast<std::int64_t>(x.m) * x.n);

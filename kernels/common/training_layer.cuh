@@ -1,5 +1,5 @@
-// What follows the products of a layer in training, in their epilogues or as kernels of their own,
-// and the loss.
+// Element-wise operations after the products of a layer in training, in epilogues or in separate
+// kernels, and the loss.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ __device__ void add(float (&v)[kCount], const float (&x)[kCount]) {
     v[j] += x[j];
 }
 
-/// fp32 numbers from `bias` on.
+/// Adds the kCount fp32 numbers that start at `bias`.
 template <int kCount>
 __device__ void add_bias(float (&v)[kCount], const float* bias) {
   constexpr int kPart = kCount < 4 ? kCount : 4;
@@ -46,8 +46,9 @@ __device__ void add_bias(float (&v)[kCount], const float* bias) {
   }
 }
 
-/// In this order, what of it there is: a bias, GELU's slope, a residual; and GELU of what was
-/// stored.
+/// The epilogue of a layer's product. It adds a bias, multiplies by GELU's slope, adds a residual,
+/// stores the result, and stores GELU of the stored result, in this order. A null pointer omits its
+/// operation.
 template <class T>
 struct LayerTail {
   const float* bias;
@@ -77,7 +78,8 @@ struct LayerTail {
   }
 };
 
-/// Gradients of weights stay fp32; with a state, it learns of those that are not finite.
+/// The epilogue of a product that computes gradients of weights, which stay fp32. Unless `state` is
+/// null, it sets state->overflow if a gradient is not finite.
 struct GradientTail {
   float* to;
   State* state;
@@ -99,8 +101,9 @@ struct GradientTail {
   }
 };
 
-/// A layer's three products (training_product.cuh), which kernels/training_step/layer_products.cu
-/// has. `in_vectors`: rows of all matrices are whole numbers of 16 bytes.
+/// A layer's three products (training_product.cuh), defined in
+/// kernels/training_step/layer_products.cu. `in_vectors` is whether the rows of all matrices are
+/// multiples of 16 bytes.
 template <class T>
 struct LayerProducts {
   /// a·b
@@ -114,11 +117,11 @@ struct LayerProducts {
                           bool in_vectors);
 };
 
-/// Of fp32 in several accesses where 16 bytes do not hold them.
+/// Loads kCount elements as fp32, with several accesses if they exceed 16 bytes.
 template <int kCount, class T>
 __device__ void load_parts(const T* from, float (&v)[kCount]) {
-  constexpr int kMost = 16 / static_cast<int>(sizeof(T));
-  constexpr int kPart = kCount < kMost ? kCount : kMost;
+  constexpr int kMax = 16 / static_cast<int>(sizeof(T));
+  constexpr int kPart = kCount < kMax ? kCount : kMax;
 #pragma unroll
   for (int j = 0; j < kCount; j += kPart) {
     float part[kPart];
@@ -129,7 +132,7 @@ __device__ void load_parts(const T* from, float (&v)[kCount]) {
   }
 }
 
-/// What follows a product of a library, which has left its sums.
+/// Applies the epilogue `tail` to sums that a library's product has stored.
 template <class Tail>
 struct FinishSums {
   const float* sums;
@@ -143,8 +146,7 @@ struct FinishSums {
   }
 };
 
-/// Passes over n elements of activations by kernels of their own, which kernels/training_step.cu
-/// has.
+/// Passes over n elements of activations by separate kernels, defined in kernels/training_step.cu.
 template <class T>
 struct Passes {
   static Steps activate(const T* h, T* a, std::int64_t n);
@@ -155,13 +157,14 @@ struct Passes {
 
 // ---- the loss
 
-/// The mean of squares of y - target, and its gradient by y times the scale. Sums of blocks are
-/// added up by a block of another kernel, which also clears the step's overflow.
+/// The loss is the mean of squares of y - target, and its gradient by y is multiplied by the loss
+/// scale. One kernel stores per-block partial sums. A second kernel sums them in one block, and
+/// also clears the overflow of the step.
 inline constexpr int kLossBlock = 256;
 inline constexpr int kLossBlocks = 1024;
 
-/// Of n elements, by way of kLossBlocks sums; the last kernel stands for `covered` elements. In
-/// kernels/training_step.cu, too.
+/// Computes the loss of n elements through kLossBlocks partial sums. `covered` is the number of
+/// outputs in the launch shape of the last kernel. Defined in kernels/training_step.cu.
 template <class T>
 Steps squared_error(const T* y, const float* target, T* dy, std::int64_t n, float* sums,
                     float* loss, State* state, std::int64_t covered);

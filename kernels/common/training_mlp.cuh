@@ -1,5 +1,5 @@
-// A network of layers x + GELU(x·W1 + b1)·W2 + b2 in training: its problem and buffers, and what a
-// step, or a phase of it, finds.
+// Training of a network of layers x + GELU(x·W1 + b1)·W2 + b2: the problem, its buffers, its
+// inputs, and the contents of buffers before a step or a phase of a step.
 #pragma once
 
 #include "kernels/common/training_problem.cuh"
@@ -14,8 +14,8 @@ struct Problem : StepProblem {
   std::int64_t rows() const { return batch; }
 };
 
-/// Where the parameters of a layer are in arrays of all; each begins at a multiple of 256 bytes of
-/// fp32, and what lies between is zero and stays it.
+/// Offsets of a layer's parameters in arrays of all parameters, in elements. Each parameter begins
+/// at a multiple of 256 bytes of fp32. The gaps are zero and stay zero.
 struct Layout {
   std::int64_t w1, w2, b1, b2, each;
 };
@@ -40,29 +40,29 @@ inline std::vector<Tensor> tensors(const Problem& p) {
 inline std::int64_t parameters(const Problem& p) {
   return p.layers * layout(p).each;
 }
-inline std::int64_t outer(const Problem& p) {  // of activations of a layer, batch × width
+inline std::int64_t outer(const Problem& p) {  // padded elements of batch × width activations
   return aligned(p.batch * p.width);
 }
-inline std::int64_t inner(const Problem& p) {  // likewise batch × hidden
+inline std::int64_t inner(const Problem& p) {  // padded elements of batch × hidden activations
   return aligned(p.batch * p.hidden);
 }
 
-/// Matrices are row-major; arrays of a layer's activations lie one behind the other. `stream` and
-/// `dx` have what each layer gives, and the gradient by it.
+/// Buffers of a step. Matrices are row-major, and the activations of the layers are stored one
+/// after another. `stream` has the result of each layer, and `dx` the gradient by this result.
 struct Data {
   void* x;
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
-  void *h, *a;              // before GELU and behind it, as forward leaves them
-  void *h_again, *a_again;  // as backward computes them again
+  void *h, *a;              // inputs and results of GELU, stored by forward
+  void *h_again, *a_again;  // h and a, recomputed by backward
   void *stream, *dx, *dh;
   float* loss;
   float *gradients, *weights, *m, *v;
   void* copy;
   std::int32_t* state;
 };
-/// Positions of the outputs, in the order in which declare() names them.
+/// Indices of the outputs, in the order of their declarations in declare().
 enum Output {
   kH,
   kA,
@@ -82,7 +82,7 @@ enum Output {
 
 // ---- work
 
-/// What the results need, once.
+/// The work that the results require, with each array moved once.
 inline Work work(const Problem& p) {
   const double products =
       static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
@@ -99,7 +99,7 @@ inline Work work(const Problem& p) {
     w.others += 10.0 * static_cast<double>(of_inner);
   }
   if (p.has(Phase::backward)) {
-    if (p.phase == Phase::backward)  // a step has them from its forward pass
+    if (p.phase == Phase::backward)  // a step has them from the forward pass
       w.read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
     w.written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
     w.of_products += (8 * p.layers - 2) * products;
@@ -109,9 +109,9 @@ inline Work work(const Problem& p) {
   return w.work(p);
 }
 
-/// What lives at a time at most, in the backward pass of the layer that comes first: weights with
-/// all that AdamW has of them, what forward kept of so many layers' activations, and the gradients
-/// by two layers' results and by one layer's h.
+/// Peak memory of a step in bytes, at the start of the backward pass. It has the weights with
+/// gradients, moments and copies, x, the targets and the results of all layers. It also has h and a
+/// of `kept` layers, and the gradients by two layers' results and by one layer's h.
 inline double peak_bytes(const Problem& p, int kept) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
@@ -124,16 +124,16 @@ inline double peak_bytes(const Problem& p, int kept) {
 
 // ---- inputs
 
-/// What a fixed network of one hidden layer makes of x, whose units see two neighbours each:
-/// x + relu(x[next] - x). A step's overflow is planted in the first target.
+/// Targets: the result of a fixed network with one hidden layer, whose units read two neighbouring
+/// elements each: x + relu(x[next] - x). A very large first target injects an overflow.
 template <class T>
 struct Target {
   Uniform<T> x;
   std::int64_t width;
   bool overflow;
   __host__ __device__ float operator()(std::int64_t i) const {
-    constexpr float kFarOff = 1e10f;
-    if (overflow && i == 0) return kFarOff;
+    constexpr float kOverflowTarget = 1e10f;
+    if (overflow && i == 0) return kOverflowTarget;
     const std::int64_t next = i % width + 1 == width ? i + 1 - width : i + 1;
     const float own = static_cast<float>(x(i));
     const float other = static_cast<float>(x(next));
@@ -141,7 +141,7 @@ struct Target {
   }
 };
 
-/// Weights with the variance 1/(rows of the matrix), and small biases.
+/// Initial weights: matrices with a variance of 1/(rows of the matrix), and small biases.
 struct FirstWeights {
   std::uint64_t seed;
   Layout at;
@@ -178,9 +178,10 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
          });
 }
 
-// ---- what a launch finds
+// ---- contents of buffers before a launch
 
-/// What phases find that begin in the middle: numbers like those that the phases before leave.
+/// Initial contents of buffers if the launch skips earlier phases: values like those that these
+/// phases store.
 template <class T>
 struct Found {
   Uniform<T> h{11, 1.0f}, a{12, 0.5f}, stream{13, 1.0f}, dx{14, 1.0f / 64};
@@ -198,7 +199,7 @@ Steps reset_as(const Problem& p, const Data& d) {
   if (p.phase == Phase::backward) {
     T* const last = static_cast<T*>(d.dx) + (p.layers - 1) * outer(p);
     steps += fill(last, outer(p), found.dx);
-    if (p.overflow) steps += plant_infinity(last);
+    if (p.overflow) steps += inject_infinity(last);
   }
   return steps + unwritten<float>(d.loss, 1) + reset_parameters<T>(p, d, tensors(p), parameters(p));
 }

@@ -1,5 +1,5 @@
-// The plain fp64 reference of a network in training: each array by what its operation makes of what
-// the device found.
+// The fp64 reference of a network in training. The reference of each array is the exact result of
+// its operation on the device's own operands.
 #pragma once
 
 #include "kernels/common/rounding.cuh"
@@ -15,7 +15,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
       Step::weight;
   Layout at;
   Output output;
-  bool again;  ///< h and a are those computed again
+  bool again;  ///< whether backward recomputes h and a
   std::int64_t of_inner, of_outer;
   ProductError by_width, by_hidden, by_batch, of_column;
   Found<T> found;
@@ -79,7 +79,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
   }
 
   __host__ __device__ ReferenceElement of_dx(std::int64_t i) const {
-    const std::int64_t layer = i / of_outer, place = i % of_outer;  // what gave it
+    const std::int64_t layer = i / of_outer, place = i % of_outer;  // the layer with this result
     if (layer + 1 == p.layers) {
       if (p.phase == Phase::backward)
         return exactly(p.overflow && place == 0 ? HUGE_VAL : to_double(found.dx(place)));
@@ -88,7 +88,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
     }
     if (!p.has(Phase::backward) || place >= p.batch * p.width) return unwritten();
     const std::int64_t row = place / p.width, column = place % p.width;
-    const std::int64_t above = layer + 1;  // whose input's gradient it is
+    const std::int64_t above = layer + 1;  // the layer with this input
     const ProductSums sums =
         Step::row_products(d.dh, above * of_inner + row * p.hidden,
                            above * at.each + at.w1 + column * p.hidden, p.hidden);

@@ -1,5 +1,5 @@
-// What steps of training have in common whatever the network: their phases, types, parameters in
-// one array, and what a launch finds of the state and of moments.
+// Common parts of training steps of all networks: phases, types, parameters in one array, and the
+// state and moments before a launch.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace gpuexp::training {
 
 enum class Phase { step, forward, backward, update };
 
-/// Problems of networks derive from it.
+/// Base class of the problems of all networks.
 struct StepProblem {
   DataType dtype;
   Phase phase;
-  bool overflow;  // planted
+  bool overflow;  // whether an overflow is injected
   int steps_before;
   int growth_interval;
   double learning_rate;
@@ -38,7 +38,8 @@ __host__ __device__ inline bool is_scaled(const StepProblem& p) {
   return p.dtype == DataType::fp16;
 }
 
-/// A step of another phase leaves these alone, and their gaps; no result is like that.
+/// Byte of arrays and gaps that the launched phase does not write. No result has the resulting
+/// value.
 inline constexpr unsigned char kUnwritten = 0x3b;
 template <class T>
 inline constexpr double kUnwrittenValue = 0;
@@ -57,7 +58,7 @@ auto with_type(const StepProblem& p, Function f) {
 
 // ---- work
 
-/// What the phases of a step need, added up.
+/// The summed work of the phases of a step.
 struct StepWork {
   std::int64_t read = 0, written = 0;  ///< bytes
   double of_products = 0, others = 0;  ///< operations
@@ -83,7 +84,7 @@ struct StepWork {
 
 // ---- inputs
 
-/// Moments as earlier steps may have left them: none before the first.
+/// Moments as earlier steps may have left them; a `scale` of 0 means no earlier steps.
 template <class Weights>
 struct FirstMoments {
   Weights of;
@@ -96,8 +97,8 @@ struct FirstMoments {
   }
 };
 
-/// What a launch finds of the state, of a network with so many results. The scale is as large as
-/// small problems allow: their gradients are divided by few elements.
+/// The state before a launch, for a network with `elements` results. Small problems have a smaller
+/// loss scale, because their gradients are divided by fewer elements.
 inline State first_state(const StepProblem& p, std::int64_t elements) {
   State s{0, 0, p.steps_before, p.overflow && p.phase == Phase::update ? 1 : 0};
   if (!is_scaled(p)) return s;
@@ -113,7 +114,7 @@ struct StateField {
   }
 };
 
-// ---- what a launch finds of the parameters
+// ---- parameters before a launch
 
 template <class T>
 struct RoundedWeights {
@@ -121,7 +122,7 @@ struct RoundedWeights {
   __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(weights[i]); }
 };
 
-/// Random parameters, moments as so many steps leave them, and the state.
+/// Fills parameters with random values, moments as after p.steps_before steps, and the state.
 template <class Data, class Weights>
 Steps fill_parameters(const StepProblem& p, const Data& d, const Weights& weights, std::int64_t n,
                       const State& state) {
@@ -137,20 +138,22 @@ template <class T>
 Steps unwritten(void* to, std::int64_t count) {
   return MemsetStep{to, kUnwritten, count * std::int64_t{sizeof(T)}};
 }
-/// Where backward begins a launch it finds numbers, and otherwise nothing is written yet.
+/// Fills an array of the forward pass with values if only the backward pass is launched, and
+/// otherwise marks it as unwritten.
 template <class T>
 Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>& of) {
   return p.phase == Phase::backward ? fill(static_cast<T*>(to), count, of)
                                     : unwritten<T>(to, count);
 }
 
-/// Gradients that an update by itself finds.
+/// Gradients before a launch of only the update phase.
 __host__ __device__ inline Uniform<float> found_gradients() {
   return {15, 1.0f / 64};
 }
 
-/// Weights, moments and state as they were before, gradients where an update is all that is
-/// launched, and zeros between tensors, which are in the order of memory; `n` parameters in all.
+/// Restores weights, moments and the state. Gradients get values if only the update phase is
+/// launched, and are otherwise marked as unwritten; the gaps between tensors become zero. `tensors`
+/// are in the order of memory, and `n` is the number of all parameters with gaps.
 template <class T, class Data>
 Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Tensor>& tensors,
                        std::int64_t n) {
@@ -161,7 +164,7 @@ Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Te
   } else {
     steps += MemsetStep{d.gradients, kUnwritten, n * kFloat};
   }
-  std::int64_t end = 0;  // of the tensor before
+  std::int64_t end = 0;  // end of the previous tensor
   const auto clear_to = [&](std::int64_t first) {
     if (first > end) steps += MemsetStep{d.gradients + end, 0, (first - end) * kFloat};
   };
@@ -179,13 +182,13 @@ Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Te
   return steps + CopyStep{d.state, d.state_before, sizeof(State)};
 }
 
-/// The first element of an array of fp16 becomes infinity.
-inline Steps plant_infinity(void* array) {
+/// Sets the first element of an fp16 array to infinity.
+inline Steps inject_infinity(void* array) {
   unsigned char* const first = static_cast<unsigned char*>(array);
   return Steps(MemsetStep{first, 0x00, 1}) + MemsetStep{first + 1, 0x7c, 1};
 }
 
-/// The update's reference, of a step whose gradients overflow or do not.
+/// The reference of the update. `overflows` is whether the step's gradients overflow.
 template <class Data>
 ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool overflows) {
   before.overflow = overflows ? 1 : 0;
@@ -199,18 +202,19 @@ ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool
           before,
           !p.has(Phase::update) || overflows};
 }
-/// The state's fields behind the launch.
+/// Field `field` of the state after the launch.
 inline __host__ __device__ double exact_state(const StepProblem& p, State before,
                                               std::int64_t field) {
   if (p.has(Phase::update)) before = next_state(before, is_scaled(p) ? p.growth_interval : 0);
   return StateField{before}(field);
 }
 
-/// What the references of all networks have: each array by what its operation makes of what the
-/// device found. Magnitudes are what an element may be off by, over the tolerance's roundoff.
+/// Common part of the references of all networks. The reference of an array is the exact result of
+/// its operation on the device's own operands. Magnitudes are error bounds divided by the unit
+/// roundoff of the tolerance.
 template <class T, class Problem, class Data>
 struct ExactStep {
-  static constexpr double kSlack = 1.05;  // roundings of what was rounded before
+  static constexpr double kSlack = 1.05;  // for roundings of values that have an error
   static constexpr double kRoundoff = 0x1p-24;
 
   Problem p;
@@ -226,8 +230,8 @@ struct ExactStep {
     return to_double(from_float<T>(d.weights_before[i]));
   }
   __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
-  /// Σ a(i)·w(i) over i < k, of elements of `array` and weights that follow each other from these
-  /// on.
+  /// Σ a(i)·w(i) over i < k, for consecutive elements of `array` starting at `first` and
+  /// consecutive weights starting at `first_weight`.
   __host__ __device__ ProductSums row_products(const void* array, std::int64_t first,
                                                std::int64_t first_weight, std::int64_t k) const {
     ProductSums sums;
@@ -238,13 +242,13 @@ struct ExactStep {
   __host__ __device__ double rounded(double value) const {
     return kSlack * (of_stored + kRoundoff) * fabs(value);
   }
-  /// A number of T that is off by so much, with its own rounding.
+  /// The reference of a value with error bound `off` that is then rounded to T.
   __host__ __device__ ReferenceElement stored(double value, double off) const {
     return {value, (kSlack * off + rounded(value)) / of_stored};
   }
   __host__ __device__ static ReferenceElement exactly(double value) { return {value, 0.0}; }
 
-  /// GELU of h, and the product with its slope of sums that are off by so much.
+  /// The reference of GELU of h, and of the product of GELU's slope with sums of error bound `off`.
   __host__ __device__ ReferenceElement activated(double h) const {
     const ExactGelu gelu = exact_gelu(h);
     return stored(gelu.value.value, gelu.value.magnitude);
@@ -256,18 +260,19 @@ struct ExactStep {
                                                 fabs(sums.value) * slope.magnitude);
   }
 
-  /// By element i of y, of n.
+  /// The scaled gradient of the loss by element i of y, which has n elements.
   __host__ __device__ double loss_gradient(const void* y, std::int64_t i, std::int64_t n) const {
     const auto two_over_n = static_cast<float>(2.0 / static_cast<double>(n));
     const double off = number(y, i) - static_cast<double>(d.target[i]);
     return off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
   }
 
-  /// Σ over rows of the products of a column of one matrix and a column of the other.
+  /// The reference of a weight's gradient: the sum over rows of products of two matrix columns.
   __host__ __device__ ReferenceElement matrix_gradient(const ProductSums& sums, double off) const {
     return {sums.value, kSlack * off / kRoundoff + fabs(sums.value)};
   }
-  /// What the update leaves of parameter i: its weight, moments and copy; or a field of the state.
+  /// The reference of parameter i after the update: its weight, a moment or its copy; or of a field
+  /// of the state.
   template <class Output>
   __host__ __device__ ReferenceElement updated(Output output, std::int64_t i) const {
     switch (output) {
@@ -279,8 +284,9 @@ struct ExactStep {
     }
   }
 };
-/// Rows of evaluate_rows: the loss, a mean of squares, none of which cancels another. A kernel's
-/// thread adds up to 2^31 / (256·1024) of them, and trees the rest.
+/// The loss, as Rows of evaluate_rows: a mean of squares, which do not cancel. A thread of the
+/// kernel sums at most 2^31 / (256·1024) squares, and tree reductions combine the sums of the
+/// threads.
 template <class T>
 struct ExactLoss {
   struct Common {

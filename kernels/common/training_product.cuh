@@ -1,6 +1,6 @@
-// The three products of a layer in training, with what follows them element by element: x·W
-// forward, d·Wᵀ and xᵀ·d backward, of matrices as they lie in memory. bf16 and fp16 are multiplied
-// by tensor cores, fp32 by multiply-adds.
+// The three products of a layer in training, with element-wise epilogues: x·W forward, d·Wᵀ and
+// xᵀ·d backward. The kernels read transposed operands from memory without a separate transposition.
+// bf16 and fp16 are multiplied by tensor cores, fp32 by multiply-adds.
 #pragma once
 
 #include "kernels/common/gelu_slope.cuh"
@@ -10,17 +10,18 @@
 
 namespace gpuexp::training {
 
-/// C (m×n) is a sum over k.
+/// Extents of a product: C is m×n, and its elements are sums over k.
 struct Extents {
   int m, n, k;
 };
 
-/// How an operand lies in memory, row-major: A as m×k and B as k×n, or the other way round.
+/// Layout of an operand in memory, row-major: as_it_is is A as m×k or B as k×n, transposed is A as
+/// k×m or B as n×k.
 enum class Lies { as_it_is, transposed };
 
 // ---- on tensor cores
 
-/// A WarpProduct whose operands may lie transposed. ldmatrix reads 8×8 elements either way.
+/// A WarpProduct whose operands may be transposed. ldmatrix loads 8×8 elements either way.
 template <class In, class T, Lies a_lies, Lies b_lies>
 class ProductOf : public WarpProduct<In, float, T> {
   using Base = WarpProduct<In, float, T>;
@@ -52,7 +53,7 @@ class ProductOf : public WarpProduct<In, float, T> {
 #pragma unroll
     for (int j = 0; j < T::kWarpN / 8; j += 2) {
       const int column = T::warp_col() + 8 * j;
-      unsigned r[4];  // of two tiles of 8 columns, the depth's first and last 8 each
+      unsigned r[4];  // two tiles of 8 columns, each with the first and the last 8 of k
       if constexpr (b_lies == Lies::transposed) {
         ldmatrix_x4(r, b_tile + B::offset(column + lane / 16 * 8 + lane % 8,
                                           k * kSize + lane / 8 % 2 * 16));
@@ -81,11 +82,12 @@ class ProductOf : public WarpProduct<In, float, T> {
   }
 };
 
-// Narrow copies need registers for addresses: their warps sum half as much, and one block fits.
+// Narrow copies need more registers for addresses, so warps have half as many sums, and only one
+// block fits on an SM.
 template <int kUnitBytes>
 using TensorTile = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 
-/// Hands 16 rows of a warp's sums to `then`, kWidth neighbours at a time where rows allow it.
+/// Passes 16 rows of a warp's sums to `then`, kWidth neighbouring sums at a time.
 template <int kCols, int kWidth, class Then>
 __device__ void finish_slab(const float* slab, const Extents& x, const Corner& at,
                             const Then& then) {
@@ -111,7 +113,7 @@ template <class In, Lies a_lies, Lies b_lies, int kUnitBytes, class Then>
 __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     tensor_product_kernel(Extents x, const In* a, const In* b, Then then) {
   using P = TensorTile<kUnitBytes>;
-  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
+  constexpr unsigned kGroupRows = 16;  // rows of tiles: concurrent tiles form about a square
   extern __shared__ __align__(128) char shared[];
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
@@ -140,23 +142,24 @@ struct FmaChoice {
   static constexpr int kLanesM = 8;
   static constexpr bool kPairedLanes = true;
   static constexpr int kSlots = 3;
-  static constexpr int kBlocksPerSm = 2;  // 64 sums and two pairs of fragments fit 128 registers
+  static constexpr int kBlocksPerSm = 2;  // 64 sums and two pairs of fragments fit in 128 registers
   static constexpr int kGroupRows = 8;
 };
 using FmaTile = register_tile::Tile<FmaChoice>;
 
-// A slice of either operand lies in shared memory in rows of 128 floats, one for each k. Four more
-// shift each row by four banks: the 8 k × 4 rows that a warp copies at a time from an operand
-// whose rows run along k fall into 32 different banks.
+// A slice of either operand is stored in shared memory in rows of 128 floats, one per k. Four
+// floats of padding shift each row by four banks. A warp copies 8 k × 4 rows at a time from an
+// operand whose rows are contiguous along k; with the shift, these floats are in 32 different
+// banks.
 inline constexpr int kFmaPitch = FmaTile::kBlockM + 4;
 inline constexpr int kFmaSlice = FmaTile::kBlockK * kFmaPitch;
 inline constexpr std::int64_t kFmaSharedBytes =
     FmaTile::kSlots * 2 * kFmaSlice * std::int64_t{sizeof(float)};
-static_assert(FmaTile::kBlockM == FmaTile::kBlockN, "slices of A and B are alike");
+static_assert(FmaTile::kBlockM == FmaTile::kBlockN, "slices of A and B must have the same shape");
 
-/// Starts copying a slice of 128 rows of A, or columns of B, from its first element `from` on,
-/// zeros beyond the `left` of them that are there and beyond `depth` of the slice's k's. `along_k`:
-/// memory runs along k, and an element goes by itself; else kWidth do.
+/// Starts the copy of a slice of 128 rows of A, or columns of B, whose first element is at `from`.
+/// Rows at index `left` and above, and k at `depth` and above, become zeros. If `along_k`, memory
+/// is contiguous along k and each copy has one element; otherwise each copy has kWidth elements.
 template <bool along_k, int kWidth>
 __device__ __forceinline__ void copy_slice(float* to, const float* from, int pitch, int left,
                                            int depth) {
@@ -178,7 +181,7 @@ __device__ __forceinline__ void copy_slice(float* to, const float* from, int pit
       k = (thread + i * FmaTile::kThreads) / kUnits;
     }
     const bool valid = row < left && k < depth;
-    const int offset = along_k ? row * pitch + k : k * pitch + row;  // 128 rows of 2^15 at most
+    const int offset = along_k ? row * pitch + k : k * pitch + row;  // at most 128 rows of 2^15
     cp_async<sizeof(float) * (along_k ? 1 : kWidth)>(to + k * kFmaPitch + row,
                                                      from + (valid ? offset : 0), valid);
   }
@@ -204,7 +207,7 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
   const register_tile::Place place = register_tile::place_of<FmaTile>(x.m, x.n);
   const int pitch_a = a_along_k ? x.k : x.m;
   const int pitch_b = b_along_k ? x.k : x.n;
-  // Where the next slices begin.
+  // Addresses of the next slices.
   const float* of_a = a + place.row0 * (a_along_k ? x.k : 1);
   const float* of_b = b + place.col0 * (b_along_k ? x.k : 1);
   const auto slot = [&](int slice) {
@@ -228,7 +231,7 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
 #pragma unroll 1
   for (int slice = 0; slice < slices; ++slice) {
     cp_async_wait<FmaTile::kSlots - 2>();
-    __syncthreads();  // the slice is there, and all warps are done with the one before
+    __syncthreads();  // the slice has arrived, and no warp reads the previous one
     copy(slice + FmaTile::kSlots - 1);
     const float* const shared = slot(slice);
 #pragma unroll
@@ -271,8 +274,8 @@ Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x,
 }
 }  // namespace detail
 
-/// C = A·B; `then(place, column, v)` gets sums of neighbours in C, the first of them at
-/// `place`. Rows of A, B and C are whole numbers of 16 bytes.
+/// Computes C = A·B. `then(place, column, v)` receives neighbouring sums of one row, the first of
+/// them element `place` of C. Rows of A, B and C must be multiples of 16 bytes.
 template <Lies a_lies, Lies b_lies, class T, class Then>
 Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
@@ -284,7 +287,7 @@ Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then)
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
-/// The same of rows of any length.
+/// Computes C = A·B for rows of any length.
 template <Lies a_lies, Lies b_lies, class T, class Then>
 Steps element_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
@@ -296,15 +299,15 @@ Steps element_product(const Extents& x, const T* a, const T* b, const Then& then
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
-/// Either, by what rows are.
+/// Computes C = A·B by vector_product if `in_vectors`, and else by element_product.
 template <Lies a_lies, Lies b_lies, class T, class Then>
 Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool in_vectors) {
   return in_vectors ? vector_product<a_lies, b_lies>(x, a, b, then)
                     : element_product<a_lies, b_lies>(x, a, b, then);
 }
 
-/// Of either product per block.
-inline std::optional<std::string> lacks_room_for_products(const DeviceSpec& device) {
+/// The reason why the blocks of products lack shared memory on this device, or nothing.
+inline std::optional<std::string> lacks_shared_memory_for_products(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, std::max<std::int64_t>(
                   {kFmaSharedBytes, TensorTile<16>::kSharedBytes, TensorTile<4>::kSharedBytes}));

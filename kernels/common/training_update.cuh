@@ -1,9 +1,9 @@
-// What follows the gradients in a step of training: AdamW on fp32 master weights, with a copy of
-// them in 16 bits for the network, and the scale of the loss, all decided on the device.
+// The update phase of a training step: AdamW on fp32 master weights, a 16-bit copy of the weights
+// for the network, and the loss scale. The device makes all decisions.
 //
 // AdamW: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
-// Loss scaling: Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.2; a step
-// whose gradients are not all finite changes nothing but the scale.
+// Loss scaling: Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.2. A step
+// with a gradient that is not finite changes only the scale.
 #pragma once
 
 #include <cmath>
@@ -15,60 +15,60 @@
 
 namespace gpuexp::training {
 
-/// What of training is no array; the buffer `state` holds one, field by field.
+/// The scalar state of training. The buffer `state` has one, field by field.
 struct State {
-  std::int32_t scale_log2;  ///< gradients are 2^scale_log2 times what they would be
-  std::int32_t good_steps;  ///< since the scale changed last
-  std::int32_t steps;       ///< that changed the weights
-  std::int32_t overflow;    ///< a gradient of the step under way is not finite
+  std::int32_t scale_log2;  ///< gradients are multiplied by 2^scale_log2
+  std::int32_t good_steps;  ///< steps without overflow since the scale changed
+  std::int32_t steps;       ///< steps that changed the weights
+  std::int32_t overflow;    ///< 1 if a gradient of the current step is not finite
 };
 inline constexpr int kStateFields = sizeof(State) / sizeof(std::int32_t);
-inline constexpr int kFirstScaleLog2 = 16;  // as PyTorch's GradScaler begins
+inline constexpr int kFirstScaleLog2 = 16;  // initial value of PyTorch's GradScaler
 
-/// The constants as kernels multiply by them; so does everything that they are compared with.
+/// The constants of AdamW in fp32, as kernels use them. The reference uses the same values.
 struct AdamW {
   float rate;
-  float kept;  ///< of a weight, after its decay
-  float beta1 = 0.9f, rest1 = 0.1f, log_beta1;
-  float beta2 = 0.999f, rest2 = 0.001f, log_beta2;
+  float decay_factor;  ///< weight decay multiplies weights by this
+  float beta1 = 0.9f, one_minus_beta1 = 0.1f, log_beta1;
+  float beta2 = 0.999f, one_minus_beta2 = 0.001f, log_beta2;
   float epsilon = 1e-8f;
 };
 inline AdamW adamw(double learning_rate) {
   constexpr double kDecay = 0.01;
   AdamW a;
   a.rate = static_cast<float>(learning_rate);
-  a.kept = static_cast<float>(1.0 - learning_rate * kDecay);
+  a.decay_factor = static_cast<float>(1.0 - learning_rate * kDecay);
   a.log_beta1 = static_cast<float>(std::log(0.9));
   a.log_beta2 = static_cast<float>(std::log(0.999));
   return a;
 }
 
-/// Where a tensor is in them.
+/// The position of a tensor in arrays of parameters, in elements.
 struct Tensor {
   std::int64_t first, count;
 };
-/// Parameters in one array each, what belongs to the same weight at the same place.
+/// Arrays of all parameters. Element i of each array belongs to weight i.
 template <class T>
 struct Parameters {
   const float* gradients;
   float* weights;
-  float* m;  ///< running means of gradients and of their squares
-  float* v;
+  float* m;  ///< running means of gradients
+  float* v;  ///< running means of squared gradients
   T* copy;
 };
 
 inline constexpr int kUpdateBlock = 256;
 inline constexpr int kUpdateWidth = 4;  // 16 bytes of each fp32 array per lane
 
-// Moments of a first step would be too small by 1 - beta; of step t by 1 - beta^t, without the
-// cancellation that a power would bring.
+// Bias correction of the moments: without it, they would be too small by the factor 1 - beta^step.
+// expm1f avoids the cancellation in the subtraction of a power.
 __device__ inline float missing_share(float log_beta, int step) {
   return -expm1f(static_cast<float>(step) * log_beta);
 }
 
 template <int kCount, bool kCopies, class T>
-__device__ void update_some(const Parameters<T>& p, const AdamW& a, float unscale, float share1,
-                            float share2, std::int64_t i) {
+__device__ void update_elements(const Parameters<T>& p, const AdamW& a, float unscale,
+                                float correction1, float correction2, std::int64_t i) {
   float g[kCount], w[kCount], m[kCount], v[kCount];
   load_floats(p.gradients + i, g);
   load_floats(p.weights + i, w);
@@ -77,10 +77,10 @@ __device__ void update_some(const Parameters<T>& p, const AdamW& a, float unscal
 #pragma unroll
   for (int j = 0; j < kCount; ++j) {
     const float gradient = g[j] * unscale;
-    m[j] = fmaf(a.beta1, m[j], a.rest1 * gradient);
-    v[j] = fmaf(a.beta2, v[j], a.rest2 * gradient * gradient);
-    const float step = m[j] / share1 / (sqrtf(v[j] / share2) + a.epsilon);
-    w[j] = fmaf(-a.rate, step, a.kept * w[j]);
+    m[j] = fmaf(a.beta1, m[j], a.one_minus_beta1 * gradient);
+    v[j] = fmaf(a.beta2, v[j], a.one_minus_beta2 * gradient * gradient);
+    const float step = m[j] / correction1 / (sqrtf(v[j] / correction2) + a.epsilon);
+    w[j] = fmaf(-a.rate, step, a.decay_factor * w[j]);
   }
   store_floats(p.weights + i, w);
   store_floats(p.m + i, m);
@@ -93,16 +93,16 @@ __global__ void __launch_bounds__(kUpdateBlock)
     update_kernel(Parameters<T> p, std::int64_t n, AdamW a, const State* state) {
   if (state->overflow != 0) return;
   const float unscale = ldexpf(1.0f, -state->scale_log2);
-  const float share1 = missing_share(a.log_beta1, state->steps + 1);
-  const float share2 = missing_share(a.log_beta2, state->steps + 1);
+  const float correction1 = missing_share(a.log_beta1, state->steps + 1);
+  const float correction2 = missing_share(a.log_beta2, state->steps + 1);
   const std::int64_t first =
       (static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock + threadIdx.x) * kUpdateWidth;
   if (first + kUpdateWidth <= n) {
-    update_some<kUpdateWidth, kCopies>(p, a, unscale, share1, share2, first);
+    update_elements<kUpdateWidth, kCopies>(p, a, unscale, correction1, correction2, first);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
-      update_some<1, kCopies>(p, a, unscale, share1, share2, i);
+      update_elements<1, kCopies>(p, a, unscale, correction1, correction2, i);
   }
 }
 
@@ -111,21 +111,21 @@ __global__ void __launch_bounds__(kUpdateBlock)
     copy_weights_kernel(const float* weights, T* copy, std::int64_t n) {
   const std::int64_t first =
       (static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock + threadIdx.x) * kUpdateWidth;
-  const auto copy_some = [&](auto count, std::int64_t i) {
+  const auto copy_elements = [&](auto count, std::int64_t i) {
     float w[count()];
     load_floats(weights + i, w);
     store_floats(copy + i, w);
   };
   if (first + kUpdateWidth <= n) {
-    copy_some(std::integral_constant<int, kUpdateWidth>{}, first);
+    copy_elements(std::integral_constant<int, kUpdateWidth>{}, first);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
-      copy_some(std::integral_constant<int, 1>{}, i);
+      copy_elements(std::integral_constant<int, 1>{}, i);
   }
 }
 
-/// NaN fails the comparison.
+/// Whether x is finite; NaN fails the comparison.
 __device__ inline bool is_finite(float x) {
   return fabsf(x) <= 3.402823466e38f;
 }
@@ -149,8 +149,8 @@ inline __global__ void __launch_bounds__(kUpdateBlock)
   if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&state->overflow, 1);
 }
 
-/// What becomes of the state when the weights are updated, or left. Without a scale, `interval` is
-/// 0.
+/// Returns the state after the update, which an overflow skips. `interval` is the number of steps
+/// without overflow after which the scale doubles, or 0 without loss scaling.
 __host__ __device__ inline State next_state(State s, int interval) {
   if (interval == 0) {
     ++s.steps;
@@ -179,10 +179,11 @@ Steps launch_on_elements(void (*kernel)(Parameters...), std::int64_t n, Argument
                 arguments...);
 }
 
-/// Of n parameters from `first` on. In one kernel with the copy, or in two; of fp32 no copy.
+/// Updates n parameters starting at `first`. If `in_one_kernel`, the same kernel stores the 16-bit
+/// copy; otherwise a second kernel does. Networks in fp32 have no copy.
 template <class T>
 Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a,
-             const State* state, bool in_one) {
+             const State* state, bool in_one_kernel) {
   p.gradients += first;
   p.weights += first;
   p.m += first;
@@ -191,18 +192,18 @@ Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a
     return launch_on_elements(update_kernel<false, T>, n, p, n, a, state);
   } else {
     p.copy += first;
-    if (in_one) return launch_on_elements(update_kernel<true, T>, n, p, n, a, state);
+    if (in_one_kernel) return launch_on_elements(update_kernel<true, T>, n, p, n, a, state);
     return launch_on_elements(update_kernel<false, T>, n, p, n, a, state) +
            launch_on_elements(copy_weights_kernel<T>, n, static_cast<const float*>(p.weights),
                               p.copy, n);
   }
 }
 
-/// Of `count` parameters in all: in one kernel, or tensor by tensor.
+/// Updates all `count` parameters in one kernel, or tensor by tensor.
 template <class T>
 Steps update_tensors(const Parameters<T>& all, const std::vector<Tensor>& tensors,
-                     std::int64_t count, const AdamW& a, const State* state, bool in_one) {
-  if (in_one) return update(all, 0, count, a, state, true);
+                     std::int64_t count, const AdamW& a, const State* state, bool in_one_kernel) {
+  if (in_one_kernel) return update(all, 0, count, a, state, true);
   Steps steps;
   for (const Tensor& t : tensors)
     steps += update(all, t.first, t.count, a, state, false);
@@ -213,15 +214,15 @@ inline Steps check_gradients(const float* gradients, std::int64_t n, State* stat
   return launch_on_elements(check_gradients_kernel, n, gradients, n, state);
 }
 
-/// One thread decides for all `covered` elements.
+/// Computes the next state in one thread. `covered` is the number of outputs in the launch shape.
 inline Steps end_step(State* state, int interval, std::int64_t covered) {
   return launch(end_step_kernel, shape_of_shares({1}, {covered}, 1), state, interval);
 }
 
-// ---- the plain reference
+// ---- the reference
 
-/// A weight's update as AdamW defines it, of what the device found before and of the gradient, or
-/// the moments, that it made.
+/// The update of a weight as AdamW defines it, computed from the device's previous values and from
+/// its gradient or its moments.
 struct ExactUpdate {
   AdamW a;
   const float* gradients;
@@ -230,25 +231,26 @@ struct ExactUpdate {
   const float* v_before;
   const float* m;
   const float* v;
-  State before;  ///< with the step's overflow
+  State before;  ///< state before the update, with the step's overflow
   bool skips;
 
   __host__ __device__ double gradient(std::int64_t i) const {
     return ldexp(static_cast<double>(gradients[i]), -before.scale_log2);
   }
-  /// Magnitudes are what is rounded, each time to fp32: one unit roundoff of them is allowed.
+  /// Magnitudes are the sums of all values that kernels round to fp32. The tolerance is one unit
+  /// roundoff of a magnitude.
   __host__ __device__ ReferenceElement first_moment(std::int64_t i) const {
     const double old = m_before[i];
     if (skips) return {old, 0.0};
     const double grown = static_cast<double>(a.beta1) * old;
-    const double added = static_cast<double>(a.rest1) * gradient(i);
+    const double added = static_cast<double>(a.one_minus_beta1) * gradient(i);
     return {grown + added, fabs(grown + added) + 1.1 * fabs(added)};
   }
   __host__ __device__ ReferenceElement second_moment(std::int64_t i) const {
     const double old = v_before[i];
     if (skips) return {old, 0.0};
     const double grown = static_cast<double>(a.beta2) * old;
-    const double added = static_cast<double>(a.rest2) * gradient(i) * gradient(i);
+    const double added = static_cast<double>(a.one_minus_beta2) * gradient(i) * gradient(i);
     return {grown + added, grown + 3.1 * added};
   }
   __host__ __device__ ReferenceElement weight(std::int64_t i) const {
@@ -258,11 +260,13 @@ struct ExactUpdate {
     const double mean = m[i] / -expm1(step * a.log_beta1);
     const double square = v[i] / -expm1(step * a.log_beta2);
     const double moved = a.rate * mean / (sqrt(square) + a.epsilon);
-    const double kept = a.kept * old;
-    return {kept - moved, fabs(kept - moved) + 1.1 * fabs(kept) + kUpdateRoundings * fabs(moved)};
+    const double decayed = a.decay_factor * old;
+    return {decayed - moved,
+            fabs(decayed - moved) + 1.1 * fabs(decayed) + kUpdateRoundings * fabs(moved)};
   }
-  /// Of a step: the shares by expm1f, off by 1 ulp and by their argument's rounding, 4 each at
-  /// most, the second's under a root; three divisions, a root and a sum, one each.
+  /// Roundings of an update. A bias correction by expm1f has at most 4, from an error of 1 ulp and
+  /// from the rounding of its argument; the second correction is under a root. Three divisions, a
+  /// root and a sum have one rounding each.
   static constexpr double kUpdateRoundings = 12;
 };
 
