@@ -143,7 +143,6 @@ struct LaneRow {
 };
 using WarpRow = LaneRow<kWarp>;
 
-/// The threads of a block share a row.
 struct BlockRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads) {
     return shape_of_blocks({rows}, {threads}, {columns});

@@ -144,13 +144,11 @@ inline Work norm_work(const NormProblem& p, int read, int written) {
          reads<char>(p.columns * element_bytes(p) * (is_layer ? 2 : 1));
 }
 
-/// The weights in a family's data.
 template <class T, class Data>
 NormWeights<T> norm_weights(const Data& d) {
   return {static_cast<const T*>(d.gamma), static_cast<const T*>(d.beta)};
 }
 
-/// Fills x and the weights.
 template <class Data>
 Steps fill_norm(const NormProblem& p, const Data& d, std::uint64_t seed) {
   return with_row_matrix(p, nullptr, d.x, [&](auto m) {

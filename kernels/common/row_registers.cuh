@@ -87,7 +87,6 @@ struct RowPart {
     }
   }
 
-  /// Sets v = f(v) for each element.
   template <class Function>
   __device__ void each(Function f) {
 #pragma unroll
@@ -116,7 +115,6 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i], other.v[k][i]);
   }
-  /// The dot product of both parts.
   __device__ float dot(const RowPart& other) const {
     float sum = 0.0f;
 #pragma unroll

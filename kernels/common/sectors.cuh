@@ -64,7 +64,6 @@ inline Work operator+(Work a, const Work& b) {
   a.operations.insert(a.operations.end(), b.operations.begin(), b.operations.end());
   return a;
 }
-/// The work `w` repeated `times` times.
 inline Work operator*(double times, Work w) {
   w.bytes_read *= times;
   w.bytes_written *= times;

@@ -23,7 +23,6 @@ struct alignas(kInVector * sizeof(T)) FourOf {
   T at[kInVector];
 };
 
-/// Number of elements in a block's tile.
 template <int kThreads, int kVectors>
 constexpr std::int64_t kTileOf = std::int64_t{kThreads} * kInVector* kVectors;
 

@@ -123,7 +123,6 @@ inline Tolerance product_tolerance(const StepProblem& p, std::int64_t k) {
   return stored_tolerance(
       p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
 }
-/// Tolerance of GELU.
 inline Tolerance gelu_tolerance(const StepProblem& p) {
   return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
 }

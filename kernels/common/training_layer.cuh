@@ -32,7 +32,6 @@ __device__ void add(float (&v)[kCount], const float (&x)[kCount]) {
     v[j] += x[j];
 }
 
-/// Adds the kCount fp32 numbers that start at `bias`.
 template <int kCount>
 __device__ void add_bias(float (&v)[kCount], const float* bias) {
   constexpr int kPart = kCount < 4 ? kCount : 4;

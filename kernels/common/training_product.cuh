@@ -10,7 +10,6 @@
 
 namespace gpuexp::training {
 
-/// Extents of a product: C is m×n, and its elements are sums over k.
 struct Extents {
   int m, n, k;
 };
@@ -207,7 +206,6 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
   const register_tile::Place place = register_tile::place_of<FmaTile>(x.m, x.n);
   const int pitch_a = a_along_k ? x.k : x.m;
   const int pitch_b = b_along_k ? x.k : x.n;
-  // Addresses of the next slices.
   const float* of_a = a + place.row0 * (a_along_k ? x.k : 1);
   const float* of_b = b + place.col0 * (b_along_k ? x.k : 1);
   const auto slot = [&](int slice) {

@@ -174,7 +174,6 @@ class WarpProduct {
     }
   }
 
-  /// Advances both windows to the next tiles along k.
   __device__ static void advance(Window& a, Window& b) {
     a.move_right(T::kDepthBytes);
     b.move_down(T::template kDepth<In>);
