@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kBlock)
           dot = fmaf(q[i].x, k.x, fmaf(q[i].y, k.y, fmaf(q[i].z, k.z, fmaf(q[i].w, k.w, dot))));
         }
         const int at = key + step + j;
-        s[j] = of_lanes<kLanesPerQuery>(dot, Sum()) * scale_log2;
+        s[j] = reduce_lanes<kLanesPerQuery>(dot, Sum()) * scale_log2;
         if (at < first || at >= end) s[j] = -INFINITY;
         largest = fmaxf(largest, s[j]);
       }
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   const std::int64_t head = blockIdx.y;
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
 #pragma unroll 1
   for (int query = blockIdx.x * kQueries; query < allowed.queries; query += gridDim.x * kQueries) {
     const int left = allowed.queries - query;
@@ -314,8 +314,8 @@ __global__ void __launch_bounds__(kBlock, 2)
       typename Warp::Scores s;
       Warp::multiply(s, own, k_tile);
       if (masking.masks_all || !range.is_whole(tile))
-        Warp::hide(s, allowed, key, [&](int i) { return query + warp_row + i; });
-      warp.soften(s, heads.scale * kLog2E, 0.0f);
+        Warp::apply_mask(s, allowed, key, [&](int i) { return query + warp_row + i; });
+      warp.online_softmax(s, heads.scale * kLog2E, 0.0f);
       warp.add(s, v_tile);
     }
     __syncthreads();
@@ -371,7 +371,7 @@ Variant split_queries() {
 
 bool masks_half(const Problem& p) {
   const std::int64_t all = p.queries * p.keys;
-  return is_large(p) && p.keys >= 4096 && 5 * visible_pairs(p) <= 3 * all;
+  return is_large(p) && p.keys >= 4096 && 5 * attended_pairs(p) <= 3 * all;
 }
 
 Variant skip_hidden() {
@@ -400,12 +400,12 @@ Variant mask_edges() {
 // memory: stalled_long_scoreboard decreases. This variant also supports dropout, whose random bits
 // are computed from each element's position.
 
-template <class In, int kDim, bool kDrops>
+template <class In, int kDim, bool kHasDropout>
 __global__ void __launch_bounds__(kBlock, 2)
     async_tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, float slack) {
   using Tile = RowTile<kDim>;
   // Random bits occupy registers, so with dropout a warp holds half as many scores.
-  constexpr int kKeys = kTileKeys<kDim> / (kDrops ? 2 : 1);
+  constexpr int kKeys = kTileKeys<kDim> / (kHasDropout ? 2 : 1);
   using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kKeys>;
   extern __shared__ __align__(16) char shared[];
   char* const k_tile = shared + kQueries * Tile::kPitch;
@@ -416,17 +416,17 @@ __global__ void __launch_bounds__(kBlock, 2)
   const std::int64_t head = blockIdx.y;
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   // The last queries attend to the most keys: their blocks start first.
   const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
   const int left = allowed.queries - query;
   const std::int64_t row = heads.first_query(head) + query;
   const TileRange<kKeys> range(allowed, query, true);
   const auto begin = [&](char* tile, const In* from, int index) {
-    begin_rows<kDim, kKeys>(tile, from + index * kKeys * kDim, allowed.keys - index * kKeys);
+    copy_rows_async<kDim, kKeys>(tile, from + index * kKeys * kDim, allowed.keys - index * kKeys);
     cp_async_commit();
   };
-  begin_rows<kDim, kQueries>(shared, x.q + row * kDim, left);
+  copy_rows_async<kDim, kQueries>(shared, x.q + row * kDim, left);
   cp_async_commit();
   if (range.first < range.end) begin(k_tile, k, range.end - 1);
   Warp warp;
@@ -441,15 +441,15 @@ __global__ void __launch_bounds__(kBlock, 2)
     __syncthreads();  // values have arrived, and all warps have finished with the keys
     if (tile > range.first) begin(k_tile, k, tile - 1);
     if (!range.is_whole(tile))
-      Warp::hide(s, allowed, tile * kKeys, [&](int i) { return query + warp_row + i; });
-    warp.soften(s, heads.scale * kLog2E, slack);
-    if (kDrops) Warp::drop(s, heads, row + warp_row, tile * kKeys);
+      Warp::apply_mask(s, allowed, tile * kKeys, [&](int i) { return query + warp_row + i; });
+    warp.online_softmax(s, heads.scale * kLog2E, slack);
+    if (kHasDropout) Warp::drop(s, heads, row + warp_row, tile * kKeys);
     warp.add(s, v_tile);
   }
   cp_async_wait<0>();
   __syncthreads();
   warp.store(own, o + (row + warp_row) * kDim, log_sum + row + warp_row, left - warp_row,
-             kDrops ? 1.0f / (1.0f - heads.dropout) : 1.0f);
+             kHasDropout ? 1.0f / (1.0f - heads.dropout) : 1.0f);
 }
 
 Variant async(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
@@ -490,7 +490,7 @@ Variant lazy_rescale() {
 }
 
 // Forward pass for a training step (kernels/common/attention_steps.cuh).
-Steps forward_by_tiles(const Problem& p, const Data& d) {
+Steps launch_attention_forward(const Problem& p, const Data& d) {
   if (p.dtype != DataType::fp32)
     return launch_fused(
         p, d,
@@ -499,7 +499,7 @@ Steps forward_by_tiles(const Problem& p, const Data& d) {
         },
         tile_bytes(p), ceil_div(p.queries, kQueries), kSlack);
   const Shape s = shape_of_tiles({p.queries, p.batch * p.heads}, {kScalarQueries}, kBlock);
-  return launch(scalar_tile_kernel<float, kFp32Dim>, s, heads_of(p), operands<float>(d),
+  return launch(scalar_tile_kernel<float, kFp32HeadDim>, s, heads_of(p), operands<float>(d),
                 static_cast<float*>(d.o), d.log_sum);
 }
 

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kBlock)
   using Warp = WarpAttention<In, kDim, kRowTiles, kScoreKeys>;
   extern __shared__ __align__(16) char shared[];
   char* const v_tile = shared + kQueries * Tile::kPitch;
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   const std::int64_t head = blockIdx.z;
   const int query = blockIdx.y * kQueries;
   const int key = blockIdx.x * kScoreKeys;
@@ -52,19 +52,19 @@ __global__ void __launch_bounds__(kBlock)
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = warp_row + row_of_sums(i, half);
-      const bool is_there = row < left;
+      const int row = warp_row + accumulator_row(i, half);
+      const bool in_bounds = row < left;
       const float of_row =
-          is_there ? delta[head * padded_rows(allowed.queries) + query + row] : 0.0f;
+          in_bounds ? delta[head * padded_rows(allowed.queries) + query + row] : 0.0f;
 #pragma unroll
       for (int j = 0; j < kScoreKeys / 8; ++j) {
-        const int column = column_of_sums(j, 0);
+        const int column = accumulator_column(j, 0);
         float2 weights = make_float2(0.0f, 0.0f);
-        if (is_there && key + column < pitch)
+        if (in_bounds && key + column < pitch)
           weights = widen(load_pack<2>(p + (first_row + row) * pitch + key + column).pairs[0]);
         const float2 pair = d[i][j].pair(half);
-        *reinterpret_cast<unsigned*>(own + Tile::offset(row_of_sums(i, half), 2 * column)) =
-            rounded_pair<In>(weights.x * (pair.x - of_row), weights.y * (pair.y - of_row));
+        *reinterpret_cast<unsigned*>(own + Tile::offset(accumulator_row(i, half), 2 * column)) =
+            round_to_pair<In>(weights.x * (pair.x - of_row), weights.y * (pair.y - of_row));
       }
     }
   }
@@ -104,9 +104,9 @@ Variant stored() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
     if (stored_weights(p) == 0) return "needs more stored weights than the family keeps";
-    return lacks_room_for_product(device);
+    return lacks_shared_memory_for_product(device);
   };
-  works_in(v, matrix_bytes, matrix_bytes);
+  set_workspace(v, matrix_bytes, matrix_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_stored<decltype(in), dim()>(p, d, row_workspace(p, context.workspace));
@@ -125,11 +125,11 @@ Variant stored() {
 // cleared, accumulated and rounded, which costs DRAM bytes beyond the operands' and two kernels.
 
 // keys_kernel is in attention_backward/keys.cuh.
-template <class In, int kDim, int kStages, bool kDrops>
+template <class In, int kDim, int kStages, bool kHasDropout>
 Steps launch_atomics(const Problem& p, const Data& d, const RowWorkspace& at) {
   return launch_rows<In>(p, d, at) + Steps(MemsetStep{at.own, 0, sum_bytes(p)}) +
-         launch_keys<In, kDim, kStages, true, kDrops>(p, d, at) +
-         launch_round<In, kDim>(p, static_cast<const float*>(at.own), static_cast<In*>(d.dq));
+         launch_keys<In, kDim, kStages, true, kHasDropout>(p, d, at) +
+         launch_round_dq<In, kDim>(p, static_cast<const float*>(at.own), static_cast<In*>(d.dq));
 }
 
 Variant recompute_atomics() {
@@ -140,9 +140,9 @@ Variant recompute_atomics() {
                         [](const Problem& p) { return is_large(p) && p.mask == Mask::full; }}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
-    return lacks_room(p, device, 1);
+    return lacks_shared_memory_for_tiles(p, device, 1);
   };
-  works_in(v, sum_bytes, no_bytes);
+  set_workspace(v, sum_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_atomics<decltype(in), dim(), 1, false>(p, d,
@@ -167,9 +167,9 @@ Variant tiles_ahead() {
                         [](const Problem& p) { return is_large(p) && p.mask == Mask::full; }},
                        {"tensor_instructions", Direction::unchanged, 1.01, is_large}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    return lacks_room(p, device, 2);
+    return lacks_shared_memory_for_tiles(p, device, 2);
   };
-  works_in(v, sum_bytes, no_bytes);
+  set_workspace(v, sum_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_dropout(p, [&](auto in, auto dim, auto drops) {
       return launch_atomics<decltype(in), dim(), 2, drops()>(p, d,
@@ -190,13 +190,12 @@ Variant cudnn_backward() {
   v.is_vendor = true;
   v.unavailable = cudnn::unavailable;
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (const auto why = lacks_mask_in_library(p)) return why;
+    if (const auto why = lacks_cudnn_mask(p)) return why;
     if (p.queries == 1 && p.keys == 1) return "cuDNN has no engine for one query and one key";
     return has_no_dropout(p);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cudnn::step_of(
-        cudnn::AttentionBackward{library_attention(p, d), d.d_o, d.dq, d.dk, d.dv});
+    return cudnn::step_of(cudnn::AttentionBackward{cudnn_attention(p, d), d.d_o, d.dq, d.dk, d.dv});
   };
   return v;
 }
@@ -234,8 +233,7 @@ Family declare() {
               within(Gradient::of_q, true))
       .output("dk_stored", &Data::dk_stored, &Problem::dtype, key_elements,
               within(Gradient::of_k, true));
-  f.metric("peak_bytes", "B",
-           "device memory of operands, gradients, stored weights and workspace");
+  f.metric("peak_bytes", "B", "device memory of operands, gradients, stored weights and workspace");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;

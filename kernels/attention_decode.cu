@@ -17,7 +17,7 @@ using namespace attention;
 using attention::Family;
 using attention::Variant;
 
-constexpr int kMostRows = 16;  // maximum per block: the rows of one product
+constexpr int kMaxRows = 16;  // maximum per block: the rows of one product
 
 // A block's share: all queries of some heads that share keys, and a part of the keys.
 // `heads_of_block` is 1 or the problem's group.
@@ -39,7 +39,7 @@ template <int kDim>
 constexpr int kDecodeKeys = kDim == 64 ? 64 : 32;
 
 template <int kDim>
-constexpr int kDecodeBytes = (kMostRows + 2 * kWarps * kDecodeKeys<kDim>)*RowTile<kDim>::kPitch;
+constexpr int kDecodeBytes = (kMaxRows + 2 * kWarps * kDecodeKeys<kDim>)*RowTile<kDim>::kPitch;
 
 // One element of a row of O, combined from several parts, with the row's maximum and sum.
 struct JoinedRow {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   constexpr int kKeys = kDecodeKeys<kDim>;
   using Warp = WarpAttention<In, kDim, 1, kKeys>;
   extern __shared__ __align__(16) char shared[];
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   const int rows = split.heads_of_block * allowed.queries;
   const std::int64_t head = static_cast<std::int64_t>(blockIdx.y) * split.heads_of_block;
   const int part = static_cast<int>(blockIdx.x);
@@ -83,16 +83,17 @@ __global__ void __launch_bounds__(kBlock, 3)
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const int warp_index = threadIdx.x / 32;
-  char* const k_tile = shared + (kMostRows + 2 * kKeys * warp_index) * Tile::kPitch;
+  char* const k_tile = shared + (kMaxRows + 2 * kKeys * warp_index) * Tile::kPitch;
   char* const v_tile = k_tile + kKeys * Tile::kPitch;
   const int first = part * split.tiles + warp_index;
   const int end = min((part + 1) * split.tiles, (allowed.keys + kKeys - 1) / kKeys);
   const auto begin = [&](char* tile, const In* from, int index) {
     if (index < end)
-      begin_rows<kDim, kKeys, 32>(tile, from + index * kKeys * kDim, allowed.keys - index * kKeys);
+      copy_rows_async<kDim, kKeys, 32>(tile, from + index * kKeys * kDim,
+                                       allowed.keys - index * kKeys);
     cp_async_commit();
   };
-  begin_rows<kDim, kMostRows>(shared, x.q + first_row * kDim, rows);
+  copy_rows_async<kDim, kMaxRows>(shared, x.q + first_row * kDim, rows);
   cp_async_commit();
   begin(k_tile, k, first);
   begin(v_tile, v, first);
@@ -107,8 +108,8 @@ __global__ void __launch_bounds__(kBlock, 3)
     Warp::multiply(s, shared, k_tile);
     __syncwarp();
     begin(k_tile, k, tile + kWarps);
-    Warp::hide(s, allowed, tile * kKeys, [&](int i) { return i % allowed.queries; });
-    warp.soften(s, heads.scale * kLog2E, 8.0f);
+    Warp::apply_mask(s, allowed, tile * kKeys, [&](int i) { return i % allowed.queries; });
+    warp.online_softmax(s, heads.scale * kLog2E, 8.0f);
     cp_async_wait<1>();
     __syncwarp();  // values have arrived
     warp.add(s, v_tile);
@@ -120,8 +121,8 @@ __global__ void __launch_bounds__(kBlock, 3)
 
   // The warps' partial rows overwrite their tiles.
   float* const sums = reinterpret_cast<float*>(shared);
-  float2* const max_sums = reinterpret_cast<float2*>(sums + kWarps * kMostRows * kDim);
-  warp.store_partial(sums, max_sums, rows, [&](int i) { return warp_index * kMostRows + i; });
+  float2* const max_sums = reinterpret_cast<float2*>(sums + kWarps * kMaxRows * kDim);
+  warp.store_partial(sums, max_sums, rows, [&](int i) { return warp_index * kMaxRows + i; });
   __syncthreads();
   const std::int64_t place =
       static_cast<std::int64_t>(part) * heads.heads * allowed.queries + first_row;
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(kBlock, 3)
     JoinedRow joined;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w)
-      joined.add(sums[w * kMostRows * kDim + i], max_sums[w * kMostRows + row]);
+      joined.add(sums[w * kMaxRows * kDim + i], max_sums[w * kMaxRows + row]);
     if (split.splits == 1) {
       o[first_row * kDim + i] = from_float<In>(joined.mean());
       if (i % kDim == 0) log_sum[first_row + row] = joined.log_sum();
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(kBlock, 3)
 
 // Combines the parts of a row: one block per row, one thread per element.
 template <class In>
-__global__ void __launch_bounds__(kMostDim)
+__global__ void __launch_bounds__(kMaxDim)
     combine_kernel(Partial partial, int splits, std::int64_t rows, In* o, float* log_sum) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
   const int dim = blockDim.x;
@@ -167,7 +168,7 @@ std::int64_t keys_of_tile(const Problem& p) {
 // The smallest number of parts whose share of occupied block slots, over whole waves, is at least
 // 85 % of the best share (the rule of FlashAttention's flash_api).
 Split split_of(const Problem& p, const DeviceSpec& device, Way way) {
-  constexpr std::int64_t kBlocksPerSm = 3, kMostParts = 128;
+  constexpr std::int64_t kBlocksPerSm = 3, kMaxParts = 128;
   constexpr double kGoodShare = 0.85;
   const std::int64_t of_block = way == Way::shared_keys ? p.group : 1;
   const std::int64_t tiles = ceil_div(p.keys, keys_of_tile(p));
@@ -178,7 +179,7 @@ Split split_of(const Problem& p, const DeviceSpec& device, Way way) {
     const std::int64_t all = blocks * parts;
     return static_cast<double>(all) / static_cast<double>(ceil_div(all, slots) * slots);
   };
-  const std::int64_t max_parts = way == Way::per_head ? 1 : std::min(iterations, kMostParts);
+  const std::int64_t max_parts = way == Way::per_head ? 1 : std::min(iterations, kMaxParts);
   double best = 0;
   for (std::int64_t parts = 1; parts <= max_parts; ++parts)
     best = std::max(best, occupied_share(parts));
@@ -221,8 +222,8 @@ Variant decode(std::string id, std::string compare_to, ExpectedChangesOf<Problem
   Variant v = variant(std::move(id), std::move(compare_to), std::move(expected));
   v.unsupported = [way](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     const std::int64_t rows = p.queries * (way == Way::shared_keys ? p.group : 1);
-    if (rows > kMostRows)
-      return "a block processes at most " + std::to_string(kMostRows) +
+    if (rows > kMaxRows)
+      return "a block processes at most " + std::to_string(kMaxRows) +
              " rows of queries: use the family attention for more";
     return has_no_dropout(p, device);
   };

@@ -171,7 +171,7 @@ Variant slices_stored() {
       {{"global_reduction_requests", Direction::decreases, 2},
        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
       [](const Problem& p, const Data& d, const Slices& s, float* partial) {
-        return launch_columns(p, d, s, StoreSums{partial}) + add_slices(s, partial, d.dbias);
+        return launch_columns(p, d, s, StoreSums{partial}) + sum_slices(s, partial, d.dbias);
       }));
 }
 
@@ -183,7 +183,7 @@ Variant slices_stored() {
 // decreases to a seventh. global_load_requests is unchanged. The cost is a barrier at the end.
 // held: global_store_requests = 1/7 × slices_stored within 5 %
 
-Slices of_lanes(const Problem& p, const DeviceSpec& device) {
+Slices reduce_lanes(const Problem& p, const DeviceSpec& device) {
   return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
 }
 
@@ -201,13 +201,13 @@ bool has_many_slices(const Problem& p) {
 
 Variant shared_sums() {
   return deterministic(
-      variant("shared_sums", "slices_stored", of_lanes, Kernels::two,
+      variant("shared_sums", "slices_stored", reduce_lanes, Kernels::two,
               {{"global_store_requests", Direction::decreases, 3, has_many_slices},
                {"global_load_requests", Direction::unchanged, 1.05, is_tall}},
               [](const Problem& p, const Data& d, const Slices& s, float* partial) {
                 return with_dy(p, d, [&](auto* dy) {
                   return launch_tile_sums<1>(s, terms_of(dy), StoreSums{partial}) +
-                         add_slices(s, partial, d.dbias);
+                         sum_slices(s, partial, d.dbias);
                 });
               }));
 }
@@ -223,23 +223,24 @@ Variant shared_sums() {
 // held: global_load_requests = 1/8 × shared_sums at dtype=bf16
 
 Slices of_tiles(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
+  return slices_of(p.rows, p.columns, columns_per_block(p.columns, p.dtype), kTilesPerSm, device);
 }
 
 bool is_tall_with_vectors(const Problem& p) {
-  return is_tall(p) && tile_columns(p.columns, p.dtype) > kColumnLanes;
+  return is_tall(p) && columns_per_block(p.columns, p.dtype) > kColumnLanes;
 }
 
 Variant vectors() {
-  return deterministic(variant(
-      "vectors", "shared_sums", of_tiles, Kernels::two,
-      {{"global_load_requests", Direction::decreases, 3.5, is_tall_with_vectors},
-       {"warp_instructions", Direction::decreases, 1.5, is_tall_with_vectors},
-       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
-      [](const Problem& p, const Data& d, const Slices& s, float* partial) {
-        return with_dy(
-            p, d, [&](auto* dy) { return stored_tile_sums(s, terms_of(dy), partial, d.dbias); });
-      }));
+  return deterministic(
+      variant("vectors", "shared_sums", of_tiles, Kernels::two,
+              {{"global_load_requests", Direction::decreases, 3.5, is_tall_with_vectors},
+               {"warp_instructions", Direction::decreases, 1.5, is_tall_with_vectors},
+               {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+              [](const Problem& p, const Data& d, const Slices& s, float* partial) {
+                return with_dy(p, d, [&](auto* dy) {
+                  return launch_stored_tile_sums(s, terms_of(dy), partial, d.dbias);
+                });
+              }));
 }
 
 // ---- vectors_atomic: atomics instead of the second kernel

@@ -68,7 +68,7 @@ Variant many_resident() {
 // after the first one, however fast the host submits them; in a graph, it is the cost of one node
 // after another.
 
-constexpr std::int64_t kMostKernels = 512;
+constexpr std::int64_t kMaxKernels = 512;
 
 __global__ void __launch_bounds__(kBlock)
     one_number_kernel(std::uint32_t* numbers, std::uint32_t number) {
@@ -78,10 +78,10 @@ __global__ void __launch_bounds__(kBlock)
 Variant one_per_kernel() {
   Variant v = number("one_per_kernel", [](const DeviceSpec&) { return std::int64_t{0}; });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.blocks <= kMostKernels) return std::nullopt;
-    return "needs blocks <= " + std::to_string(kMostKernels) + ": each block is one launch";
+    if (p.blocks <= kMaxKernels) return std::nullopt;
+    return "needs blocks <= " + std::to_string(kMaxKernels) + ": each block is one launch";
   };
-  v.shown_at = {{"blocks", kMostKernels}};
+  v.shown_at = {{"blocks", kMaxKernels}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
     for (std::int64_t i = 0; i < p.blocks; ++i)

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 1
   for (int pass = 0; pass < passes; ++pass)
     sum += sum_of_slice<kLoads, kThreads>(slice / kVector,
-                                          [&](std::int64_t i) { return load_past_l1(from + i); });
+                                          [&](std::int64_t i) { return load_cg(from + i); });
   sum = block_sum<kThreads>(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }

@@ -56,7 +56,7 @@ using Kernel = void (*)(const float*, const float*, float*, std::int64_t);
 
 /// Indexed by the logarithm of `elements`.
 using ByElements = std::array<Kernel, 5>;
-constexpr int kMostElements = 16;
+constexpr int kMaxElements = 16;
 
 Shape shape(const Problem& p, std::int64_t elements_per_block) {
   return shape_of_tiles(p.n, elements_per_block, kBlock);
@@ -139,7 +139,7 @@ bool has_eight_or_more(const Problem& p) {
 
 /// Adds elements 0, step, 2·step, … of `a` and `b` to `c`.
 template <int kElements>
-__device__ void add_elements(const float* a, const float* b, float* c, int step) {
+__device__ void launch_sum(const float* a, const float* b, float* c, int step) {
   float sum[kElements];
 #pragma unroll
   for (int j = 0; j < kElements; ++j)
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kElements;
   if (first + kElements <= n) {
-    add_elements<kElements>(a + first, b + first, c + first, 1);
+    launch_sum<kElements>(a + first, b + first, c + first, 1);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * (kElements * kBlock);
   const std::int64_t first = begin + threadIdx.x;
   if (begin + kElements * kBlock <= n) {
-    add_elements<kElements>(a + first, b + first, c + first, kBlock);
+    launch_sum<kElements>(a + first, b + first, c + first, kBlock);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; i += kBlock)
@@ -383,7 +383,7 @@ Family declare() {
       "blocks, which must still suffice for all SMs. The elements of a thread can be chosen "
       "freely; neighbouring lanes should access neighbouring elements in every load and store.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "elements of a, b and c")
-      .integer("elements", &Problem::elements, 4, 1, kMostElements, "",
+      .integer("elements", &Problem::elements, 4, 1, kMaxElements, "",
                "elements per thread, or unrolled iterations of a loop: 1, 2, 4, 8 or 16; ignored "
                "by one_element and grid_stride")
       .integer("blocks_per_sm", &Problem::blocks_per_sm, 8, 1, 32, "",

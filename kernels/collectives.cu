@@ -37,12 +37,12 @@ using Variant = Family::Variant;
 
 // The parts that one rank copies, with their sources, in an operation without sums.
 struct Copies {
-  const char* from[kMostRanks];
-  char* to[kMostRanks];
-  std::int64_t bytes[kMostRanks];
+  const char* from[kMaxRanks];
+  char* to[kMaxRanks];
+  std::int64_t bytes[kMaxRanks];
   /// Index of each part's first unit of 16 bytes, counted over all parts. The last entry is the
   /// total.
-  std::int64_t begins[kMostRanks + 1];
+  std::int64_t begins[kMaxRanks + 1];
   int count;
 };
 
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
   wait_for_ranks<Before::loads>(peers, epoch, 0);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t units = copies.begins[kMostRanks];
+  const std::int64_t units = copies.begins[kMaxRanks];
   // Each thread has four loads in flight, from any of the ranks, and does not wait for one rank
   // after another.
   for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
       if (unit >= units) continue;
       int part = 0;
 #pragma unroll
-      for (int p = 1; p < kMostRanks; ++p)
+      for (int p = 1; p < kMaxRanks; ++p)
         part += unit >= copies.begins[p] ? 1 : 0;
       const std::int64_t at = unit - copies.begins[part];
       to[j] = reinterpret_cast<uint4*>(copies.to[part]) + at;
@@ -136,7 +136,7 @@ Steps copies(const Problem& p, const Data& d, const LaunchContext& x) {
     parts.to[parts.count] = static_cast<char*>(d.y.of[d.rank]) + b.to * size;
     parts.bytes[parts.count++] = b.count * size;
   }
-  for (int part = 0; part < kMostRanks; ++part)
+  for (int part = 0; part < kMaxRanks; ++part)
     parts.begins[part + 1] = parts.begins[part] + parts.bytes[part] / 16;
   Shape shape = waiting_blocks(most, x.device, max_blocks_on_idle_device(x.device));
   shape.tile = {ceil_div(p.n, shape.grid.x), 1, 1};
@@ -452,7 +452,7 @@ Family declare() {
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .in_out("y", &Data::y, &Problem::dtype, &Problem::n)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kFlagsWord)
+      .flags_from(kFlagsWord)
       .state("inbox", &Data::inbox,
              [](const Problem& p) {
                const std::int64_t bytes = p.n * element_bytes(p);
@@ -462,7 +462,7 @@ Family declare() {
                           ? kWords
                           : kTurns * p.gpus * kWords * ceil_div(bytes, kUnitBytes);
              })
-      .told_from(0);
+      .flags_from(0);
   f.repeats_without_reset = true;
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const bool overwrites_others =

@@ -110,7 +110,7 @@ Variant counting(Variant v, void (*kernel)(Elements, Kept), std::int64_t tile) {
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     return Steps(MemsetStep{d.count, 0, sizeof *d.count}) +
-           launch(kernel, blocks_of(p.n, tile), elements(p, d), Kept{d.out, d.count});
+           launch(kernel, one_block_per_tile(p.n, tile), elements(p, d), Kept{d.out, d.count});
   };
   return v;
 }
@@ -157,11 +157,11 @@ Variant warp_aggregated() {
 // the others: global_store_sectors increases. L2, which serves these sectors, is the limit now.
 
 constexpr int kVectors = 4;
-constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
+constexpr std::int64_t kTile = kTileElements<kBlock, kVectors>;
 
 template <int kVectors>
 struct HeldTile {
-  FourOf<Word> vectors[kVectors];
+  Vector4<Word> vectors[kVectors];
   Word before[kVectors];  // number of elements that the warp keeps before this lane's vector
 };
 
@@ -171,13 +171,13 @@ template <int kVectors>
 __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
                                                HeldTile<kVectors>& held) {
   load_tile<kBlock>(x.at, x.n, tile, held.vectors);
-  if ((tile + 1) * kTileOf < kBlock, kVectors >> x.n) {
+  if ((tile + 1) * kTileElements < kBlock, kVectors >> x.n) {
     const std::int64_t left = x.n - first_of_thread<kBlock, kVectors>(tile);
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
 #pragma unroll
-      for (int k = 0; k < kInVector; ++k)
-        if (j * kOfAllLanes + k >= left) held.vectors[j].at[k] = ~Word{0};
+      for (int k = 0; k < kVectorElements; ++k)
+        if (j * kWarpVectorElements + k >= left) held.vectors[j].at[k] = ~Word{0};
     }
   }
   const unsigned lanes_before = (1u << threadIdx.x % kWarp) - 1;
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(kBlock)
     write_kernel(Elements x, const Word* up_to_tiles, Word* out) {
   HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
-  write_kept(held, x.limit, out, before_tile(up_to_tiles, blockIdx.x) + block.before);
+  write_kept(held, x.limit, out, exclusive_tile_prefix(up_to_tiles, blockIdx.x) + block.before);
 }
 
 Variant three_pass() {
@@ -256,7 +256,7 @@ Variant three_pass() {
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const of_tiles = static_cast<Word*>(x.workspace);
-    const Shape s = blocks_of(p.n, kTile);
+    const Shape s = one_block_per_tile(p.n, kTile);
     return launch(count_kernel, s, elements(p, d), of_tiles) +
            scan_sums(of_tiles, s.grid.x, d.count) +
            launch(write_kernel, s, elements(p, d), of_tiles, d.out);
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t tile = take_tile(states);
   HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
-  const Word before = sum_before_block<1>(states, tile, block.all);
+  const Word before = block_exclusive_prefix<1>(states, tile, block.all);
   set_count(kept, tile, before + block.all);
   write_kept(held, x.limit, kept.at, before + block.before);
 }
@@ -291,11 +291,11 @@ Variant in_one_pass(Variant v, void (*kernel)(Elements, TileStates, Kept), std::
     return tile_state_bytes(ceil_div(p.n, tile));
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Shape s = blocks_of(p.n, tile);
+    const Shape s = one_block_per_tile(p.n, tile);
     return clear_tile_states(x.workspace, s.grid.x) +
            launch(kernel, s, elements(p, d), tile_states(x.workspace), Kept{d.out, d.count});
   };
-  return waiting_for_tiles(std::move(v));
+  return without_predicted_time(std::move(v));
 }
 
 Variant look_back() {
@@ -315,12 +315,12 @@ Variant look_back() {
 
 template <int kVectors, int kWords>
 __global__ void __launch_bounds__(kBlock) staged_kernel(Elements x, TileStates states, Kept kept) {
-  __shared__ Word staged[kTileOf<kBlock, kVectors>];
+  __shared__ Word staged[kTileElements<kBlock, kVectors>];
   const std::int64_t tile = take_tile(states);
   HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
   write_kept(held, x.limit, staged, block.before);
-  const Word before = sum_before_block<kWords>(states, tile, block.all);
+  const Word before = block_exclusive_prefix<kWords>(states, tile, block.all);
   set_count(kept, tile, before + block.all);
   for (unsigned i = threadIdx.x; i < block.all; i += kBlock)
     kept.at[before + i] = staged[i];
@@ -428,7 +428,7 @@ __global__ void place_kernel(Placed placed) {
 
 // The array of magnitudes, which are all zero in the end, holds the places temporarily.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  constexpr std::int64_t kMostBlocks = 1 << 12;
+  constexpr std::int64_t kMaxBlocks = 1 << 12;
   const Elements x = elements(p, d);
   Steps count = evaluate_sums(out[1], 1, p.n, Count{{x}});
   if (!out[0]) return count;
@@ -439,7 +439,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
       placed(i);
   };
   return evaluate_reference(out[0], p.n, Unwritten{}) + prefix_reference(places, p.n, IsKept{x}) +
-         with_host_loop(launch(place_kernel, grid_stride(p.n, kMostBlocks), placed),
+         with_host_loop(launch(place_kernel, grid_stride(p.n, kMaxBlocks), placed),
                         {p.n, on_host}) +
          MemsetStep{places, 0, p.n * std::int64_t{sizeof(double)}} + std::move(count);
 }

@@ -162,7 +162,7 @@ Family declare() {
     const std::int64_t words = chain_words(p);
     if (p.bytes % kWordBytes != 0 || (words & (words - 1)) != 0)
       return "needs bytes to be a power of two: chains exist only for these sizes";
-    return ends_at_its_start(words, p.steps);
+    return lacks_unique_end(words, p.steps);
   };
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };

@@ -196,13 +196,13 @@ __global__ void __launch_bounds__(kBlock) forward_scalar_kernel(RowMatrix<T> m, 
   const BlockRow group;
   const T* x = m.in(group.row);
   const Loss<T, BlockRow> loss(group, x, r);
-  MaxSum found = Joined::none();
+  MaxSum found = MergeMaxSum::identity();
   for (int i = group.thread; i < m.columns; i += kBlock) {
     const auto logit = static_cast<float>(x[i]);
-    raise(found, logit);
+    rescale(found, logit);
     found.sum += fast_exp(logit - found.max);
   }
-  loss.store(group, group.all<0>(found, Joined()), r);
+  loss.store(group, group.all_reduce<0>(found, MergeMaxSum()), r);
 }
 
 Variant forward_scalar() {
@@ -308,8 +308,8 @@ __global__ void __launch_bounds__(kWideBlock) fused_reread_kernel(RowMatrix<T> m
 
 // Two rows per SM and their gradients occupy only a part of L2.
 bool has_rows_in_l2(const Problem& p) {
-  constexpr std::int64_t kMostBytes = 1 << 17;
-  return beyond_caches(p) && p.columns * element_bytes(p) <= kMostBytes;
+  constexpr std::int64_t kMaxBytes = 1 << 17;
+  return beyond_caches(p) && p.columns * element_bytes(p) <= kMaxBytes;
 }
 
 Variant fused_reread() {
@@ -331,7 +331,7 @@ Variant fused_reread() {
 // caches. It costs registers and cluster barriers.
 
 template <class T, int kElements, Edges kEdges>
-__global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMatrix<T> m, Rows r) {
+__global__ void __launch_bounds__(kMaxRowThreads) fused_registers_kernel(RowMatrix<T> m, Rows r) {
   const ClusterRow group;
   const T* x = m.in(group.row);
   RowPart<T, kRowWidth<T>, kElements / kRowWidth<T>, kEdges> part(group, x, m.columns);
@@ -341,7 +341,7 @@ __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMat
   loss.store(group, make_softmax(group, part, r.mean), r);
   subtract_at_label(part, label, r.mean);
   part.store(m.out(group.row));
-  group.leave();
+  group.sync_before_exit();
 }
 
 Variant fused_registers() {
@@ -358,7 +358,7 @@ Variant fused_registers() {
         });
       });
   v.writes = {"loss", "lse", "dlogits"};
-  return held_by_cluster(std::move(v));
+  return fits_cluster(std::move(v));
 }
 
 // ---- inputs

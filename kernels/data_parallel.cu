@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kBlock) update_kernel(Update update, const T* 
     update.momentum[i] = momentum;
     const float weight = fmaf(-kRate, momentum, update.weights.of[update.rank][i]);
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
+    for (int r = 0; r < kMaxRanks; ++r) {
       if (update.is_sharded ? r < update.ranks : r == update.rank) update.weights.of[r][i] = weight;
     }
   }
@@ -221,7 +221,7 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
     if (b.end == b.first) continue;
     const std::size_t backward = add(step.backward(b), 0);
     if (way.in_buckets)
-      last = add(exchange(b), way.is_prioritized ? kFirstUrgentStream : 1, {backward});
+      last = add(exchange(b), way.is_prioritized ? kFirstPriorityStream : 1, {backward});
   }
   if (!way.in_buckets) add(exchange(whole), 0);
   if (way.is_sharded) return steps;
@@ -498,7 +498,7 @@ Family declare() {
       .state("gradient", &Data::gradient, bytes)
       .state("sum", &Data::sum, bytes)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kFlagsWord);
+      .flags_from(kFlagsWord);
   f.inputs = inputs;
   f.reset = reset;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* ou
   if (first + kWidth <= x.count) {
     const auto pack = load_pack<kWidth>(in + first);
     Eight residuals{};
-    if constexpr (kIsOneOf<Part::residual, parts...>)
+    if constexpr (kContains<Part::residual, parts...>)
       residuals = load_pack<kWidth>(x.residual + first);
     float v[kWidth];
 #pragma unroll
@@ -214,7 +214,7 @@ __device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, con
     Eight residuals[S::kRows / kStep];  // all loads before the first use
 #pragma unroll
     for (int i = 0; i < S::kRows / kStep; ++i)
-      if (kIsOneOf<Part::residual, parts...> && row + i * kStep < rows)
+      if (kContains<Part::residual, parts...> && row + i * kStep < rows)
         residuals[i] = load_pack<kWidth>(x.residual + corner + (row + i * kStep) * x.n + column);
 #pragma unroll
     for (int i = 0; i < S::kRows / kStep; ++i) {

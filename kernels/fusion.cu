@@ -335,8 +335,8 @@ Steps launch_chunks(const Operations<T>& operations, const Problem& p, const Dat
 }
 
 bool has_small_chunks(const Problem& p) {
-  constexpr double kMostPct = 11;  // x, y and the temporary array occupy three times this
-  return beyond_caches(p) && p.chunk_l2_pct <= kMostPct;
+  constexpr double kMaxPct = 11;  // x, y and the temporary array occupy three times this
+  return beyond_caches(p) && p.chunk_l2_pct <= kMaxPct;
 }
 
 Variant ops_chunks() {
@@ -354,10 +354,10 @@ Variant ops_chunks() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     // A stream accepts about 1024 launches before the host must wait, and starts only after the
     // last.
-    constexpr std::int64_t kMostKernels = 1000;
+    constexpr std::int64_t kMaxKernels = 1000;
     const std::int64_t chunks = ceil_div(p.n, chunk_elements(p, device));
     const std::int64_t kernels = chunks * (is_elu(p) ? 4 : 5);
-    if (kernels <= kMostKernels) return std::nullopt;
+    if (kernels <= kMaxKernels) return std::nullopt;
     return std::to_string(kernels) +
            " launches are needed; the stream accepts about 1000 before it starts";
   };

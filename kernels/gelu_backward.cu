@@ -115,7 +115,7 @@ Steps launch_gelu(const Problem& p, const GeluTerms<T>& m) {
 }
 
 Slices slices(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
+  return slices_of(p.rows, p.columns, columns_per_block(p.columns, p.dtype), kTilesPerSm, device);
 }
 
 Work work(const Problem& p) {
@@ -143,8 +143,8 @@ Variant two_kernels() {
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return with_matrices(p, d, [&](auto m) {
       const ElementTerms<typename decltype(m)::Element> sums{m.dx};
-      return launch_gelu(p, m) +
-             stored_tile_sums(slices(p, x.device), sums, static_cast<float*>(x.workspace), d.dbias);
+      return launch_gelu(p, m) + launch_stored_tile_sums(slices(p, x.device), sums,
+                                                         static_cast<float*>(x.workspace), d.dbias);
     });
   };
   return v;
@@ -165,7 +165,8 @@ Variant one_kernel() {
                        {"global_store_sectors", Direction::unchanged, 1.05, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return with_matrices(p, d, [&](auto m) {
-      return stored_tile_sums(slices(p, x.device), m, static_cast<float*>(x.workspace), d.dbias);
+      return launch_stored_tile_sums(slices(p, x.device), m, static_cast<float*>(x.workspace),
+                                     d.dbias);
     });
   };
   return v;

@@ -35,15 +35,15 @@ constexpr int kPerSm = 4;  // resident blocks; each thread can use 64 registers
 // second kernel starts when the first has ended, which costs a launch and the latency of its loads.
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) sums_kernel(Terms<T> x, float* sums) {
-  const float sum = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
+  const float sum = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 // ---- how the variants are launched
 
 Variant two_kernels() {
-  return in_two_kernels(variant("two_kernels", "", {kLoads, true}, always<2>, {}),
-                        {sums_kernel, sums_kernel}, kPerSm);
+  return two_kernel_variant(variant("two_kernels", "", {kLoads, true}, always<2>, {}),
+                            {sums_kernel, sums_kernel}, kPerSm);
 }
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 24);  // every resident thread has elements
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm) programmatic_kernel(Terms<T> x
     asm volatile("griddepcontrol.wait;" ::: "memory");
   }
 #endif
-  const float sum = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
+  const float sum = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
@@ -86,9 +86,9 @@ constexpr int kProgrammatic = 90;
 
 Variant programmatic() {
   Variant v =
-      in_two_kernels(variant("programmatic", "two_kernels", {kLoads, true}, always<2>,
-                             {{"warp_instructions", Direction::unchanged, 1.2}, same_bytes()}),
-                     {sums_kernel, sums_kernel}, kPerSm);
+      two_kernel_variant(variant("programmatic", "two_kernels", {kLoads, true}, always<2>,
+                                 {{"warp_instructions", Direction::unchanged, 1.2}, same_bytes()}),
+                         {sums_kernel, sums_kernel}, kPerSm);
   v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
@@ -97,7 +97,7 @@ Variant programmatic() {
                           Terms<float>{sums, blocks}, d.sum);
     std::get<KernelStep>(second.all().front().action).programmatic = true;
     const Kernels first{programmatic_kernel<float, true>, programmatic_kernel<__nv_bfloat16, true>};
-    return add_elements(first, shape_of_blocks(blocks, kBlock), p, d, sums) + std::move(second);
+    return launch_sum(first, shape_of_blocks(blocks, kBlock), p, d, sums) + std::move(second);
   };
   return needs_capability(std::move(v), kProgrammatic);
 }
@@ -111,13 +111,13 @@ Variant programmatic() {
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) atomic_kernel(Terms<T> x, float* sum) {
-  const float of_block = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
+  const float of_block = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) atomicAdd(sum, of_block);
 }
 
 Steps adding(const Kernels& kernels, std::int64_t blocks, const Problem& p, const Data& d) {
   return Steps(MemsetStep{d.sum, 0, sizeof(float)}) +
-         add_elements(kernels, shape_of_blocks(blocks, kBlock), p, d, d.sum);
+         launch_sum(kernels, shape_of_blocks(blocks, kBlock), p, d, d.sum);
 }
 
 Variant atomic_per_block() {
@@ -151,7 +151,7 @@ __device__ __forceinline__ float sum_of_tile(const Terms<T>& x, Load load) {
   const std::int64_t tile = blockIdx.x * kTile<T>;
   if (tile + kTile<T> <= x.n) {
     const T* const from = x.at + tile + threadIdx.x * kWidth<T>;
-    return sum_of_vectors<kTileLoads>(from, std::int64_t{kBlock} * kWidth<T>, load);
+    return sum_vectors<kTileLoads>(from, std::int64_t{kBlock} * kWidth<T>, load);
   }
   float sum = 0.0f;
 #pragma unroll 1
@@ -220,7 +220,7 @@ __device__ __forceinline__ void add_in_last_block(float sum, float* sums, unsign
   if (!is_last_block(finished)) return;
   float of_thread = 0.0f;
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock)
-    of_thread += load_past_l1(sums + i);
+    of_thread += load_cg(sums + i);
   const float of_all = ordered_block_sum<kBlock>(of_thread);
   if (threadIdx.x == 0) *total = of_all;
 }
@@ -228,7 +228,7 @@ __device__ __forceinline__ void add_in_last_block(float sum, float* sums, unsign
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
     last_block_kernel(Terms<T> x, float* sums, unsigned* finished, float* total) {
-  const float sum = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
+  const float sum = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
   add_in_last_block(sum, sums, finished, total);
 }
 
@@ -298,14 +298,14 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   if (threadIdx.x == 0) groups.sums[blockIdx.x] = of_block;
   if (!is_last_of(blocks, groups.blocks_finished + group)) return;
   const float of_other =
-      threadIdx.x < blocks ? load_past_l1(groups.sums + group * kGroup + threadIdx.x) : 0.0f;
+      threadIdx.x < blocks ? load_cg(groups.sums + group * kGroup + threadIdx.x) : 0.0f;
   const float group_sum = ordered_block_sum<kBlock>(of_other);
   if (threadIdx.x == 0) groups.group_sums[group] = group_sum;
   const unsigned count = (gridDim.x + kGroup - 1) / kGroup;
   if (!is_last_of(count, groups.finished)) return;
   float of_thread = 0.0f;
   for (unsigned i = threadIdx.x; i < count; i += kBlock)
-    of_thread += load_past_l1(groups.group_sums + i);
+    of_thread += load_cg(groups.group_sums + i);
   const float of_all = ordered_block_sum<kBlock>(of_thread);
   if (threadIdx.x == 0) *total = of_all;
 }
@@ -346,13 +346,13 @@ Variant tile_last_block() {
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
     cooperative_kernel(Terms<T> x, float* sums, unsigned* arrived, float* total) {
-  const float sum = group_block_sum(sum_of_part<kLoads>(x));
+  const float sum = group_block_sum(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-  wait_for_grid(arrived);
+  sync_grid(arrived);
   if (blockIdx.x > 0) return;
   float of_thread = 0.0f;
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock)
-    of_thread += load_past_l1(sums + i);
+    of_thread += load_cg(sums + i);
   const float of_all = group_block_sum(of_thread);
   if (threadIdx.x == 0) *total = of_all;
 }
@@ -406,7 +406,7 @@ __device__ __forceinline__ float sum_of_stages(const Terms<T>& x, char* stages) 
   for (int turn = 0; blockIdx.x + static_cast<std::int64_t>(turn) * gridDim.x < whole; ++turn) {
     wait_for_phase(arrived + turn % kStages, turn / kStages % 2);
     const T* const stage = reinterpret_cast<const T*>(stages + turn % kStages * kStageBytes);
-    sum += sum_of_vectors<kStageVectors>(stage + threadIdx.x * kWidth<T>, kBlock * kWidth<T>);
+    sum += sum_vectors<kStageVectors>(stage + threadIdx.x * kWidth<T>, kBlock * kWidth<T>);
     __syncthreads();  // all threads have read the stage
     if (threadIdx.x == 0) start(turn + kStages);
   }
@@ -452,7 +452,7 @@ constexpr int kLargeBlock = 1024;
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, float* sum) {
-  const float of_block = ordered_block_sum<kLargeBlock>(sum_of_part<kLoads>(x));
+  const float of_block = ordered_block_sum<kLargeBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) *sum = of_block;
 }
 
@@ -468,7 +468,7 @@ Variant on_few_blocks(Variant v, int blocks, Kernels kernels) {
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s = shape_of_blocks(blocks, kLargeBlock);
     s.cluster = {blocks, 1, 1};
-    return add_elements(kernels, s, p, d, d.sum);
+    return launch_sum(kernels, s, p, d, d.sum);
   };
   return v;
 }
@@ -491,14 +491,14 @@ Variant one_block() {
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {
   __shared__ float of_block;
-  const float own = ordered_block_sum<kLargeBlock>(sum_of_part<kLoads>(x));
+  const float own = ordered_block_sum<kLargeBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) of_block = own;
   sync_cluster();
   if (cluster_rank() == 0 && threadIdx.x == 0) {
     float of_all = 0.0f;
-    for (unsigned rank = 0; rank < kMostClusterBlocks; ++rank)
+    for (unsigned rank = 0; rank < kMaxClusterBlocks; ++rank)
       of_all +=
-          __uint_as_float(load_cluster_shared(mapped_shared(shared_address(&of_block), rank)));
+          __uint_as_float(load_cluster_shared(map_shared_rank(shared_address(&of_block), rank)));
     *sum = of_all;
   }
   sync_cluster();  // no block exits before the first block has read its shared memory
@@ -509,8 +509,8 @@ Variant one_cluster() {
       on_few_blocks(variant("one_cluster", "one_block", {kLoads, true}, always<1>,
                             {{"metric.kernels", Direction::unchanged},
                              {"warp_instructions", Direction::increases, 1.5, is_small}}),
-                    kMostClusterBlocks, {cluster_kernel, cluster_kernel}),
-      kClustersFrom);
+                    kMaxClusterBlocks, {cluster_kernel, cluster_kernel}),
+      kClusterComputeCapability);
 }
 
 // ---- cub

@@ -114,7 +114,7 @@ Variant walking(std::string id, Walk walk) {
   v.writes = {"arrived"};
   v.work = work;
   v.unsupported = [](const Problem& p, const DeviceSpec&) {
-    return ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
+    return lacks_unique_end(Order(p).nodes(), untimed_steps(p) + p.steps);
   };
   measure_walks<Variant, Problem, Data>(v, walk);
   return v;
@@ -127,7 +127,7 @@ Shape one_warp(std::int64_t dynamic_shared_bytes = 0) {
 std::optional<std::string> not_in_shared(const Problem& p, std::int64_t bytes,
                                          const DeviceSpec& device) {
   const std::int64_t most = device.sm.shared_bytes_per_block;
-  if (bytes <= most) return ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
+  if (bytes <= most) return lacks_unique_end(Order(p).nodes(), untimed_steps(p) + p.steps);
   return "needs " + std::to_string(bytes) + " bytes of shared memory per block; the maximum of " +
          device.name + " is " + std::to_string(most);
 }
@@ -150,7 +150,7 @@ Variant shared() {
 // cluster of eight, and loads reach them through the network between the SMs of the cluster. The
 // latency is between that of L1 and L2. The capacity is the shared memory of seven blocks.
 
-constexpr int kOthers = kMostClusterBlocks - 1;
+constexpr int kOthers = kMaxClusterBlocks - 1;
 
 // Node i is in block 1 + i % kOthers, with its own number next to the address of the next node.
 __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, Task t) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, 
   const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(shared_nodes));
   const auto address = [&](std::int64_t node) {
     const auto place = static_cast<unsigned>(node / kOthers * t.stride);
-    return mapped_shared(begin + place, static_cast<unsigned>(1 + node % kOthers));
+    return map_shared_rank(begin + place, static_cast<unsigned>(1 + node % kOthers));
   };
   const unsigned rank = cluster_rank();
   if (rank > 0) {
@@ -185,14 +185,14 @@ Variant distributed_shared() {
   Variant v = walking("distributed_shared", [bytes](const Problem& p, const Data& d,
                                                     const LaunchContext&, Clocks* clocks) {
     Shape s = one_warp(bytes(p));
-    s.grid = {kMostClusterBlocks, 1, 1};
+    s.grid = {kMaxClusterBlocks, 1, 1};
     s.cluster = s.grid;
     return launch(distributed_shared_kernel, s, Order(p), task(p, d, clocks));
   });
   v.unsupported = [bytes](const Problem& p, const DeviceSpec& device) {
     return not_in_shared(p, bytes(p), device);
   };
-  return needs_capability(std::move(v), kClustersFrom);
+  return needs_capability(std::move(v), kClusterComputeCapability);
 }
 
 // ---- global, past_l1: chains in global memory
@@ -203,7 +203,7 @@ __global__ void touch_kernel(const std::uint64_t* chain, std::int64_t nodes, std
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < nodes;
        i += threads) {
     std::uint64_t next = __cvta_generic_to_global(chain) + i * stride;
-    LoadPastL1::step(next);
+    LoadCg::step(next);
     if (next == 0) __trap();  // never true: keeps the compiler from removing the load
   }
 }
@@ -255,7 +255,7 @@ Variant global() {
 // a stride of one page, it shows the cost of address translation and the reach of the TLBs.
 
 Variant past_l1() {
-  return global_walk<LoadPastL1>("past_l1").against(
+  return global_walk<LoadCg>("past_l1").against(
       "global", {{"l1_hit_pct", Direction::decreases, 2, walks_in_l1}});
 }
 
@@ -292,7 +292,7 @@ Variant texture() {
   v.compare_to = "global";
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const auto too_many = too_many_texels(texels(p));
-    return too_many ? too_many : ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
+    return too_many ? too_many : lacks_unique_end(Order(p).nodes(), untimed_steps(p) + p.steps);
   };
   v.expected_changes = {{"metric.step_cycles", Direction::increases, 1.5, walks_in_l1},
                         {"global_load_requests", Direction::decreases, 4, walks_in_l1}};
@@ -324,11 +324,11 @@ __global__ void __launch_bounds__(kWarp) line_kernel(Visits v) {
   for (std::int64_t visit = 0; visit < v.visits; ++visit) {
     at = begin + visit % v.nodes * v.stride;
     // The clock is read once when this load is in flight, and again when the last load is.
-    LoadPastL1::step(at);
+    LoadCg::step(at);
     const long long start = clock64();
 #pragma unroll
     for (int i = 0; i < kStepsPerLine; ++i)
-      LoadPastL1::step(at);
+      LoadCg::step(at);
     const long long taken = clock64() - start;
     if (threadIdx.x == 0) v.cycles[visit] = static_cast<unsigned>(taken);
   }

@@ -271,16 +271,17 @@ Variant shared_atomics() {
 // held: shared_atomic_wavefronts = 1/3 × shared_atomics within 10 %
 
 __global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
-  __shared__ std::uint32_t of_lanes[kFewBins * kWarp];
+  __shared__ std::uint32_t reduce_lanes[kFewBins * kWarp];
   for (int i = threadIdx.x; i < kFewBins * kWarp; i += kBlock)
-    of_lanes[i] = 0;
+    reduce_lanes[i] = 0;
   __syncthreads();
   const unsigned lane = threadIdx.x % kWarp;
-  for_all_samples(
-      samples, [&](unsigned sample, unsigned) { atomicAdd(of_lanes + sample * kWarp + lane, 1u); });
+  for_all_samples(samples, [&](unsigned sample, unsigned) {
+    atomicAdd(reduce_lanes + sample * kWarp + lane, 1u);
+  });
   __syncthreads();
   for (unsigned bin = threadIdx.x / kWarp; bin < kFewBins; bin += kBlock / kWarp) {
-    const unsigned sum = __reduce_add_sync(kAllLanes, of_lanes[bin * kWarp + lane]);
+    const unsigned sum = __reduce_add_sync(kAllLanes, reduce_lanes[bin * kWarp + lane]);
     if (lane == 0 && sum > 0) atomicAdd(counts + bin, sum);
   }
 }

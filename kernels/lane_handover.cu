@@ -209,7 +209,7 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 and 2 to integers. Starts below 2^10 and up to "
       "2^16 times 8 of each stay below 2^24, and fp32 represents all integers up to 2^24.";
-  static_assert(kWholeStarts + kMaxCost * kStep * (kStageA + kStageB) < kWholeEnd,
+  static_assert(kIntegerRange + kMaxCost * kStep * (kStageA + kStageB) < kMaxExactInteger,
                 "sums are exact");
   f.variants(own(), shuffle(), mailbox());
   return f;

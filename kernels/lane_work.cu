@@ -343,7 +343,7 @@ Family declare() {
       "Zero: a multiply-add with a factor and an addend of 1 adds 1 to an integer. Starts below "
       "2^10 and up to 2^8 trips of 2^6 steps stay below 2^24, and fp32 represents all integers up "
       "to 2^24.";
-  static_assert(kWholeStarts + (kTrip << 2 * kMaxSpread) < kWholeEnd, "sums are exact");
+  static_assert(kIntegerRange + (kTrip << 2 * kMaxSpread) < kMaxExactInteger, "sums are exact");
   f.variants(equal(), random(), until_block_done(), binned(), refill());
   return f;
 }

@@ -143,7 +143,7 @@ Variant chain(std::string id, std::string compare_to, std::string output, void (
 }
 
 std::optional<std::string> not_in_l1(const Problem& p, const DeviceSpec&) {
-  if (p.bytes <= kL1Bytes) return ends_at_its_start(lines(p), p.steps);
+  if (p.bytes <= kL1Bytes) return lacks_unique_end(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(kL1Bytes) + ", which fits in every L1";
 }
 
@@ -151,7 +151,7 @@ std::optional<std::string> not_in_l1(const Problem& p, const DeviceSpec&) {
 // the other partition: 265 cycles up to 20 MB and 475 from 35 to 45 MB on an H100 PCIe, which has
 // 25 MB in each (gpu-benches, gpu-latency/h100_pcie.txt).
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
-  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(lines(p), p.steps);
+  if (p.bytes <= device.l2_bytes / 2) return lacks_unique_end(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
 }
 
@@ -161,7 +161,7 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
     return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
   if (p.steps > lines(p))
     return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
-  return ends_at_its_start(lines(p), p.steps);
+  return lacks_unique_end(lines(p), p.steps);
 }
 
 std::vector<std::pair<std::string, Value>> shown_in_dram() {
@@ -247,7 +247,7 @@ Variant l1() {
 // its own SMs read.
 
 Variant l2() {
-  Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp)
+  Variant v = chain("l2", "l1", "last", chase_kernel<LoadCg>, kWarp)
                   .expecting({{"l2_sectors", Direction::increases, 2}});
   v.unsupported = not_in_l2;
   return v;
@@ -261,7 +261,7 @@ Variant l2() {
 // DRAM. dram_read_bytes is 2 × 32 = 64 per step where L2 fetches two sectors.
 
 Variant dram() {
-  Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp)
+  Variant v = chain("dram", "l2", "last", chase_kernel<LoadCg>, kWarp)
                   .expecting({{"l2_hit_pct", Direction::decreases, 2}});
   v.unsupported = not_in_dram;
   v.shown_at = shown_in_dram();
@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(kWarp)
   const std::int64_t within = random_bits(0, blockIdx.x) % static_cast<std::uint64_t>(slack + 1);
   const std::int64_t start = blockIdx.x * share + within;
   std::uint64_t at = __cvta_generic_to_global(chain + order(start) * kLineWords);
-  repeat<kUnrolledSteps>(steps, [&] { LoadPastL1::step(at); });
+  repeat<kUnrolledSteps>(steps, [&] { LoadCg::step(at); });
   unsigned arrived;
   asm volatile("ld.global.u32 %0, [%1+8];" : "=r"(arrived) : "l"(at) : "memory");
   const std::int64_t distance = (arrived + order.lines() - start) % order.lines();

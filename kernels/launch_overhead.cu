@@ -193,7 +193,7 @@ Variant updated_graph() {
 
 __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsigned* arrived) {
   for (std::int64_t step = 0; step < chain.kernels; ++step) {
-    if (step > 0) wait_for_grid(arrived);
+    if (step > 0) sync_grid(arrived);
     for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x; i < chain.n;
          i += static_cast<std::int64_t>(gridDim.x) * kBlock)
       make_element(chain, step, i);

@@ -67,13 +67,13 @@ __global__ void __launch_bounds__(kReadBlock, 8)
       float4 v[kLoads];
 #pragma unroll
       for (int i = 0; i < kLoads; ++i)
-        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
+        v[i] = load_cg(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
 #pragma unroll
       for (int i = 0; i < kLoads; ++i)
         sum += bits_sum(v[i]);
     } else {
       for (int i = thread; i < count; i += kReadBlock)
-        sum += bits_sum(load_past_l1(in + i));
+        sum += bits_sum(load_cg(in + i));
     }
   }
   sum = block_sum<kReadBlock>(sum);
@@ -156,9 +156,9 @@ struct Fill {
 struct Copy {
   const float* in;
   float* out;
-  __device__ void element(std::int64_t i) const { out[i] = load_past_l1(in + i); }
+  __device__ void element(std::int64_t i) const { out[i] = load_cg(in + i); }
   __device__ void vector(std::int64_t i) const {
-    *reinterpret_cast<float4*>(out + i) = load_past_l1(reinterpret_cast<const float4*>(in + i));
+    *reinterpret_cast<float4*>(out + i) = load_cg(reinterpret_cast<const float4*>(in + i));
   }
 };
 
@@ -249,7 +249,7 @@ struct Ring {
   // Bytes of the chunk that the copy engine moves: whole units of 16 bytes. Only the last chunk of
   // the array can have less than one unit, and it is the last chunk of its warp.
   __device__ unsigned bytes(int iteration) const {
-    return elements(iteration) / kVector * kBulkCopyUnit;
+    return elements(iteration) / kVector * kBulkCopyAlignment;
   }
   __device__ void start(int iteration) const {
     if (iteration >= iterations || bytes(iteration) == 0) return;
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(kBulkBlock)
     ring.wait(iteration);
     sum += stage_sum(reinterpret_cast<const float*>(ring.stage(iteration)), elements, lane);
     const int tail = elements / kVector * kVector + lane;
-    if (tail < elements) sum += bits_sum(load_past_l1(in + ring.chunk(iteration) * kChunk + tail));
+    if (tail < elements) sum += bits_sum(load_cg(in + ring.chunk(iteration) * kChunk + tail));
     __syncwarp();  // all lanes have read the stage
     if (lane == 0) ring.start(iteration + kStages);
     if ((iteration + 1) % passes == 0) {
@@ -317,10 +317,10 @@ __global__ void __launch_bounds__(kBulkBlock)
     start_bulk_store(out + ring.chunk(iteration) * kChunk, ring.stage(iteration),
                      ring.bytes(iteration));
     if (iteration == 0) continue;
-    wait_for_stores_to_read<1>();
+    wait_bulk_store_reads<1>();
     ring.start(iteration - 1 + kStages);
   }
-  wait_for_stores();
+  wait_bulk_stores();
 }
 
 // One persistent block per SM.

@@ -385,7 +385,7 @@ Family declare() {
       .state("gathered", &Data::gathered, elements_of_hidden)
       .state("partial", &Data::partial, elements_of_y)
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kFlagsWord);
+      .flags_from(kFlagsWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;

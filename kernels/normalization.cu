@@ -50,14 +50,14 @@ __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, NormWe
     float sum = 0.0f;
     for (int i = group.thread; i < m.columns; i += kBlock)
       sum += static_cast<float>(x[i]);
-    s.mean = group.all<0>(sum, Sum()) / m.columns;
+    s.mean = group.all_reduce<0>(sum, Sum()) / m.columns;
   }
   float squares = 0.0f;
   for (int i = group.thread; i < m.columns; i += kBlock) {
     const float deviation = static_cast<float>(x[i]) - s.mean;
     squares += deviation * deviation;
   }
-  s.rstd = rsqrtf(group.all<1>(squares, Sum()) / m.columns + kNormEpsilon);
+  s.rstd = rsqrtf(group.all_reduce<1>(squares, Sum()) / m.columns + kNormEpsilon);
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
     y[i] = apply_weights<kNorm>(static_cast<float>(x[i]), s, w, i);
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kBlock) sums_kernel(RowMatrix<T> m, NormWeight
     sums.b += value * value;
   }
   const NormStatistics s =
-      statistics_of<Norm::layer>(group.all<0>(sums, BothSums()), 0.0f, m.columns);
+      statistics_of<Norm::layer>(group.all_reduce<0>(sums, SumPairs()), 0.0f, m.columns);
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
     y[i] = apply_weights<Norm::layer>(static_cast<float>(x[i]), s, w, i);
@@ -147,7 +147,7 @@ Variant sums() {
         return block_per_row(sums_kernel<typename decltype(m)::Element>, kBlock, m, w);
       });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.offset <= kMostSumsOffset) return std::nullopt;
+    if (p.offset <= kMaxSumsOffset) return std::nullopt;
     return "needs offset <= 1: with a larger mean, the difference between the mean of squares and "
            "the square of the mean loses more digits than the tolerance allows";
   };
@@ -162,7 +162,7 @@ Variant sums() {
 // (warp_instructions), and three numbers instead of two in each reduction step.
 
 struct Merged {
-  __device__ static Moments none() { return {}; }
+  __device__ static Moments identity() { return {}; }
   __device__ Moments operator()(const Moments& a, const Moments& b) const { return merged(a, b); }
 };
 
@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(kBlock) welford_kernel(RowMatrix<T> m, NormWei
   const T* x = m.in(group.row);
   Moments own;
   for (int i = group.thread; i < m.columns; i += kBlock)
-    add_number(own, static_cast<float>(x[i]));
-  own = group.all<0>(own, Merged());
+    add_value(own, static_cast<float>(x[i]));
+  own = group.all_reduce<0>(own, Merged());
   const NormStatistics s{own.mean, rsqrtf(own.m2 / m.columns + kNormEpsilon)};
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, NormWei
                                  [&](auto& part) { add_part<kNorm>(own, part, shift); });
   const NormStatistics s = joined<kNorm>(group, own, shift, m.columns);
   for_parts<kW, 1, Edges::whole>(group, x, m.columns, 0.0f, [&](auto& part) {
-    weigh<kNorm>(part, s, w);
+    apply_norm<kNorm>(part, s, w);
     part.store(m.out(group.row));
   });
 }
@@ -239,16 +239,16 @@ Variant vectors() {
 // second time.
 
 template <Norm kNorm, class Group, class Waits, class T, int kW, int kElements>
-__global__ void __launch_bounds__(kMostRowThreads)
+__global__ void __launch_bounds__(kMaxRowThreads)
     registers_kernel(RowMatrix<T> m, NormWeights<T> w) {
   const Group group;
   const T* x = m.in(group.row);
   RowPart<T, kW, kElements / kW, Edges::whole> part(group, x, group.row < m.rows ? m.columns : 0);
   const float shift = Waits::shift_of(x, part.columns);
   part.load(x, 0.0f);
-  weigh<kNorm>(part, Waits::template find<kNorm>(group, part, shift), w);
+  apply_norm<kNorm>(part, Waits::template find<kNorm>(group, part, shift), w);
   part.store(m.out(group.row));
-  group.leave();
+  group.sync_before_exit();
 }
 
 template <class Group, class Waits, class NormOf, class M, class Weights>
@@ -268,13 +268,14 @@ Steps launch_blocks(NormOf norm, const M& m, const Weights& w) {
 }
 
 Variant registers() {
-  return held_by(variant("registers", "vectors",
-                         {{"global_load_sectors", Direction::decreases, 1.25, is_large_and_whole},
-                          {"global_load_requests", Direction::decreases, 1.25, is_large_and_whole}},
-                         [](auto norm, auto m, const auto& w, const DeviceSpec&) {
-                           return launch_blocks<TwoWaits>(norm, m, w);
-                         }),
-                 kMostRowThreads, Edges::whole);
+  return fits_registers(
+      variant("registers", "vectors",
+              {{"global_load_sectors", Direction::decreases, 1.25, is_large_and_whole},
+               {"global_load_requests", Direction::decreases, 1.25, is_large_and_whole}},
+              [](auto norm, auto m, const auto& w, const DeviceSpec&) {
+                return launch_blocks<TwoReductions>(norm, m, w);
+              }),
+      kMaxRowThreads, Edges::whole);
 }
 
 // ---- one_wait: both sums in one reduction
@@ -286,12 +287,12 @@ Variant registers() {
 
 Variant one_wait() {
   return of_layernorm(
-      held_by(variant("one_wait", "registers",
-                      {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large}},
-                      [](auto norm, auto m, const auto& w, const DeviceSpec&) {
-                        return launch_blocks<OneWait>(norm, m, w);
-                      }),
-              kMostRowThreads, Edges::whole));
+      fits_registers(variant("one_wait", "registers",
+                             {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large}},
+                             [](auto norm, auto m, const auto& w, const DeviceSpec&) {
+                               return launch_blocks<OneReduction>(norm, m, w);
+                             }),
+                     kMaxRowThreads, Edges::whole));
 }
 
 // ---- warp_registers: one warp holds a row in registers
@@ -301,15 +302,16 @@ Variant one_wait() {
 // starts only a few at a time. The cost is a limit on rows: 32 elements for each of 32 lanes.
 
 Variant warp_registers() {
-  return held_by(variant("warp_registers", "registers",
-                         {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
-                          {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
-                         [](auto norm, auto m, const auto& w, const DeviceSpec&) {
-                           const int elements = row_shape(m.columns, Edges::whole, kWarp).elements;
-                           return launch_held<WarpRow, TwoWaits>(norm, m, w, elements,
-                                                                 WarpRow::shape(m.rows, m.columns));
-                         }),
-                 kWarp, Edges::whole);
+  return fits_registers(
+      variant("warp_registers", "registers",
+              {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+               {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+              [](auto norm, auto m, const auto& w, const DeviceSpec&) {
+                const int elements = row_shape(m.columns, Edges::whole, kWarp).elements;
+                return launch_held<WarpRow, TwoReductions>(norm, m, w, elements,
+                                                           WarpRow::shape(m.rows, m.columns));
+              }),
+      kWarp, Edges::whole);
 }
 
 // ---- persistent: persistent blocks that keep the weights in registers
@@ -325,7 +327,7 @@ Variant warp_registers() {
 // held: global_load_requests = 1/2 × registers within 3 % at norm=layernorm
 
 template <Norm kNorm, class T, int kVectors>
-__global__ void __launch_bounds__(kMostRowThreads)
+__global__ void __launch_bounds__(kMaxRowThreads)
     persistent_kernel(RowMatrix<T> m, NormWeights<T> w) {
   constexpr int kW = kRowWidth<T>;
   const BlockRow group;
@@ -343,7 +345,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
       next.load(part, m.in(row + gridDim.x));
       first = *m.in(row + gridDim.x);
     }
-    const NormStatistics s = OneWait::find<kNorm>(group, part, shift);
+    const NormStatistics s = OneReduction::find<kNorm>(group, part, shift);
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       float scale[kW], above[kW];
@@ -356,7 +358,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
       }
     }
     part.store(m.out(row));
-    group.again();
+    group.sync_before_reuse();
   }
 }
 
@@ -379,14 +381,14 @@ Variant persistent() {
                         Shape s;
                         s.block.x = ceil_div(ceil_div(vectors, held), kWarp) * kWarp;
                         s.grid.x = std::min<std::int64_t>(
-                            m.rows, device.sm_count * (kMostRowThreads / s.block.x));
+                            m.rows, device.sm_count * (kMaxRowThreads / s.block.x));
                         s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
                         return held == 1 ? launch(persistent_kernel<norm, T, 1>, s, m, w)
                                          : launch(persistent_kernel<norm, T, kMaxVectors>, s, m, w);
                       });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (const auto reason = needs_whole_rows(p)) return reason;
-    if (p.columns * element_bytes(p) <= kMostRowThreads * kMaxVectors * kWidestAccess)
+    if (p.columns * element_bytes(p) <= kMaxRowThreads * kMaxVectors * kWidestAccess)
       return std::nullopt;
     return "a block's 1024 threads hold two 16-byte vectors each, less than a row";
   };
@@ -402,13 +404,13 @@ Variant persistent() {
 // held: dram_read_bytes = 1/2 × vectors at rows=1024, columns=262144, dtype=bf16
 
 Variant cluster() {
-  return held_by_cluster(
+  return fits_cluster(
       variant("cluster", "vectors",
               {{"global_load_sectors", Direction::decreases, 1.25, is_large_and_whole},
-               {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
+               {"dram_read_bytes", Direction::decreases, 1.5, exceeds_l2}},
               [](auto norm, auto m, const auto& w, const DeviceSpec&) {
                 const RowShape shape = cluster_shape(m.columns, Edges::whole);
-                return launch_held<ClusterRow, OneWait>(
+                return launch_held<ClusterRow, OneReduction>(
                     norm, m, w, shape.elements,
                     ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
               }),

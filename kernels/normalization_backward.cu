@@ -59,10 +59,10 @@ __device__ void add_products(TwoSums& sums, float (&x)[kCount], float (&dy)[kCou
 template <Norm kNorm, class Group>
 __device__ TwoSums row_means(const Group& group, TwoSums own, int columns) {
   if (kNorm == Norm::layer) {
-    own = group.template all<0>(own, BothSums());
+    own = group.template all_reduce<0>(own, SumPairs());
     own.a /= columns;
   } else {
-    own.b = group.template all<0>(own.b, Sum());
+    own.b = group.template all_reduce<0>(own.b, Sum());
   }
   own.b /= columns;
   return own;
@@ -77,7 +77,7 @@ __device__ TwoSums row_means(const Group& group, TwoSums own, int columns) {
 // bits between launches.
 
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
-__global__ void __launch_bounds__(kMostRowThreads)
+__global__ void __launch_bounds__(kMaxRowThreads)
     rows_kernel(RowMatrix<T> m, GradientInputs<T> g, float* dweights) {
   const BlockRow group;
   const NormStatistics s = g.of(kNorm, group.row);
@@ -165,10 +165,11 @@ template <bool kAdds, class NormOf, class T>
 Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g, float* dweights) {
   const RowShape shape = row_shape(m.columns, kHalf);
   return by_width(m, [&](auto width) {
-    return with_part<most_elements(kHalf)>(shape.elements, Edges::whole, [&](auto count, auto) {
-      return block_per_row(rows_kernel<norm, kAdds, T, width, count>, shape.threads, m, g,
-                           dweights);
-    });
+    return with_part<max_elements_per_thread(kHalf)>(
+        shape.elements, Edges::whole, [&](auto count, auto) {
+          return block_per_row(rows_kernel<norm, kAdds, T, width, count>, shape.threads, m, g,
+                               dweights);
+        });
   });
 }
 
@@ -187,7 +188,7 @@ Variant element_atomics() {
                       [](auto norm, auto m, const auto& g, const Call& call) {
                         return zeros(call) + launch_rows<true>(norm, m, g, call.dweights);
                       });
-  return nondeterministic(held_by(v, kMostRowThreads, kHalf));
+  return nondeterministic(fits_registers(v, kMaxRowThreads, kHalf));
 }
 
 // ---- separate: a second kernel for the column sums
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
       });
     }
     dy.store(m.out(row));
-    group.again();
+    group.sync_before_reuse();
   }
   constexpr int kSums = kNorm == Norm::layer ? 2 : 1;
 #pragma unroll
@@ -300,7 +301,7 @@ std::int64_t max_kept_columns(const Problem& p, int blocks) {
 
 Kept kept_of(const Problem& p, const DeviceSpec& device, Share share) {
   int blocks = share == Share::block ? 1 : 2;
-  while (share == Share::cluster && blocks < kMostClusterBlocks &&
+  while (share == Share::cluster && blocks < kMaxClusterBlocks &&
          p.columns > max_kept_columns(p, blocks))
     blocks *= 2;
   const std::int64_t vectors_per_block = ceil_div(p.columns, width_of(p) * blocks);
@@ -338,7 +339,7 @@ Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g
 
 // Restricts the variant to rows whose column sums fit in the registers of these threads.
 Variant kept_by(Variant v, Share share) {
-  const int blocks = share == Share::block ? 1 : kMostClusterBlocks;
+  const int blocks = share == Share::block ? 1 : kMaxClusterBlocks;
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.columns <= max_kept_columns(p, blocks)) return std::nullopt;
     return "each of a block's 512 threads keeps the sums of at most 8 or 16 columns; a row has "
@@ -349,7 +350,8 @@ Variant kept_by(Variant v, Share share) {
 
 Slices slices_of_parts(const Problem& p, const Kept& kept, const DeviceSpec& device) {
   const std::int64_t columns = sum_columns(p);
-  return slices_of(kept.parts, columns, tile_columns(columns, DataType::fp32), kTilesPerSm, device);
+  return slices_of(kept.parts, columns, columns_per_block(columns, DataType::fp32), kTilesPerSm,
+                   device);
 }
 
 // Workspace: one row of partial sums per part, followed by the sums of each slice of parts.
@@ -374,8 +376,8 @@ Steps launch_partials(NormOf norm, const M& m, const G& g, const Call& call) {
   const ElementTerms<float> terms{partials};
   const Steps rows = launch_kept<kMakes, Group>(norm, m, g, kept, StorePartials{partials});
   if (slices.count() == 1) return rows + tile_sums(slices, terms, StoreSums{call.dweights});
-  return rows +
-         stored_tile_sums(slices, terms, partials + kept.parts * slices.columns, call.dweights);
+  return rows + launch_stored_tile_sums(slices, terms, partials + kept.parts * slices.columns,
+                                        call.dweights);
 }
 
 Variant separate() {
@@ -452,7 +454,7 @@ Variant cluster_partials() {
                           return launch_partials<Makes::sums_and_dx, ClusterRow>(norm, m, g, call);
                         }),
                 Share::cluster),
-      kClustersFrom);
+      kClusterComputeCapability);
 }
 
 // ---- inputs

@@ -37,7 +37,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-constexpr int kMostThreads = 1024;
+constexpr int kMaxThreads = 1024;
 
 // ---- copy_ilp1: one load in flight per thread
 //
@@ -50,7 +50,7 @@ constexpr int kPerLane = 16;
 
 // A warp copies kPerLane × 32 consecutive elements, and an incomplete set one element at a time.
 template <int kLoads>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     copy_kernel(const float* in, float* copy, std::int64_t n) {
   const std::int64_t warp =
       (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
@@ -232,7 +232,7 @@ Variant copy_quarter_warps() {
 // Each thread has kChains chains of one element each. The loop overhead per multiply-add is the
 // same for every kChains.
 template <int kChains>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     fma_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
   constexpr int kUnrolled = 256 / kChains;
   const int threads = blockDim.x;
@@ -512,13 +512,13 @@ Family declare() {
       "shared memory, whichever an SM exhausts first, limit the resident warps. A kernel with "
       "fewer registers than it needs spills the rest to local memory, and each use of a spilled "
       "value costs a load or a store.";
-  constexpr int kMostSteps = 1 << 16;
+  constexpr int kMaxSteps = 1 << 16;
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 elements")
-      .integer("block", &Problem::block, 256, kWarp, kMostThreads, "threads",
+      .integer("block", &Problem::block, 256, kWarp, kMaxThreads, "threads",
                "threads per block, a multiple of 32")
       .integer("shared_kib", &Problem::shared_kib, 0, 0, 227, "KiB",
                "shared memory per block that the kernel does not use")
-      .integer("steps", &Problem::steps, 1024, 1, kMostSteps, "",
+      .integer("steps", &Problem::steps, 1024, 1, kMaxSteps, "",
                "multiply-adds per element; ignored by copies");
   f.input("in", &Data::in, &Problem::n)
       .output("copy", &Data::copy, &Problem::n)
@@ -540,7 +540,7 @@ Family declare() {
       "Zero: a copy keeps every bit. A multiply-add with a factor and an addend of 1 adds 1 to an "
       "integer. Starts below 2^10 and up to 2^16 steps stay below 2^24, and fp32 represents all "
       "integers up to 2^24.";
-  static_assert(kWholeStarts + kMostSteps < kWholeEnd, "sums are exact");
+  static_assert(kIntegerRange + kMaxSteps < kMaxExactInteger, "sums are exact");
   f.variants(copy_ilp1(), copy_ilp2(), copy_ilp4(), copy_half_warps(), copy_quarter_warps(),
              fma_ilp1(), fma_ilp2(), fma_ilp4(), fma_half_warps(), held_natural(), held_capped_64(),
              held_capped_64_shared(), held_capped_32());

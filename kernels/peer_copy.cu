@@ -42,9 +42,9 @@ using Variant = Family::Variant;
 
 // The parts that one launch copies.
 struct Parts {
-  const std::uint32_t* from[kMostRanks];
-  std::uint32_t* to[kMostRanks];
-  std::int64_t words[kMostRanks];
+  const std::uint32_t* from[kMaxRanks];
+  std::uint32_t* to[kMaxRanks];
+  std::int64_t words[kMaxRanks];
 };
 
 // ---- loads: a word per lane
@@ -191,8 +191,8 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
 
 template <bool kPushed>
 Steps words(const Problem& p, const Data& d, const LaunchContext&) {
-  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 30;
-  return launch_parts(words_kernel, p, d, kPushed, kBlock, kBlock, kMostBlocks);
+  constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;
+  return launch_parts(words_kernel, p, d, kPushed, kBlock, kBlock, kMaxBlocks);
 }
 
 Variant loads() {
@@ -296,14 +296,14 @@ __global__ void __launch_bounds__(32) bulk_kernel(Parts parts) {
       const int here = turn % kPieces;
       if (first + stride < whole) {
         // The bulk store that used this buffer last must have read it.
-        wait_for_stores_to_read<0>();
+        wait_bulk_store_reads<0>();
         start_bulk_load(pieces[1 - here], from + first + stride, bytes_at(first + stride),
                         &arrived[1 - here]);
       }
       wait_for_phase(&arrived[here], static_cast<unsigned>(turn / kPieces % 2));
       start_bulk_store(to + first, pieces[here], bytes_at(first));
     }
-    wait_for_stores();
+    wait_bulk_stores();
   }
   if (blockIdx.x == 0 && threadIdx.x < words - whole)
     to[whole + threadIdx.x] = from[whole + threadIdx.x];
@@ -366,9 +366,9 @@ constexpr std::int64_t kSlots = 4;  // chunks in flight
 /// Words per chunk: long enough to hide the kernels between copies, and few enough chunks for the
 /// number of steps that a stream holds.
 std::int64_t chunk_words(const Problem& p) {
-  constexpr std::int64_t kLeast = 1 << 18;
+  constexpr std::int64_t kMinPart = 1 << 18;
   constexpr std::int64_t kMaxChunks = 96;
-  return std::max(kLeast, ceil_div(p.n, kMaxChunks));
+  return std::max(kMinPart, ceil_div(p.n, kMaxChunks));
 }
 
 /// Counters of each GPU in host memory, which the other GPU polls. They count over all launches.

@@ -486,7 +486,7 @@ Family declare() {
       .in_out("y", &Data::y, elements)
       .state("inbox", &Data::inbox, [](const Problem& p) { return kMaxStages * room(elements(p)); })
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kFlagsWord);
+      .flags_from(kFlagsWord);
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.width, 1}; };
   f.inputs = inputs;
   f.reset = reset;

@@ -59,24 +59,24 @@ template <class T>
 constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements per access of a lane
 
 template <class P, int kCount, class T>
-__device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first);
+__device__ void process_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first);
 
 template <class P, class T>
 __global__ void __launch_bounds__(kBlock) pass_kernel(Arrays<T, P::kIns, P::kOuts> a) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kWidth<T>;
   if (first + kWidth<T> <= a.n) {
-    do_elements<P, kWidth<T>>(a, first);
+    process_elements<P, kWidth<T>>(a, first);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < a.n; ++i)
-      do_elements<P, 1>(a, i);
+      process_elements<P, 1>(a, i);
   }
 }
 
 // P::compute computes kOuts numbers from one element of each of the kIns inputs.
 template <class P, int kCount, class T>
-__device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first) {
+__device__ void process_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first) {
   float in[P::kIns][kCount], out[P::kOuts][kCount];
 #pragma unroll
   for (int i = 0; i < P::kIns; ++i)

@@ -58,7 +58,7 @@ Variant in_levels(std::string id, std::string compare_to, Kernels kernels, int t
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* to = static_cast<float*>(x.workspace);
     std::int64_t left = ceil_div(p.n, tile);
-    Steps steps = add_elements(kernels, shape_of_blocks(left, kBlock), p, d, left > 1 ? to : d.sum);
+    Steps steps = launch_sum(kernels, shape_of_blocks(left, kBlock), p, d, left > 1 ? to : d.sum);
     while (left > 1) {
       const Terms<float> sums{to, left};
       to += left;
@@ -282,11 +282,11 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm) several_kernel(Terms<T> 
 }
 
 Variant several_per_thread() {
-  return in_two_kernels(variant("several_per_thread", "fully_unrolled", {4, false}, always<2>,
-                                {{"warp_instructions", Direction::decreases, 2, is_large},
-                                 {"shared_load_wavefronts", Direction::decreases, 20, is_huge},
-                                 {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
-                        {several_kernel, several_kernel}, kBlocksPerSm);
+  return two_kernel_variant(variant("several_per_thread", "fully_unrolled", {4, false}, always<2>,
+                                    {{"warp_instructions", Direction::decreases, 2, is_large},
+                                     {"shared_load_wavefronts", Direction::decreases, 20, is_huge},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
+                            {several_kernel, several_kernel}, kBlocksPerSm);
 }
 
 // ---- shuffles: warp shuffles instead of a tree in shared memory
@@ -305,11 +305,11 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm) shuffle_kernel(Terms<T> 
 }
 
 Variant shuffles() {
-  return in_two_kernels(variant("shuffles", "several_per_thread", {4, false}, always<2>,
-                                {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
-                                 {"shared_store_wavefronts", Direction::decreases, 2, is_large},
-                                 {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
-                        {shuffle_kernel, shuffle_kernel}, kBlocksPerSm);
+  return two_kernel_variant(variant("shuffles", "several_per_thread", {4, false}, always<2>,
+                                    {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
+                                     {"shared_store_wavefronts", Direction::decreases, 2, is_large},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
+                            {shuffle_kernel, shuffle_kernel}, kBlocksPerSm);
 }
 
 // ---- vectors: 16-byte loads
@@ -322,17 +322,17 @@ Variant shuffles() {
 
 template <int kLoads, int kPerSm, class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) vector_kernel(Terms<T> x, float* sums) {
-  const float sum = ordered_block_sum<kBlock>(sum_of_part<kLoads>(x));
+  const float sum = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 Variant vectors() {
-  return in_two_kernels(variant("vectors", "shuffles", {1, true}, always<2>,
-                                {{"global_load_requests", Direction::decreases, 3.5, is_large},
-                                 {"warp_instructions", Direction::decreases, 1.2, is_huge},
-                                 {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
-                        {vector_kernel<1, kBlocksPerSm>, vector_kernel<1, kBlocksPerSm>},
-                        kBlocksPerSm);
+  return two_kernel_variant(variant("vectors", "shuffles", {1, true}, always<2>,
+                                    {{"global_load_requests", Direction::decreases, 3.5, is_large},
+                                     {"warp_instructions", Direction::decreases, 1.2, is_huge},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
+                            {vector_kernel<1, kBlocksPerSm>, vector_kernel<1, kBlocksPerSm>},
+                            kBlocksPerSm);
 }
 
 // ---- vectors_in_flight: eight 16-byte loads in flight per thread
@@ -347,7 +347,7 @@ constexpr int kLoads = 8;
 constexpr int kFewerPerSm = 4;
 
 Variant vectors_in_flight() {
-  return in_two_kernels(
+  return two_kernel_variant(
       variant("vectors_in_flight", "vectors", {kLoads, true}, always<2>,
               {{std::string(kMetricMark) + kBytesInFlightMetric, Direction::increases, 7.9},
                {"warp_instructions", Direction::decreases, 1.1, is_huge},

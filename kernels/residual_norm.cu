@@ -31,7 +31,7 @@ struct Data {
 
 // If kAdds is set, the kernel adds the residual to x and stores the sum; otherwise m.x is the sum.
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
-__global__ void __launch_bounds__(kMostRowThreads)
+__global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(RowMatrix<T> m, NormWeights<T> w, const T* residual, T* sum) {
   const BlockRow group;
   RowPart<T, kW, kElements / kW, Edges::whole> part(group, m.x, m.columns);
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
     part.join(other, [](float a, float b) { return static_cast<float>(from_float<T>(a + b)); });
     part.store(sum + first);
   }
-  weigh<kNorm>(part, TwoWaits::find<kNorm>(group, part, 0.0f), w);
+  apply_norm<kNorm>(part, TwoReductions::find<kNorm>(group, part, 0.0f), w);
   part.store(m.out(group.row));
 }
 
@@ -64,10 +64,11 @@ Steps launch_norm(NormOf norm, const RowMatrix<T>& m, const NormWeights<T>& w, c
                   T* sum) {
   const RowShape shape = row_shape(m.columns, kHalf);
   return by_width(m, [&](auto width) {
-    return with_part<most_elements(kHalf)>(shape.elements, Edges::whole, [&](auto count, auto) {
-      return block_per_row(norm_kernel<norm, kAdds, T, width, count>, shape.threads, m, w, residual,
-                           sum);
-    });
+    return with_part<max_elements_per_thread(kHalf)>(
+        shape.elements, Edges::whole, [&](auto count, auto) {
+          return block_per_row(norm_kernel<norm, kAdds, T, width, count>, shape.threads, m, w,
+                               residual, sum);
+        });
   });
 }
 
@@ -88,7 +89,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
       });
     });
   };
-  return held_by(v, kMostRowThreads, kHalf);
+  return fits_registers(v, kMaxRowThreads, kHalf);
 }
 
 // ---- copies: the lower bound

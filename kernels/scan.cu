@@ -111,12 +111,12 @@ Variant copy() {
 template <int kTile, class Kernel, class T>
 Steps scan_levels(Kernel kernel, const Numbers<T>& x, T* of_tiles) {
   const std::int64_t tiles = ceil_div(x.n, kTile);
-  Steps steps = launch(kernel, blocks_of(x.n, kTile), x, of_tiles);
+  Steps steps = launch(kernel, one_block_per_tile(x.n, kTile), x, of_tiles);
   if (tiles == 1) return steps;
   return std::move(steps) +
          scan_levels<kTile>(kernel, Numbers<T>{of_tiles, of_tiles, tiles}, of_tiles + tiles) +
-         launch(add_before_tile_kernel<kTile, T>, blocks_of(x.n, kBlock * kInVector), x.sums, x.n,
-                of_tiles);
+         launch(add_before_tile_kernel<kTile, T>, one_block_per_tile(x.n, kBlock * kVectorElements),
+                x.sums, x.n, of_tiles);
 }
 
 // `kernel_of(zero)` returns the kernel for the element type of `zero`.
@@ -245,7 +245,7 @@ Variant blelloch_padded() {
 template <class T>
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Numbers<T> x, T* of_blocks) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  T sum = sum_up_to_lane(i < x.n ? x.at[i] : T{});
+  T sum = inclusive_scan_lanes(i < x.n ? x.at[i] : T{});
   const BlockSums<T> block = block_sums<kBlock>(__shfl_sync(kAllLanes, sum, kWarp - 1));
   sum += block.before;
   if (i < x.n) x.sums[i] = sum;
@@ -269,13 +269,13 @@ Variant warp_shuffles() {
 // flight instead of 4, and a tile is 64 / 4 = 16 times as large. dram_read_bytes is unchanged.
 
 constexpr int kVectors = 4;
-constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
+constexpr std::int64_t kTile = kTileElements<kBlock, kVectors>;
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) vector_kernel(Numbers<T> x, T* of_tiles) {
-  FourOf<T> held[kVectors];
+  Vector4<T> held[kVectors];
   load_tile<kBlock>(x.at, x.n, blockIdx.x, held);
-  const BlockSums<T> block = block_sums<kBlock>(sum_up_in_warp(held));
+  const BlockSums<T> block = block_sums<kBlock>(inclusive_scan_warp(held));
   store_tile<kBlock>(x.sums, x.n, blockIdx.x, held, block.before);
   if (threadIdx.x == 0) of_tiles[blockIdx.x] = block.all;
 }
@@ -299,11 +299,11 @@ Variant vectors() {
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) sum_kernel(Numbers<T> x, T* of_tiles) {
-  FourOf<T> held[kVectors];
+  Vector4<T> held[kVectors];
   load_tile<kBlock>(x.at, x.n, blockIdx.x, held);
   T sum = T{};
 #pragma unroll
-  for (const FourOf<T>& vector : held) {
+  for (const Vector4<T>& vector : held) {
 #pragma unroll
     for (const T element : vector.at)
       sum += element;
@@ -314,10 +314,10 @@ __global__ void __launch_bounds__(kBlock) sum_kernel(Numbers<T> x, T* of_tiles) 
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) scan_tile_kernel(Numbers<T> x, const T* up_to_tiles) {
-  FourOf<T> held[kVectors];
+  Vector4<T> held[kVectors];
   load_tile<kBlock>(x.at, x.n, blockIdx.x, held);
-  const BlockSums<T> block = block_sums<kBlock>(sum_up_in_warp(held));
-  const T before = before_tile(up_to_tiles, blockIdx.x);
+  const BlockSums<T> block = block_sums<kBlock>(inclusive_scan_warp(held));
+  const T before = exclusive_tile_prefix(up_to_tiles, blockIdx.x);
   store_tile<kBlock>(x.sums, x.n, blockIdx.x, held, before + block.before);
 }
 
@@ -333,7 +333,7 @@ Variant three_pass() {
     return of_type(p, [&](auto zero) {
       using T = decltype(zero);
       auto* const of_tiles = static_cast<T*>(x.workspace);
-      const Shape s = blocks_of(p.n, kTile);
+      const Shape s = one_block_per_tile(p.n, kTile);
       return launch(sum_kernel<T>, s, numbers<T>(p, d), of_tiles) + scan_sums(of_tiles, s.grid.x) +
              launch(scan_tile_kernel<T>, s, numbers<T>(p, d), of_tiles);
     });
@@ -357,16 +357,16 @@ template <int kHeld, int kWords, class T>
 __global__ void __launch_bounds__(kBlock, kHeld > kVectors ? 4 : 6)
     one_pass_kernel(Numbers<T> x, TileStates states) {
   const std::int64_t tile = take_tile(states);
-  FourOf<T> held[kHeld];
+  Vector4<T> held[kHeld];
   load_tile<kBlock>(x.at, x.n, tile, held);
-  const BlockSums<T> block = block_sums<kBlock>(sum_up_in_warp(held));
-  const T before = sum_before_block<kWords>(states, tile, block.all);
+  const BlockSums<T> block = block_sums<kBlock>(inclusive_scan_warp(held));
+  const T before = block_exclusive_prefix<kWords>(states, tile, block.all);
   store_tile<kBlock>(x.sums, x.n, tile, held, before + block.before);
 }
 
 template <int kHeld, int kWords>
 Variant in_one_pass(Variant v) {
-  constexpr std::int64_t kHeldTile = kTileOf<kBlock, kHeld>;
+  constexpr std::int64_t kHeldTile = kTileElements<kBlock, kHeld>;
   constexpr int kWindow = kWords > 0 ? kWords * kWarp : 1;
   v.deterministic = kWords == 0;  // integer sums are the same with any window
   v.metrics = [=](const Problem&, const DeviceSpec&) {
@@ -376,14 +376,14 @@ Variant in_one_pass(Variant v) {
     return tile_state_bytes(ceil_div(p.n, kHeldTile));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Shape s = blocks_of(p.n, kHeldTile);
+    const Shape s = one_block_per_tile(p.n, kHeldTile);
     return clear_tile_states(x.workspace, s.grid.x) + of_type(p, [&](auto zero) {
              using T = decltype(zero);
              return launch(one_pass_kernel<kHeld, kWords, T>, s, numbers<T>(p, d),
                            tile_states(x.workspace));
            });
   };
-  return waiting_for_tiles(std::move(v));
+  return without_predicted_time(std::move(v));
 }
 
 Variant chained() {

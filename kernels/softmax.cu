@@ -3,9 +3,8 @@
 // The question: how often must a softmax read its input? e^x overflows for x above 88, so the row's
 // maximum is subtracted first, and each result is divided by the row's sum. By definition this
 // takes three passes over a row: maximum, sum, results. One pass can compute both the maximum and
-// the sum if it rescales the sum whenever the maximum grows. If the threads of a row hold the row
-// in registers, they read it once. The remaining cost is the traffic of a copy, some instructions
-// per element, and synchronization of lanes, warps or blocks, depending on the row length.
+// the sum if it rescales the sum whenever the maximum grows. Threads that hold a row in registers
+// read it once. What remains is the traffic of a copy, and synchronization between threads.
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +29,7 @@ __global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
   float sum = 0.0f;
   for (int i = group.thread; i < m.columns; i += kBlock)
     sum += fast_exp(static_cast<float>(x[i]));
-  sum = group.all<0>(sum, Sum());
+  sum = group.all_reduce<0>(sum, Sum());
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
     y[i] = from_float<T>(fast_exp(static_cast<float>(x[i])) / sum);
@@ -90,14 +89,14 @@ __global__ void __launch_bounds__(kBlock) three_pass_kernel(RowMatrix<T> m) {
   const Group group;
   if (group.row >= m.rows) return;
   const T* x = m.in(group.row);
-  float max = kLeast;
+  float max = kLowestFloat;
   for (int i = group.thread; i < m.columns; i += group.threads)
     max = fmaxf(max, static_cast<float>(x[i]));
-  max = group.template all<0>(max, Larger());
+  max = group.template all_reduce<0>(max, Larger());
   float sum = 0.0f;
   for (int i = group.thread; i < m.columns; i += group.threads)
     sum += fast_exp(static_cast<float>(x[i]) - max);
-  const float factor = 1.0f / group.template all<1>(sum, Sum());
+  const float factor = 1.0f / group.template all_reduce<1>(sum, Sum());
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += group.threads)
     y[i] = from_float<T>(fast_exp(static_cast<float>(x[i]) - max) * factor);
@@ -143,13 +142,13 @@ template <class T>
 __global__ void __launch_bounds__(kBlock) online_kernel(RowMatrix<T> m) {
   const BlockRow group;
   const T* x = m.in(group.row);
-  MaxSum found = Joined::none();
+  MaxSum found = MergeMaxSum::identity();
   for (int i = group.thread; i < m.columns; i += kBlock) {
     const auto score = static_cast<float>(x[i]);
-    raise(found, score);
+    rescale(found, score);
     found.sum += fast_exp(score - found.max);
   }
-  found = group.all<0>(found, Joined());
+  found = group.all_reduce<0>(found, MergeMaxSum());
   const float factor = 1.0f / found.sum;
   T* y = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
@@ -199,25 +198,25 @@ Variant vectors() {
 // largest that divides the row: in a row of 257 elements, each access is 2 or 4 bytes wide.
 
 // Computes a row's results from its scores with two reductions: the maximum and the sum.
-struct TwoWaits {
+struct TwoReductions {
   template <class Group, class Part>
   __device__ static void finish(const Group& group, Part& part) {
-    const float max = group.template all<0>(part.combined(Larger()), Larger());
+    const float max = group.template all_reduce<0>(part.combined(Larger()), Larger());
     part.each([&](float score) { return fast_exp(score - max); });
-    const float factor = 1.0f / group.template all<1>(part.combined(Sum()), Sum());
+    const float factor = 1.0f / group.template all_reduce<1>(part.combined(Sum()), Sum());
     part.each([&](float power) { return power * factor; });
   }
 };
 
 template <class Group, class Waits, class T, int kW, int kElements, Edges kEdges>
-__global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T> m) {
+__global__ void __launch_bounds__(kMaxRowThreads) registers_kernel(RowMatrix<T> m) {
   const Group group;
   const T* x = m.in(group.row);
   RowPart<T, kW, kElements / kW, kEdges> part(group, x, group.row < m.rows ? m.columns : 0);
   part.load(x, -INFINITY);
   Waits::finish(group, part);
   part.store(m.out(group.row));
-  group.leave();
+  group.sync_before_exit();
 }
 
 // Launches with the widest access of at most kW elements that divides the row.
@@ -229,18 +228,18 @@ Steps launch_divided(const M& m) {
   }
   const RowShape shape = row_shape(m.columns, Edges::whole);
   return with_part(shape.elements, Edges::whole, [&](auto count, auto) {
-    return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kW, count, Edges::whole>,
+    return block_per_row(registers_kernel<BlockRow, TwoReductions, T, kW, count, Edges::whole>,
                          shape.threads, m);
   });
 }
 
 Variant registers() {
-  return held_by(
+  return fits_registers(
       variant("registers", "vectors",
               {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
                {"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole}},
               [](auto m) { return launch_divided<kRowWidth<typename decltype(m)::Element>>(m); }),
-      kMostRowThreads, Edges::whole);
+      kMaxRowThreads, Edges::whole);
 }
 
 // ---- peeled: vector accesses for unaligned rows
@@ -274,22 +273,22 @@ Variant peeled() {
   const auto is_odd_and_long = [](const Problem& p) {
     return is_large(p) && p.columns % 2 != 0 && p.columns >= 4096;
   };
-  return held_by(variant("peeled", "registers",
-                         {{"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole},
-                          {"global_load_requests", Direction::decreases, 1.9, is_odd_and_long}},
-                         [](auto m) { return launch_blocks<TwoWaits>(m, Edges::peeled); }),
-                 kMostRowThreads, Edges::peeled);
+  return fits_registers(
+      variant("peeled", "registers",
+              {{"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole},
+               {"global_load_requests", Direction::decreases, 1.9, is_odd_and_long}},
+              [](auto m) { return launch_blocks<TwoReductions>(m, Edges::peeled); }),
+      kMaxRowThreads, Edges::peeled);
 }
 
 // ---- one_wait: the maximum and the sum in one reduction
 //
-// Each thread computes exponentials relative to its own maximum. The threads of a row reduce pairs
-// of maximum and sum: they wait for each other once instead of twice, and shared memory has one
-// access of 8 bytes instead of two (shared_store_wavefronts). Each thread rescales its elements by
-// one factor. It costs two exponentials in each reduction step and one at the end. Here and below,
-// rows that are multiples of 16 bytes skip the comparisons for edges.
+// Each thread computes exponentials relative to its own maximum, and the threads of a row reduce
+// pairs of maximum and sum: they wait for each other once instead of twice, and shared memory has
+// one access of 8 bytes instead of two (shared_store_wavefronts). Each reduction step costs two
+// exponentials, and each thread rescales its elements by one factor at the end.
 
-struct OneWait {
+struct OneReduction {
   template <class Group, class Part>
   __device__ static void finish(const Group& group, Part& part) {
     make_softmax(group, part);
@@ -297,11 +296,11 @@ struct OneWait {
 };
 
 Variant one_wait() {
-  return held_by(variant("one_wait", "peeled",
-                         {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large},
-                          {"global_load_requests", Direction::unchanged, 1.05, is_large}},
-                         [](auto m) { return launch_blocks<OneWait>(m, edges_of(m)); }),
-                 kMostRowThreads);
+  return fits_registers(variant("one_wait", "peeled",
+                                {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large},
+                                 {"global_load_requests", Direction::unchanged, 1.05, is_large}},
+                                [](auto m) { return launch_blocks<OneReduction>(m, edges_of(m)); }),
+                        kMaxRowThreads);
 }
 
 // ---- warp_registers: one warp holds a row in registers
@@ -314,15 +313,16 @@ Variant one_wait() {
 Variant warp_registers() {
   const auto launch_of = [](auto m) {
     const int elements = row_shape(covered(m), edges_of(m), kWarp).elements;
-    return launch_held<WarpRow, TwoWaits>(m, elements, edges_of(m),
-                                          WarpRow::shape(m.rows, m.columns));
+    return launch_held<WarpRow, TwoReductions>(m, elements, edges_of(m),
+                                               WarpRow::shape(m.rows, m.columns));
   };
-  return held_by(variant("warp_registers", "peeled",
-                         {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
-                          {"stalled_barrier", Direction::decreases, 10, is_large},
-                          {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
-                         launch_of),
-                 kWarp);
+  return fits_registers(
+      variant("warp_registers", "peeled",
+              {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+               {"stalled_barrier", Direction::decreases, 10, is_large},
+               {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+              launch_of),
+      kWarp);
 }
 
 // ---- lane_groups: several rows per warp
@@ -337,7 +337,7 @@ Variant lane_groups() {
   const auto launch_of = [](auto m) {
     return with_lanes(covered(m), edges_of(m), [&](auto lanes, auto elements, auto edges) {
       using Group = LaneRow<lanes>;
-      return launch_held<Group, TwoWaits, elements, edges>(m, Group::shape(m.rows, m.columns));
+      return launch_held<Group, TwoReductions, elements, edges>(m, Group::shape(m.rows, m.columns));
     });
   };
   Variant v =
@@ -362,14 +362,14 @@ Variant lane_groups() {
 Variant cluster() {
   const auto launch_of = [](auto m) {
     const RowShape shape = cluster_shape(covered(m), edges_of(m));
-    return launch_held<ClusterRow, OneWait>(
+    return launch_held<ClusterRow, OneReduction>(
         m, shape.elements, edges_of(m),
         ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
   };
-  return held_by_cluster(
+  return fits_cluster(
       variant("cluster", "vectors",
               {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
-               {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
+               {"dram_read_bytes", Direction::decreases, 1.5, exceeds_l2}},
               launch_of));
 }
 
@@ -396,10 +396,10 @@ __global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<
   }
   __syncthreads();  // the barrier is initialized for all threads
   wait_for_phase(&arrived, 0);
-  MaxSum found = Joined::none();
+  MaxSum found = MergeMaxSum::identity();
   for_parts<kRowWidth<T>, 2, Edges::whole>(block, scores, columns, -INFINITY,
                                            [&](auto& part) { add_scores(found, part); });
-  found = group.all<0>(found, Joined());
+  found = group.all_reduce<0>(found, MergeMaxSum());
   const float factor = 1.0f / found.sum;
   RowPart<T, kRowWidth<T>, 2, Edges::whole> results(block, scores, columns);
 #pragma unroll 1
@@ -409,7 +409,7 @@ __global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<
     results.store(m.out(group.row) + first);
     results.own += 2 * kPartThreads;
   }
-  group.leave();
+  group.sync_before_exit();
 }
 
 Variant cluster_shared() {
@@ -417,7 +417,7 @@ Variant cluster_shared() {
     using T = typename decltype(m)::Element;
     constexpr std::int64_t kFewBytes = kPartBytes / 2, kW = kRowWidth<T>;
     int blocks = 2;
-    while (blocks < kMostClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kFewBytes)
+    while (blocks < kMaxClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kFewBytes)
       blocks *= 2;
     const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
     Shape s = ClusterRow::shape(m.rows, m.columns, kPartThreads, blocks);
@@ -431,11 +431,11 @@ Variant cluster_shared() {
       return "bulk copies need rows that are multiples of 16 bytes";
     const std::int64_t bytes = p.columns * element_bytes(p);
     if (bytes < 2 * kWidestAccess) return "rows need at least 32 bytes: 16 for each of two blocks";
-    const auto part = ceil_div(bytes, kMostClusterBlocks) + 1024;
+    const auto part = ceil_div(bytes, kMaxClusterBlocks) + 1024;
     if (part <= device.sm.shared_bytes_per_block) return std::nullopt;
     return "an eighth of a row does not fit in a block's shared memory";
   };
-  return needs_capability(std::move(v), kClustersFrom);
+  return needs_capability(std::move(v), kClusterComputeCapability);
 }
 
 // ---- stored_registers: the row in registers in its stored type
@@ -451,7 +451,7 @@ __global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMa
   const Group group;
   StoredRow<T, kPartVectors> row(group, m.columns);
   row.load(m.in(group.row), -INFINITY);
-  meet(group);
+  sync_row_group(group);
   store_softmax(group, row, m.out(group.row));
 }
 
@@ -461,7 +461,7 @@ Variant stored_registers() {
     return launch_in_parts(stored_registers_kernel<BlockRow, T>,
                            stored_registers_kernel<PushedRow, T>, m);
   };
-  return held_in_parts(variant(
+  return fits_parts(variant(
       "stored_registers", "cluster",
       {{"global_load_requests", Direction::unchanged, 1.05, is_large_and_whole}}, launch_of));
 }
@@ -475,11 +475,11 @@ Variant stored_registers() {
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T> m, RingRoom room) {
   extern __shared__ uint4 stages[];
-  __shared__ Barrier arrivals[kMostRingStages];
+  __shared__ Barrier arrivals[kMaxRingStages];
   const Group group;
   RowRing<T, 1> ring(group, m, {m.x}, room, stages, arrivals);
   StoredRow<T, kPartVectors> row(BlockRow(), ring.held);
-  meet(group);
+  sync_row_group(group);
   ring.for_rows([&](auto slot) {
     row.load(ring.arrived(0), -INFINITY);
     auto part = row.place;
@@ -495,9 +495,9 @@ Variant bulk_ring() {
     using T = typename decltype(m)::Element;
     return launch_ring<1>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<PushedRow, T>, device, m);
   };
-  return held_in_ring<1>(variant("bulk_ring", "stored_registers",
-                                 {{"global_load_requests", Direction::decreases, 10, is_large}},
-                                 launch_of));
+  return fits_ring<1>(variant("bulk_ring", "stored_registers",
+                              {{"global_load_requests", Direction::decreases, 10, is_large}},
+                              launch_of));
 }
 
 // ---- cudnn: the cuDNN baseline

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, const 
   float sum = 0.0f;
   for (int i = group.thread; i < m.columns; i += kBlock)
     sum += static_cast<float>(y[i]) * static_cast<float>(dy[i]);
-  sum = group.all<0>(sum, Sum());
+  sum = group.all_reduce<0>(sum, Sum());
   T* dx = m.out(group.row);
   for (int i = group.thread; i < m.columns; i += kBlock)
     dx[i] = from_float<T>(static_cast<float>(y[i]) * (static_cast<float>(dy[i]) - sum));
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, const T
     other.load(dy, 0.0f);
     sum += part.dot(other);
   });
-  sum = group.template all<0>(sum, Sum());
+  sum = group.template all_reduce<0>(sum, Sum());
   for_parts<kRowWidth<T>, 1>(group, y, m.columns, 0.0f, [&](auto& part) {
     auto other = part;
     other.load(dy, 0.0f);
@@ -127,7 +127,7 @@ Variant vectors() {
 // registers, and limits a row to 16384 elements.
 
 template <class Group, class T, int kElements, Edges kEdges>
-__global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T> m, const T* dy) {
+__global__ void __launch_bounds__(kMaxRowThreads) registers_kernel(RowMatrix<T> m, const T* dy) {
   const Group group;
   const T* y = m.in(group.row);
   RowPart<T, kRowWidth<T>, kElements / kRowWidth<T>, kEdges> part(
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T>
   auto other = part;
   part.load(y, 0.0f);
   other.load(dy + group.row * m.columns, 0.0f);
-  const float sum = group.template all<0>(part.dot(other), Sum());
+  const float sum = group.template all_reduce<0>(part.dot(other), Sum());
   part.join(other, [&](float a, float b) { return a * (b - sum); });
   part.store(m.out(group.row));
 }
@@ -145,22 +145,23 @@ constexpr Edges kHalf = Edges::peeled;
 
 template <class Group, class T>
 Steps launch_held(const RowMatrix<T>& m, const T* dy, int elements, const Shape& shape) {
-  return with_part<most_elements(kHalf)>(elements, edges_of(m), [&](auto count, auto edges) {
-    return launch(registers_kernel<Group, T, count, edges>, shape, m, dy);
-  });
+  return with_part<max_elements_per_thread(kHalf)>(
+      elements, edges_of(m), [&](auto count, auto edges) {
+        return launch(registers_kernel<Group, T, count, edges>, shape, m, dy);
+      });
 }
 
 Variant registers() {
-  return held_by(variant("registers", "vectors",
-                         {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
-                          {"global_load_requests", Direction::decreases, 1.9, is_large_and_whole}},
-                         [](auto m, auto* dy) {
-                           const RowShape shape = row_shape(covered(m), kHalf);
-                           return launch_held<BlockRow>(
-                               m, dy, shape.elements,
-                               BlockRow::shape(m.rows, m.columns, shape.threads));
-                         }),
-                 kMostRowThreads, kHalf);
+  return fits_registers(
+      variant("registers", "vectors",
+              {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
+               {"global_load_requests", Direction::decreases, 1.9, is_large_and_whole}},
+              [](auto m, auto* dy) {
+                const RowShape shape = row_shape(covered(m), kHalf);
+                return launch_held<BlockRow>(m, dy, shape.elements,
+                                             BlockRow::shape(m.rows, m.columns, shape.threads));
+              }),
+      kMaxRowThreads, kHalf);
 }
 
 // ---- warp_registers: one warp holds both rows
@@ -169,15 +170,16 @@ Variant registers() {
 // or shared memory. Rows are limited to 512 elements.
 
 Variant warp_registers() {
-  return held_by(variant("warp_registers", "registers",
-                         {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
-                          {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
-                         [](auto m, auto* dy) {
-                           const RowShape shape = row_shape(covered(m), kHalf, kWarp);
-                           return launch_held<WarpRow>(m, dy, shape.elements,
-                                                       WarpRow::shape(m.rows, m.columns));
-                         }),
-                 kWarp, kHalf);
+  return fits_registers(
+      variant("warp_registers", "registers",
+              {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+               {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+              [](auto m, auto* dy) {
+                const RowShape shape = row_shape(covered(m), kHalf, kWarp);
+                return launch_held<WarpRow>(m, dy, shape.elements,
+                                            WarpRow::shape(m.rows, m.columns));
+              }),
+      kWarp, kHalf);
 }
 
 // ---- cluster: a cluster of blocks per row
@@ -200,7 +202,7 @@ __device__ __forceinline__ void store_gradient(const Group& group, StoredRow<T, 
     for (int i = 0; i < kW; ++i)
       sum = fmaf(a[i], b[i], sum);
   });
-  sum = group.template all<kSlot>(sum, Sum());
+  sum = group.template all_reduce<kSlot>(sum, Sum());
   y.each_with(dy, [&](int at, float(&a)[kW], float(&b)[kW]) {
 #pragma unroll
     for (int i = 0; i < kW; ++i)
@@ -216,7 +218,7 @@ __global__ void __launch_bounds__(kPartThreads, kPartVectors / kVectors)
   StoredRow<T, kVectors> of_y(group, m.columns), of_dy(group, m.columns);
   of_y.load(m.in(group.row), 0.0f);
   of_dy.load(dy + group.row * m.columns, 0.0f);
-  meet(group);
+  sync_row_group(group);
   store_gradient<0>(group, of_y, of_dy, m.out(group.row));
 }
 
@@ -224,16 +226,15 @@ Variant cluster() {
   const auto launch_of = [](auto m, auto* dy) {
     using T = typename decltype(m)::Element;
     constexpr int kFew = kPartVectors / 2;
-    return m.columns * std::int64_t{sizeof(T)} <= kMostClusterBlocks * kPartBytes / 2
+    return m.columns * std::int64_t{sizeof(T)} <= kMaxClusterBlocks * kPartBytes / 2
                ? launch(cluster_kernel<T, kFew>, stored_shape<kFew, PushedRow>(m, 2), m, dy)
                : launch(cluster_kernel<T, kPartVectors>,
                         stored_shape<kPartVectors, PushedRow>(m, 2), m, dy);
   };
-  return held_in_parts(
-      variant("cluster", "vectors",
-              {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
-               {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
-              launch_of));
+  return fits_parts(variant("cluster", "vectors",
+                            {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
+                             {"dram_read_bytes", Direction::decreases, 1.5, exceeds_l2}},
+                            launch_of));
 }
 
 // ---- bulk_ring: persistent blocks and asynchronous copies of rows
@@ -247,11 +248,11 @@ template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1)
     bulk_ring_kernel(RowMatrix<T> m, const T* dy, RingRoom room) {
   extern __shared__ uint4 stages[];
-  __shared__ Barrier arrivals[2 * kMostRingStages];
+  __shared__ Barrier arrivals[2 * kMaxRingStages];
   const Group group;
   RowRing<T, 2> ring(group, m, {m.x, dy}, room, stages, arrivals);
   StoredRow<T, kPartVectors> of_y(BlockRow(), ring.held), of_dy(BlockRow(), ring.held);
-  meet(group);
+  sync_row_group(group);
   ring.for_rows([&](auto slot) {
     of_y.load(ring.arrived(0), 0.0f);
     of_dy.load(ring.arrived(1), 0.0f);
@@ -267,9 +268,9 @@ Variant bulk_ring() {
     return launch_ring<2>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<PushedRow, T>, device, m,
                           dy);
   };
-  return held_in_ring<2>(variant("bulk_ring", "cluster",
-                                 {{"global_load_requests", Direction::decreases, 10, is_large}},
-                                 launch_of));
+  return fits_ring<2>(variant("bulk_ring", "cluster",
+                              {{"global_load_requests", Direction::decreases, 10, is_large}},
+                              launch_of));
 }
 
 // ---- cudnn: the cuDNN baseline

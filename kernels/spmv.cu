@@ -504,7 +504,7 @@ Family declare() {
       "combined by atomics, scans or searches. x is loaded at the columns of the nonzeros: "
       "contiguous words in a band, one sector per nonzero if columns are random, most often from "
       "L2.";
-  f.extent("rows", &Problem::rows, 1 << 18, kMostRows, "rows and columns of a generated matrix")
+  f.extent("rows", &Problem::rows, 1 << 18, kMaxRows, "rows and columns of a generated matrix")
       .integer("mean", &Problem::mean, 16, 1, kMaxMean, "",
                "nonzeros per row of a generated matrix; with a power law, their approximate mean")
       .choice_or_file<Matrix>(

@@ -449,7 +449,7 @@ constexpr int max_magnitude() {
     const float w = weight<kMaxRadius>(r);
     weights += 4 * (w < 0 ? -w : w);
   }
-  return static_cast<int>(weights) * kMostPoint;
+  return static_cast<int>(weights) * kMaxPoint;
 }
 
 Family declare() {
@@ -461,9 +461,9 @@ Family declare() {
       "shared memory can serve these loads, and registers can if one thread computes several "
       "points of a column. The bytes from DRAM cannot decrease, but requests and instructions can. "
       "Once they are few, and enough bytes are in flight, the stencil takes the time of a copy.";
-  constexpr std::int64_t kMostRows = 65535 * kWarps;  // blocks along the y axis of a grid
+  constexpr std::int64_t kMaxRows = 65535 * kWarps;  // blocks along the y axis of a grid
   f.extent("nx", &Problem::nx, 16384, 1 << 24, "points per row, the contiguous dimension")
-      .extent("ny", &Problem::ny, 16384, kMostRows, "number of rows")
+      .extent("ny", &Problem::ny, 16384, kMaxRows, "number of rows")
       .integer("radius", &Problem::radius, 1, 1, kMaxRadius, "",
                "distance of the farthest neighbour in points; a point has 4·radius neighbours");
   declare_stencil<Laplacian>(f, points);

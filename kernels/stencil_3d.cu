@@ -442,9 +442,9 @@ Family declare() {
       "one plane loads them from L2; a block of several planes has them in L1, and a thread that "
       "iterates over planes has them in registers. Such iteration is less parallel: each step "
       "needs enough loads in flight.";
-  constexpr std::int64_t kMostRows = 65535 * 4;  // blocks along y and z of a grid
+  constexpr std::int64_t kMaxRows = 65535 * 4;  // blocks along y and z of a grid
   f.extent("nx", &Problem::nx, 512, 1 << 24, "points per row, the contiguous dimension")
-      .extent("ny", &Problem::ny, 512, kMostRows, "rows per plane")
+      .extent("ny", &Problem::ny, 512, kMaxRows, "rows per plane")
       .extent("nz", &Problem::nz, 512, 65535, "number of planes");
   declare_stencil<Laplacian>(f, points);
   f.outputs = extent;

@@ -63,7 +63,7 @@ __device__ void store_tile(const float* slab, const Corner& at, const Operands& 
     Pack<T, kPack> pack;
     if (has_packs) pack = rounded_sums<T, kPack>(sums);
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
+    for (int r = 0; r < kMaxRanks; ++r) {
       if (r < first || r >= end) continue;
       if (has_packs) {
         store_pack(targets.c.of[r] + place, pack);
@@ -468,7 +468,7 @@ Variant one_kernel_paced() {
                         {std::string(kTimeColumn), Direction::decreases, 1.01, over_two}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> Reason {
     if ((p.n | p.k) % kUnit != 0)
-      return "bulk copies need multiples of " + std::to_string(kBulkCopyUnit) +
+      return "bulk copies need multiples of " + std::to_string(kBulkCopyAlignment) +
              " bytes: n and k must be multiples of " + std::to_string(kUnit);
     if (const Reason lacks = lacks_specific_code(device)) return lacks;
     return lacks_shared_memory(device, kPacedSharedBytes);
@@ -522,7 +522,7 @@ Family declare() {
                return is_split_k(p) ? p.gpus * slot_rows(p) * p.n : std::int64_t{kUnit};
              })
       .state("signals", &Data::signals, [](const Problem&) { return kSignalWords; })
-      .told_from(kFlagsWord);
+      .flags_from(kFlagsWord);
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> Reason {
     constexpr int kGrid = 4;
     if (p.split != Split::grid || p.gpus == kGrid) return std::nullopt;

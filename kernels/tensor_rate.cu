@@ -351,17 +351,17 @@ __global__ void __launch_bounds__(kWarpgroup, 3)
     char* const to = (is_a ? a_tile : b_tile) + wgmma_offset(unit / kUnits, unit % kUnits);
     *reinterpret_cast<uint4*>(to) = reinterpret_cast<const uint4*>(is_a ? a : b)[unit];
   }
-  wgmma_publish_shared();
+  fence_proxy_async_shared();
   __syncthreads();
 
-  const std::uint64_t a_operand = wgmma_operand(a_tile);
-  const std::uint64_t b_operand = wgmma_operand(b_tile);
+  const std::uint64_t a_operand = wgmma_descriptor(a_tile);
+  const std::uint64_t b_operand = wgmma_descriptor(b_tile);
   Sum sums[kWgmmaRegisters];
 #pragma unroll
   for (Sum& sum : sums)
     sum = 0;
   const auto slice = [&](int j) {
-    wgmma_m64n256<In>(sums, wgmma_advanced(a_operand, j), wgmma_advanced(b_operand, j));
+    wgmma_m64n256<In>(sums, advance_descriptor(a_operand, j), advance_descriptor(b_operand, j));
   };
   // Each iteration waits only for the previous round, so the tensor cores always have work.
   for_steps(

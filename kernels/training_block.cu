@@ -34,14 +34,14 @@ namespace gpuexp::training_block {
 // Each block holds a row in registers. If kComputes is set, the block computes mean and 1/deviation
 // and stores them for the backward pass; otherwise it loads the stored values.
 template <bool kComputes, class T, int kElements>
-__global__ void __launch_bounds__(kMostRowThreads)
+__global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(RowMatrix<T> m, NormWeights<T> w, float* mean, float* rstd) {
   const BlockRow group;
   RowPart<T, kRowWidth<T>, kElements / kRowWidth<T>, Edges::whole> part(group, m.x, m.columns);
   part.load(m.in(group.row), 0.0f);
   NormStatistics s{};
   if (kComputes) {
-    s = TwoWaits::find<Norm::layer>(group, part, 0.0f);
+    s = TwoReductions::find<Norm::layer>(group, part, 0.0f);
     if (group.thread == 0) {
       mean[group.row] = s.mean;
       rstd[group.row] = s.rstd;
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kMostRowThreads)
   } else {
     s = {mean[group.row], rstd[group.row]};
   }
-  weigh<Norm::layer>(part, s, w);
+  apply_norm<Norm::layer>(part, s, w);
   part.store(m.out(group.row));
 }
 
@@ -67,7 +67,7 @@ NormProblem norm_problem(const Problem& p) {
   return of;
 }
 Slices column_slices(const Problem& p, std::int64_t columns, const DeviceSpec& device) {
-  return slices_of(p.rows(), columns, tile_columns(columns, p.dtype), kTilesPerSm, device);
+  return slices_of(p.rows(), columns, columns_per_block(columns, p.dtype), kTilesPerSm, device);
 }
 
 // Workspace after the per-block loss sums, shared by operations that run one at a time. It holds
@@ -94,44 +94,46 @@ struct Network : StepNetwork<T, Problem, Data> {
   std::int64_t rows = p.rows();
 
   static T* array(void* from) { return static_cast<T*>(from); }
-  T* n1() const { return array(way.recomputes ? d.n1_again : d.n1); }
+  T* n1() const { return array(way.recomputes ? d.n1_recomputed : d.n1); }
   T* n2() const { return array(way.recomputes ? d.n2_again : d.n2); }
-  T* h() const { return array(way.recomputes ? d.h_again : d.h); }
-  T* a() const { return array(way.recomputes ? d.a_again : d.a); }
+  T* h() const { return array(way.recomputes ? d.h_recomputed : d.h); }
+  T* a() const { return array(way.recomputes ? d.a_recomputed : d.a); }
 
   // ---- products
 
-  template <Lies a_lies, Lies b_lies, class Tail>
+  template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
-                 const Tail& tail, bool in_vectors = true) const {
+                 const Tail& tail, bool rows_aligned = true) const {
     const Extents x = Step::extents(m, n, k);
-    if (way.by_library) return this->template by_library<a_lies, b_lies>(x, a, b, tail, scratch());
-    if constexpr (std::is_same<Tail, HeadsTail<T>>::value) {
-      return vector_product<a_lies, b_lies>(x, a, b, tail);
+    if (way.by_library)
+      return this->template by_library<a_layout, b_layout>(x, a, b, tail, scratch());
+    if constexpr (std::is_same<Tail, HeadsEpilogue<T>>::value) {
+      return vector_product<a_layout, b_layout>(x, a, b, tail);
     } else {
-      return Step::template layer_product<a_lies, b_lies>(x, a, b, tail, in_vectors);
+      return Step::template layer_product<a_layout, b_layout>(x, a, b, tail, rows_aligned);
     }
   }
   // Product of matrices whose rows may have `hidden` elements, so that 16-byte accesses may not
   // fit.
-  template <Lies a_lies, Lies b_lies, class Tail>
+  template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps multiply_hidden(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                         const Tail& tail) const {
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
-    return multiply<a_lies, b_lies>(m, n, k, a, b, tail, p.hidden % kPerVector == 0);
+    return multiply<a_layout, b_layout>(m, n, k, a, b, tail, p.hidden % kPerVector == 0);
   }
   // Product whose result rows of `columns` elements are stored as heads.
-  template <Lies b_lies>
+  template <OperandLayout b_layout>
   Steps multiply_to_heads(std::int64_t columns, const T* a, const T* b, const float* bias,
                           T* to) const {
-    const HeadsTail<T> tail{bias, head_places(p), static_cast<int>(columns), to};
-    if (way.fuses) return multiply<Lies::as_it_is, b_lies>(rows, columns, p.width, a, b, tail);
+    const HeadsEpilogue<T> tail{bias, head_places(p), static_cast<int>(columns), to};
+    if (way.fuses)
+      return multiply<OperandLayout::row_major, b_layout>(rows, columns, p.width, a, b, tail);
     T* const in_rows = reinterpret_cast<T*>(scratch());
-    HeadsTail<T> split_only = tail;
+    HeadsEpilogue<T> split_only = tail;
     split_only.bias = nullptr;
-    return multiply<Lies::as_it_is, b_lies>(
+    return multiply<OperandLayout::row_major, b_layout>(
                rows, columns, p.width, a, b,
-               LayerTail<T>{bias, nullptr, nullptr, in_rows, nullptr}) +
+               LayerEpilogue<T>{bias, nullptr, nullptr, in_rows, nullptr}) +
            split_heads(static_cast<const T*>(in_rows), split_only, rows * columns);
   }
 
@@ -149,7 +151,8 @@ struct Network : StepNetwork<T, Problem, Data> {
     const NormWeights<T> w{weights(gamma), weights(gamma + p.width)};
     float* const mean = d.statistics + 2 * which * rows;
     const RowShape shape = row_shape(p.width, Edges::whole);
-    constexpr int kMaxElements = kMostNormGradientColumns / kFewRowThreads;  // elements per thread
+    constexpr int kMaxElements =
+        kMaxNormGradientColumns / kDefaultRowThreads;  // elements per thread
     return with_part<kMaxElements>(shape.elements, Edges::whole, [&](auto count, auto) {
       return computes_statistics ? block_per_row(norm_kernel<true, T, count>, shape.threads, m, w,
                                                  mean, mean + rows)
@@ -175,13 +178,13 @@ struct Network : StepNetwork<T, Problem, Data> {
     return steps;
   }
   Steps column_sums(const T* from, std::int64_t columns, std::int64_t to) const {
-    return stored_tile_sums(column_slices(p, columns, context.device), ElementTerms<T>{from},
-                            scratch(), d.gradients + to);
+    return launch_stored_tile_sums(column_slices(p, columns, context.device), ElementTerms<T>{from},
+                                   scratch(), d.gradients + to);
   }
 
   Steps attention_forward() const {
     T* const q = array(d.qkv);
-    return attention::forward_by_tiles(
+    return attention::launch_attention_forward(
         attention_of(p), {q, q + outer(p), q + 2 * outer(p), d.o, d.log_sum, nullptr});
   }
   Steps attention_backward() const {
@@ -194,7 +197,7 @@ struct Network : StepNetwork<T, Problem, Data> {
     } else {
       const attention_backward::Data data{q,     k,    v,    d.o,  d.log_sum, nullptr,
                                           d.d_o, d.dq, d.dk, d.dv, nullptr,   nullptr};
-      return attention_backward::gradients_in_two_passes(attention_of(p), data, scratch());
+      return attention_backward::launch_two_pass_gradients(attention_of(p), data, scratch());
     }
   }
 
@@ -202,14 +205,14 @@ struct Network : StepNetwork<T, Problem, Data> {
 
   Steps first_half_of_mlp() const {
     T *const to_h = h(), *const to_a = a();
-    Steps steps = multiply_hidden<Lies::as_it_is, Lies::as_it_is>(
+    Steps steps = multiply_hidden<OperandLayout::row_major, OperandLayout::row_major>(
         rows, p.hidden, p.width, n2(), weights(at.w1),
-        LayerTail<T>{d.weights + at.b1, nullptr, nullptr, to_h, way.fuses ? to_a : nullptr});
+        LayerEpilogue<T>{d.weights + at.b1, nullptr, nullptr, to_h, way.fuses ? to_a : nullptr});
     if (!way.fuses) steps += Passes<T>::activate(to_h, to_a, inner(p));
     return steps;
   }
   // Epilogue of a product of `width` columns whose result a residual is added to.
-  LayerTail<T> residual_tail(std::int64_t bias, const T* residual, T* to) const {
+  LayerEpilogue<T> residual_tail(std::int64_t bias, const T* residual, T* to) const {
     return {d.weights + bias, nullptr, way.fuses ? residual : nullptr, to, nullptr};
   }
 
@@ -217,18 +220,18 @@ struct Network : StepNetwork<T, Problem, Data> {
     T *const x = array(d.x), *const y = array(d.y), *const z = array(d.z);
     const std::int64_t w = p.width;
     Steps steps = norm(0, n1(), true);
-    steps += multiply_to_heads<Lies::as_it_is>(3 * w, n1(), weights(at.qkv), d.weights + at.b_qkv,
-                                               array(d.qkv));
+    steps += multiply_to_heads<OperandLayout::row_major>(3 * w, n1(), weights(at.qkv),
+                                                         d.weights + at.b_qkv, array(d.qkv));
     steps += attention_forward();
     steps += merge({{array(d.o), nullptr, nullptr}, static_cast<int>(w), static_cast<int>(w)},
                    array(d.merged));
-    steps += multiply<Lies::as_it_is, Lies::as_it_is>(rows, w, w, array(d.merged), weights(at.proj),
-                                                      residual_tail(at.b_proj, x, y));
+    steps += multiply<OperandLayout::row_major, OperandLayout::row_major>(
+        rows, w, w, array(d.merged), weights(at.proj), residual_tail(at.b_proj, x, y));
     if (!way.fuses) steps += Passes<T>::add(x, y, outer(p));
     steps += norm(1, n2(), true);
     steps += first_half_of_mlp();
-    steps += multiply_hidden<Lies::as_it_is, Lies::as_it_is>(rows, w, p.hidden, a(), weights(at.w2),
-                                                             residual_tail(at.b2, y, z));
+    steps += multiply_hidden<OperandLayout::row_major, OperandLayout::row_major>(
+        rows, w, p.hidden, a(), weights(at.w2), residual_tail(at.b2, y, z));
     if (!way.fuses) steps += Passes<T>::add(y, z, outer(p));
     return steps + squared_error(z, d.target, array(d.dz), outer(p), Step::loss_sums(), d.loss,
                                  state(), p.hidden);
@@ -240,45 +243,46 @@ struct Network : StepNetwork<T, Problem, Data> {
     Steps steps;
     if (way.recomputes) steps += norm(1, n2(), false) + first_half_of_mlp();
     steps += column_sums(dz, w, at.b2);
-    steps += multiply_hidden<Lies::transposed, Lies::as_it_is>(p.hidden, w, rows, a(), dz,
-                                                               gradient(at.w2));
-    steps += multiply_hidden<Lies::as_it_is, Lies::transposed>(
+    steps += multiply_hidden<OperandLayout::transposed, OperandLayout::row_major>(
+        p.hidden, w, rows, a(), dz, gradient(at.w2));
+    steps += multiply_hidden<OperandLayout::row_major, OperandLayout::transposed>(
         rows, p.hidden, w, dz, weights(at.w2),
-        LayerTail<T>{nullptr, way.fuses ? h() : nullptr, nullptr, dh, nullptr});
+        LayerEpilogue<T>{nullptr, way.fuses ? h() : nullptr, nullptr, dh, nullptr});
     if (!way.fuses) steps += Passes<T>::scale_by_slope(h(), dh, inner(p));
     steps += column_sums(dh, p.hidden, at.b1);
-    steps += multiply_hidden<Lies::transposed, Lies::as_it_is>(w, p.hidden, rows, n2(), dh,
-                                                               gradient(at.w1));
-    steps += multiply_hidden<Lies::as_it_is, Lies::transposed>(
+    steps += multiply_hidden<OperandLayout::transposed, OperandLayout::row_major>(
+        w, p.hidden, rows, n2(), dh, gradient(at.w1));
+    steps += multiply_hidden<OperandLayout::row_major, OperandLayout::transposed>(
         rows, w, p.hidden, dh, weights(at.w1),
-        LayerTail<T>{nullptr, nullptr, nullptr, array(d.dn2), nullptr});
+        LayerEpilogue<T>{nullptr, nullptr, nullptr, array(d.dn2), nullptr});
     return steps + norm_gradient(1);
   }
   Steps backward_of_attention() const {
     T *const dy = array(d.dy), *const dqkv = array(d.dqkv);
     const std::int64_t w = p.width;
     Steps steps = column_sums(dy, w, at.b_proj);
-    steps += multiply<Lies::transposed, Lies::as_it_is>(w, w, rows, array(d.merged), dy,
-                                                        gradient(at.proj));
-    steps += multiply_to_heads<Lies::transposed>(w, dy, weights(at.proj), nullptr, array(d.d_o));
+    steps += multiply<OperandLayout::transposed, OperandLayout::row_major>(
+        w, w, rows, array(d.merged), dy, gradient(at.proj));
+    steps += multiply_to_heads<OperandLayout::transposed>(w, dy, weights(at.proj), nullptr,
+                                                          array(d.d_o));
     steps += attention_backward();
     steps += merge(
         {{array(d.dq), array(d.dk), array(d.dv)}, static_cast<int>(w), static_cast<int>(3 * w)},
         dqkv);
     if (way.recomputes) steps += norm(0, n1(), false);
     steps += column_sums(dqkv, 3 * w, at.b_qkv);
-    steps +=
-        multiply<Lies::transposed, Lies::as_it_is>(w, 3 * w, rows, n1(), dqkv, gradient(at.qkv));
-    steps += multiply<Lies::as_it_is, Lies::transposed>(
+    steps += multiply<OperandLayout::transposed, OperandLayout::row_major>(w, 3 * w, rows, n1(),
+                                                                           dqkv, gradient(at.qkv));
+    steps += multiply<OperandLayout::row_major, OperandLayout::transposed>(
         rows, w, 3 * w, dqkv, weights(at.qkv),
-        LayerTail<T>{nullptr, nullptr, nullptr, array(d.dn1), nullptr});
+        LayerEpilogue<T>{nullptr, nullptr, nullptr, array(d.dn1), nullptr});
     return steps + norm_gradient(0);
   }
   Steps backward() const {
     Steps steps = backward_of_mlp() + backward_of_attention();
     if (!is_scaled(p)) return steps;
     // The products checked the matrices; the vectors that follow them are small.
-    if (Step::products_look())
+    if (Step::products_check_finite())
       return steps + check_gradients(d.gradients + at.gamma1, at.all - at.gamma1, state());
     return steps + Step::check_all_gradients();
   }
@@ -389,7 +393,7 @@ Variant fused_first() {
 
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
   if (p.width % kHeadDim != 0) return "width must be a multiple of 64, the head dimension";
-  if (p.width > kMostNormGradientColumns)
+  if (p.width > kMaxNormGradientColumns)
     return "width is above 4096, the limit of LayerNorm's gradient";
   if (const auto why = attention::unsupported(attention_of(p))) return why;
   if (!p.overflow) return std::nullopt;
@@ -415,7 +419,7 @@ Family declare() {
       "narrower the type of the products, the larger the share of these passes.";
   f.refers_to_results = true;
   f.extent("sequences", &Problem::sequences, 8, 1 << 16, "sequences per batch")
-      .extent("width", &Problem::width, 768, kMostNormGradientColumns,
+      .extent("width", &Problem::width, 768, kMaxNormGradientColumns,
               "elements per token, a multiple of the head dimension of 64")
       .extent("tokens", &Problem::tokens, 512, 1 << 16, "tokens per sequence")
       .extent("hidden", &Problem::hidden, 3072, 1 << 15,
@@ -426,7 +430,7 @@ Family declare() {
   f.parameter_inputs(parameters);
   const auto all = [](Output o) { return [o](const Problem& p) { return elements_of(p, o); }; };
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
-  const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
+  const auto hidden_error = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   const auto by_qkv = [](const Problem& p) { return product_tolerance(p, 3 * p.width); };
   const auto within = [](Output o) {
     return [o](const Problem& p) { return attention_gradient_tolerance(p, o); };
@@ -435,20 +439,20 @@ Family declare() {
       .state("n2", &Data::n2, type, outer, norm_tolerance_of)
       .state("h", &Data::h, type, inner, by_width)
       .state("a", &Data::a, type, inner, gelu_tolerance)
-      .state("n1_again", &Data::n1_again, type, outer, norm_tolerance_of)
+      .state("n1_again", &Data::n1_recomputed, type, outer, norm_tolerance_of)
       .state("n2_again", &Data::n2_again, type, outer, norm_tolerance_of)
-      .state("h_again", &Data::h_again, type, inner, by_width)
-      .state("a_again", &Data::a_again, type, inner, gelu_tolerance)
+      .state("h_again", &Data::h_recomputed, type, inner, by_width)
+      .state("a_again", &Data::a_recomputed, type, inner, gelu_tolerance)
       .state("statistics", &Data::statistics, all(kStatistics), statistics_tolerance)
       .state("qkv", &Data::qkv, type, all(kQkv), by_width)
       .state("o", &Data::o, type, outer, attention_tolerance)
       .state("log_sum", &Data::log_sum, head_rows, log_sum_tolerance)
       .state("merged", &Data::merged, type, outer, exact_tolerance)
       .state("y", &Data::y, type, outer, by_width)
-      .state("z", &Data::z, type, outer, by_hidden)
-      .state("dz", &Data::dz, type, outer, by_hidden)
+      .state("z", &Data::z, type, outer, hidden_error)
+      .state("dz", &Data::dz, type, outer, hidden_error)
       .state("dh", &Data::dh, type, inner, by_width)
-      .state("dn2", &Data::dn2, type, outer, by_hidden)
+      .state("dn2", &Data::dn2, type, outer, hidden_error)
       .state("dy", &Data::dy, type, outer, norm_tolerance_of)
       .state("d_o", &Data::d_o, type, outer, by_width)
       .state("dq", &Data::dq, type, outer, within(kDq))

@@ -117,7 +117,7 @@ Steps Passes<T>::add(const T* by, T* to, std::int64_t n) {
   return training_step::elementwise<T>(n, training_step::AddTo<T>{by, to});
 }
 template <class T>
-Steps Passes<T>::finish(const FinishSums<LayerTail<T>>& op, std::int64_t n) {
+Steps Passes<T>::finish(const ApplyEpilogue<LayerEpilogue<T>>& op, std::int64_t n) {
   return training_step::elementwise<T>(n, op);
 }
 template struct Passes<float>;
@@ -180,7 +180,7 @@ using Variant = Family::Variant;
 // Number of fp32 values in the workspace: per-block loss sums, then slices of column sums.
 std::int64_t partial_floats(const Problem& p, const DeviceSpec& device) {
   const auto partials = [&](std::int64_t columns) {
-    return slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, device)
+    return slices_of(p.batch, columns, columns_per_block(columns, p.dtype), kTilesPerSm, device)
                .partial_bytes() /
            std::int64_t{sizeof(float)};
   };
@@ -208,21 +208,21 @@ struct Network : StepNetwork<T, Problem, Data> {
     return of(way.recomputes ? d.a_again : d.a, inner(p), way.recomputes && !again ? 0 : layer);
   }
 
-  template <Lies a_lies, Lies b_lies, class Tail>
+  template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                  const Tail& tail) const {
     const Extents x = Step::extents(m, n, k);
     if (way.by_library)
-      return this->template by_library<a_lies, b_lies>(
+      return this->template by_library<a_layout, b_layout>(
           x, a, b, tail, Step::loss_sums() + partial_floats(p, context.device));
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
-    return Step::template layer_product<a_lies, b_lies>(x, a, b, tail,
-                                                        (p.width | p.hidden) % kPerVector == 0);
+    return Step::template layer_product<a_layout, b_layout>(x, a, b, tail,
+                                                            (p.width | p.hidden) % kPerVector == 0);
   }
   Steps column_sums(const T* from, std::int64_t columns, float* to) const {
-    return stored_tile_sums(
-        slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, context.device),
-        ElementTerms<T>{from}, Step::scratch(), to);
+    return launch_stored_tile_sums(slices_of(p.batch, columns, columns_per_block(columns, p.dtype),
+                                             kTilesPerSm, context.device),
+                                   ElementTerms<T>{from}, Step::scratch(), to);
   }
 
   Steps first_half(int layer, bool again) const {
@@ -230,10 +230,10 @@ struct Network : StepNetwork<T, Problem, Data> {
     const std::int64_t first = layer * at.each;
     T* const to_h = h(layer, again);
     T* const to_a = a(layer, again);
-    Steps steps = multiply<Lies::as_it_is, Lies::as_it_is>(
+    Steps steps = multiply<OperandLayout::row_major, OperandLayout::row_major>(
         p.batch, p.hidden, p.width, stream(layer), weights(first + at.w1),
-        LayerTail<T>{d.weights + first + at.b1, nullptr, nullptr, to_h,
-                     way.fuses ? to_a : nullptr});
+        LayerEpilogue<T>{d.weights + first + at.b1, nullptr, nullptr, to_h,
+                         way.fuses ? to_a : nullptr});
     if (!way.fuses) steps += Passes<T>::activate(to_h, to_a, p.batch * p.hidden);
     return steps;
   }
@@ -245,10 +245,10 @@ struct Network : StepNetwork<T, Problem, Data> {
       const std::int64_t first = l * at.each;
       T* const to = of(d.stream, outer(p), l);
       steps += first_half(l, false);
-      steps += multiply<Lies::as_it_is, Lies::as_it_is>(
+      steps += multiply<OperandLayout::row_major, OperandLayout::row_major>(
           p.batch, p.width, p.hidden, a(l, false), weights(first + at.w2),
-          LayerTail<T>{d.weights + first + at.b2, nullptr, way.fuses ? stream(l) : nullptr, to,
-                       nullptr});
+          LayerEpilogue<T>{d.weights + first + at.b2, nullptr, way.fuses ? stream(l) : nullptr, to,
+                           nullptr});
       if (!way.fuses) steps += Passes<T>::add(stream(l), to, p.batch * p.width);
     }
     return steps + squared_error(stream(p.layers), d.target, dx(p.layers), p.batch * p.width,
@@ -264,23 +264,24 @@ struct Network : StepNetwork<T, Problem, Data> {
       T* const dh = of(d.dh, inner(p), l);
       if (way.recomputes) steps += first_half(l, true);
       steps += column_sums(given, p.width, d.gradients + first + at.b2);
-      steps += multiply<Lies::transposed, Lies::as_it_is>(p.hidden, p.width, p.batch, a(l), given,
-                                                          gradient(first + at.w2));
-      steps += multiply<Lies::as_it_is, Lies::transposed>(
+      steps += multiply<OperandLayout::transposed, OperandLayout::row_major>(
+          p.hidden, p.width, p.batch, a(l), given, gradient(first + at.w2));
+      steps += multiply<OperandLayout::row_major, OperandLayout::transposed>(
           p.batch, p.hidden, p.width, given, weights(first + at.w2),
-          LayerTail<T>{nullptr, way.fuses ? h(l) : nullptr, nullptr, dh, nullptr});
+          LayerEpilogue<T>{nullptr, way.fuses ? h(l) : nullptr, nullptr, dh, nullptr});
       if (!way.fuses) steps += Passes<T>::scale_by_slope(h(l), dh, p.batch * p.hidden);
-      steps += multiply<Lies::transposed, Lies::as_it_is>(p.width, p.hidden, p.batch, stream(l), dh,
-                                                          gradient(first + at.w1));
+      steps += multiply<OperandLayout::transposed, OperandLayout::row_major>(
+          p.width, p.hidden, p.batch, stream(l), dh, gradient(first + at.w1));
       if (l > 0) {
-        steps += multiply<Lies::as_it_is, Lies::transposed>(
+        steps += multiply<OperandLayout::row_major, OperandLayout::transposed>(
             p.batch, p.width, p.hidden, dh, weights(first + at.w1),
-            LayerTail<T>{nullptr, nullptr, way.fuses ? given : nullptr, dx(l), nullptr});
+            LayerEpilogue<T>{nullptr, nullptr, way.fuses ? given : nullptr, dx(l), nullptr});
         if (!way.fuses) steps += Passes<T>::add(given, dx(l), p.batch * p.width);
       }
       steps += column_sums(dh, p.hidden, d.gradients + first + at.b1);
     }
-    return is_scaled(p) && !Step::products_look() ? steps + Step::check_all_gradients() : steps;
+    return is_scaled(p) && !Step::products_check_finite() ? steps + Step::check_all_gradients()
+                                                          : steps;
   }
 };
 
@@ -416,13 +417,13 @@ Family declare() {
   f.input("x", &Data::x, type, outer_elements).input("target", &Data::target, outer_elements);
   f.parameter_inputs(parameters);
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
-  const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
+  const auto hidden_error = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   f.state("h", &Data::h, type, count_of(kH), by_width)
       .state("a", &Data::a, type, count_of(kA), gelu_tolerance)
       .state("h_again", &Data::h_again, type, count_of(kHAgain), by_width)
       .state("a_again", &Data::a_again, type, count_of(kAAgain), gelu_tolerance)
-      .state("stream", &Data::stream, type, count_of(kStream), by_hidden)
-      .state("dx", &Data::dx, type, count_of(kDx), by_hidden)
+      .state("stream", &Data::stream, type, count_of(kStream), hidden_error)
+      .state("dx", &Data::dx, type, count_of(kDx), hidden_error)
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.step_metrics();

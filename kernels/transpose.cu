@@ -384,11 +384,11 @@ template <class T>
 struct BoxTile {
   static constexpr int kWidth = kCopyAccess / sizeof(T);
   static constexpr int kSide = VectorTile<T, kWidth>::kSide;
-  static constexpr int kBoxWidth = kSwizzledRow / sizeof(T);
+  static constexpr int kBoxWidth = kSwizzleRowBytes / sizeof(T);
   static constexpr int kBoxes = kSide / kBoxWidth;  // side by side
-  static constexpr int kBoxUnits = kSwizzledUnits * kSide;
+  static constexpr int kBoxUnits = kSwizzleUnitsPerRow * kSide;
   __device__ static int at(int row, int unit) {
-    return unit / kSwizzledUnits * kBoxUnits + swizzled_unit(row, unit % kSwizzledUnits);
+    return unit / kSwizzleUnitsPerRow * kBoxUnits + swizzled_unit(row, unit % kSwizzleUnitsPerRow);
   }
 };
 
@@ -405,7 +405,7 @@ __global__ void __launch_bounds__(kVectorThreads)
   const int thread = threadIdx.x;
   if (thread == 0) {
     init_barriers(&arrived, 1);
-    expect_bytes(&arrived, sizeof tile);
+    arrive_expect_tx(&arrived, sizeof tile);
     for (int b = 0; b < Tile::kBoxes; ++b)
       start_box_load(tile + b * Tile::kBoxUnits, in, column0 + b * Tile::kBoxWidth, row0, &arrived);
   }
@@ -424,13 +424,13 @@ __global__ void __launch_bounds__(kVectorThreads)
 #pragma unroll
   for (int k = 0; k < Tile::kWidth; ++k)
     tile[Tile::at(j * Tile::kWidth + k, i)] = patch[k];
-  publish_to_copies();
+  fence_proxy_async();
   __syncthreads();
   if (thread != 0) return;
   for (int b = 0; b < Tile::kBoxes; ++b)
     start_box_store(out, row0 + b * Tile::kBoxWidth, column0, tile + b * Tile::kBoxUnits);
-  commit_stores();
-  wait_for_stores_to_read<0>();
+  commit_bulk_stores();
+  wait_bulk_store_reads<0>();
 }
 
 // Threads poll the barrier until the tile has arrived, and slower memory causes more polling

@@ -234,7 +234,7 @@ Family declare() {
   f.tolerance_derivation =
       "Zero: multiply-adds with a factor of 1 add 1 or 2 to an integer. Starts below 2^10 and up "
       "to 2^14 rounds of 16 steps stay below 2^24, and fp32 represents all integers up to 2^24.";
-  static_assert(kWholeStarts + kMaxRounds * kSide * kStepB < kWholeEnd, "sums are exact");
+  static_assert(kIntegerRange + kMaxRounds * kSide * kStepB < kMaxExactInteger, "sums are exact");
   f.variants(per_lane(), broadcast(), vote(), by_block());
   return f;
 }

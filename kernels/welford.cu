@@ -181,8 +181,8 @@ struct Sums {
 // Combines the sums of all blocks in the last block to finish; its thread 0 calls `finish(sum,
 // squares)`.
 template <class Finish>
-__device__ __forceinline__ void finish_sums(float sum, float squares, const Sums& s,
-                                            const Finish& finish) {
+__device__ __forceinline__ void apply_epilogue(float sum, float squares, const Sums& s,
+                                               const Finish& finish) {
   sum = ordered_block_sum<kBlock>(sum);
   __syncthreads();
   squares = ordered_block_sum<kBlock>(squares);
@@ -193,8 +193,8 @@ __device__ __forceinline__ void finish_sums(float sum, float squares, const Sums
   if (!is_last_block(s.finished)) return;
   sum = squares = 0.0f;
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock) {
-    sum += load_past_l1(s.of_blocks + i);
-    squares += load_past_l1(s.squares_of_blocks + i);
+    sum += load_cg(s.of_blocks + i);
+    squares += load_cg(s.squares_of_blocks + i);
   }
   sum = ordered_block_sum<kBlock>(sum);
   __syncthreads();
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
       squares += shifted * shifted;
     }
   });
-  finish_sums(sum, squares, s, [&](float of_all, float squares_of_all) {
+  apply_epilogue(sum, squares, s, [&](float of_all, float squares_of_all) {
     const float shifted_mean = of_all / static_cast<float>(x.n);
     *mean = shift + shifted_mean;
     *m2 = squares_of_all - of_all * shifted_mean;
@@ -332,7 +332,7 @@ struct PerNumber {
   __device__ void operator()(Moments& of_thread, const float (&values)[kCount]) const {
 #pragma unroll
     for (const float value : values)
-      add_number(of_thread, value);
+      add_value(of_thread, value);
   }
 };
 
@@ -347,7 +347,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   own = {};
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock) {
     const float* const from = &of_blocks[i].count;
-    own = merged(own, {load_past_l1(from), load_past_l1(from + 1), load_past_l1(from + 2)});
+    own = merged(own, {load_cg(from), load_cg(from + 1), load_cg(from + 2)});
   }
   own = block_moments(own);
   if (threadIdx.x == 0) {
@@ -447,9 +447,9 @@ struct ExactMoments {
       double values[kBatch];
       Common batch{};
       for (int j = 0; j < kBatch; ++j) {
-        const bool is_there = i + j * step < x.n;
-        values[j] = is_there ? to_double(x.at[i + j * step]) : 0;
-        batch.count += is_there ? 1 : 0;
+        const bool in_bounds = i + j * step < x.n;
+        values[j] = in_bounds ? to_double(x.at[i + j * step]) : 0;
+        batch.count += in_bounds ? 1 : 0;
       }
       for (const double value : values) {
         batch.mean += value;

@@ -48,16 +48,16 @@ Steps launch_rows(const Problem& p, const Data& d, const RowWorkspace& at) {
 
 // ---- blocks of keys
 
-/// Computes dK and dV of a block of keys and, if kAddsQueries, adds its part of dQ to `dq_sums`.
+/// Computes dK and dV of a block of keys and, if kAccumulatesDq, adds its part of dQ to `dq_sums`.
 /// With two stages, copies of the next tile of queries are in flight during the products.
-template <class In, int kDim, int kStages, bool kAddsQueries, bool kDrops>
+template <class In, int kDim, int kStages, bool kAccumulatesDq, bool kHasDropout>
 __global__ void __launch_bounds__(kKeyThreads, 1)
     keys_kernel(Heads heads, GradientOperands<In> x, KeyGradients<In> to, float* dq_sums) {
   using Tile = RowTile<kDim>;
   using Warp = WarpAttention<In, kDim, 1, kTileQueries>;
   extern __shared__ __align__(16) char shared[];
-  const KeyBlockTiles<kDim, kStages, kAddsQueries> tiles{shared};
-  const AllowedKeys& allowed = heads.allowed;
+  const KeyBlockTiles<kDim, kStages, kAccumulatesDq> tiles{shared};
+  const AttendedKeys& allowed = heads.allowed;
   const int key_row = threadIdx.x / 32 * 16;
   const std::int64_t head_of_keys = blockIdx.y;
   const int key = blockIdx.x * kBlockKeys;
@@ -71,10 +71,10 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
     const int stage = step % kStages, query = query_of(step);
     const std::int64_t head = head_of(step);
     const std::int64_t at = (heads.first_query(head) + query) * kDim;
-    begin_rows<kDim, kTileQueries, kKeyThreads>(tiles.q(stage), x.x.q + at,
-                                                allowed.queries - query);
-    begin_rows<kDim, kTileQueries, kKeyThreads>(tiles.d_o(stage), x.d_o + at,
-                                                allowed.queries - query);
+    copy_rows_async<kDim, kTileQueries, kKeyThreads>(tiles.q(stage), x.x.q + at,
+                                                     allowed.queries - query);
+    copy_rows_async<kDim, kTileQueries, kKeyThreads>(tiles.d_o(stage), x.d_o + at,
+                                                     allowed.queries - query);
     constexpr int kUnits = kTileQueries / 4;  // 16-byte vectors of a row of floats
     if (threadIdx.x < 2 * kUnits) {
       const std::int64_t row = head * padded_rows(allowed.queries) + query;
@@ -85,10 +85,10 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
     }
     cp_async_commit();
   };
-  begin_rows<kDim, kBlockKeys, kKeyThreads>(tiles.k(), x.x.k + first_key * kDim,
-                                            allowed.keys - key);
-  begin_rows<kDim, kBlockKeys, kKeyThreads>(tiles.v(), x.x.v + first_key * kDim,
-                                            allowed.keys - key);
+  copy_rows_async<kDim, kBlockKeys, kKeyThreads>(tiles.k(), x.x.k + first_key * kDim,
+                                                 allowed.keys - key);
+  copy_rows_async<kDim, kBlockKeys, kKeyThreads>(tiles.v(), x.x.v + first_key * kDim,
+                                                 allowed.keys - key);
   cp_async_commit();
   if (kStages > 1 && steps > 0) begin(0);
   char* const k_own = tiles.k() + key_row * Tile::kPitch;
@@ -105,28 +105,29 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
     cp_async_wait<0>();
     __syncthreads();  // the tiles have arrived, and all warps have read the previous ones
     if (kStages > 1 && step + 1 < steps) begin(step + 1);
-    const unsigned kept = kept_bits<kDrops, kTileQueries / 8>([&](int tile) {
-      return kept_transposed(heads, heads.first_query(head_of(step)) + query + 8 * tile,
-                             key + key_row);
+    const unsigned kept = dropout_mask<kHasDropout, kTileQueries / 8>([&](int tile) {
+      return dropout_mask_of_transposed_tile(
+          heads, heads.first_query(head_of(step)) + query + 8 * tile, key + key_row);
     });
     typename Warp::Scores p, ds;
     Warp::multiply(p, k_own, tiles.q(stage));
     Warp::multiply(ds, v_own, tiles.d_o(stage));
     const float* const log_sum2 = tiles.log_sum2(stage);
     const float* const delta = tiles.delta(stage);
-    exponentiate(p, heads.scale * kLog2E,
-                 [&](int, int, int j, int c) { return log_sum2[column_of_sums(j, c)]; });
-    if (!range.is_whole(allowed, query)) hide_transposed(p, allowed, key + key_row, query);
-    differentiate<kDrops>(
-        p, ds, heads, [&](int, int, int j, int c) { return delta[column_of_sums(j, c)]; }, kept);
-    if (kAddsQueries) store_transposed<In>(ds, tiles.scores(), key_row);
-    add_product<In, kDim, 1, kTileQueries>(dv, p, tiles.d_o(stage));
-    add_product<In, kDim, 1, kTileQueries>(dk, ds, tiles.q(stage));
-    if (kAddsQueries) {
+    compute_weights(p, heads.scale * kLog2E,
+                    [&](int, int, int j, int c) { return log_sum2[accumulator_column(j, c)]; });
+    if (!range.is_whole(allowed, query)) apply_mask_transposed(p, allowed, key + key_row, query);
+    compute_score_gradients<kHasDropout>(
+        p, ds, heads, [&](int, int, int j, int c) { return delta[accumulator_column(j, c)]; },
+        kept);
+    if (kAccumulatesDq) store_transposed<In>(ds, tiles.scores(), key_row);
+    accumulate_product<In, kDim, 1, kTileQueries>(dv, p, tiles.d_o(stage));
+    accumulate_product<In, kDim, 1, kTileQueries>(dk, ds, tiles.q(stage));
+    if (kAccumulatesDq) {
       __syncthreads();  // all warps have stored their dSᵀ
       TileGradient<In, kDim> dq;
       dq.multiply(tiles.scores(), tiles.k());
-      dq.add_to(dq_sums + tile_of_sums(head_of(step), allowed.queries, query, kDim));
+      dq.add_to(dq_sums + dq_sums_offset(head_of(step), allowed.queries, query, kDim));
     }
   }
   cp_async_wait<0>();
@@ -145,12 +146,12 @@ GradientOperands<In> gradient_operands(const Data& d, const RowWorkspace& at) {
           at.delta};
 }
 
-template <class In, int kDim, int kStages, bool kAddsQueries, bool kDrops>
+template <class In, int kDim, int kStages, bool kAccumulatesDq, bool kHasDropout>
 Steps launch_keys(const Problem& p, const Data& d, const RowWorkspace& at) {
   const Extent blocks{ceil_div(p.keys, kBlockKeys), p.batch * p.key_heads(), 1};
   return launch(
-      keys_kernel<In, kDim, kStages, kAddsQueries, kDrops>,
-      shape_of(p, kKeyThreads, blocks, KeyBlockTiles<kDim, kStages, kAddsQueries>::kBytes),
+      keys_kernel<In, kDim, kStages, kAccumulatesDq, kHasDropout>,
+      shape_of(p, kKeyThreads, blocks, KeyBlockTiles<kDim, kStages, kAccumulatesDq>::kBytes),
       heads_of(p), gradient_operands<In>(d, at),
       KeyGradients<In>{static_cast<In*>(d.dk), static_cast<In*>(d.dv)},
       static_cast<float*>(at.own));
@@ -162,7 +163,7 @@ inline bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27, kManyRows = 32768, kManyKeys = 1024;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows &&
          p.batch * p.key_heads() * p.keys >= kManyRows &&
-         visible_pairs(p) >= kManyKeys * std::max(p.queries, p.keys);
+         attended_pairs(p) >= kManyKeys * std::max(p.queries, p.keys);
 }
 
 inline std::optional<std::string> lacks_room(const Problem& p, const DeviceSpec& device,

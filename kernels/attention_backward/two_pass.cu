@@ -18,7 +18,7 @@ constexpr int kGradientKeys = 32;
 template <int kDim>
 constexpr int kQueryBlockBytes = (2 * kQueries + 4 * kGradientKeys) * RowTile<kDim>::kPitch;
 
-template <class In, int kDim, bool kDrops>
+template <class In, int kDim, bool kHasDropout>
 __global__ void __launch_bounds__(kBlock, 2)
     queries_kernel(Heads heads, GradientOperands<In> x, In* to) {
   using Tile = RowTile<kDim>;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   extern __shared__ __align__(16) char shared[];
   char* const d_o_tile = shared + kQueries * Tile::kPitch;
   char* const key_tiles = d_o_tile + kQueries * Tile::kPitch;
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   const int warp_row = threadIdx.x / 32 * Warp::kRows;
   char* const q_own = shared + warp_row * Tile::kPitch;
   char* const d_o_own = d_o_tile + warp_row * Tile::kPitch;
@@ -41,12 +41,12 @@ __global__ void __launch_bounds__(kBlock, 2)
     const std::int64_t at = (heads.first_key(head) + tile * kGradientKeys) * kDim;
     const int left = allowed.keys - tile * kGradientKeys;
     char* const to_tile = key_tiles + tile % 2 * 2 * kTileBytes;
-    begin_rows<kDim, kGradientKeys>(to_tile, x.x.k + at, left);
-    begin_rows<kDim, kGradientKeys>(to_tile + kTileBytes, x.x.v + at, left);
+    copy_rows_async<kDim, kGradientKeys>(to_tile, x.x.k + at, left);
+    copy_rows_async<kDim, kGradientKeys>(to_tile + kTileBytes, x.x.v + at, left);
     cp_async_commit();
   };
-  begin_rows<kDim, kQueries>(shared, x.x.q + row * kDim, allowed.queries - query);
-  begin_rows<kDim, kQueries>(d_o_tile, x.d_o + row * kDim, allowed.queries - query);
+  copy_rows_async<kDim, kQueries>(shared, x.x.q + row * kDim, allowed.queries - query);
+  copy_rows_async<kDim, kQueries>(d_o_tile, x.d_o + row * kDim, allowed.queries - query);
   cp_async_commit();
   if (range.first < range.end) begin(range.end - 1);
   float log_sum2[kRowTiles][2], delta[kRowTiles][2];
@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(kBlock, 2)
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int at = query + warp_row + row_of_sums(i, half);
-      const bool is_there = at < allowed.queries;
-      const std::int64_t from = head * padded_rows(allowed.queries) + (is_there ? at : 0);
-      log_sum2[i][half] = is_there ? x.log_sum2[from] : INFINITY;
+      const int at = query + warp_row + accumulator_row(i, half);
+      const bool in_bounds = at < allowed.queries;
+      const std::int64_t from = head * padded_rows(allowed.queries) + (in_bounds ? at : 0);
+      log_sum2[i][half] = in_bounds ? x.log_sum2[from] : INFINITY;
       delta[i][half] = x.delta[from];
     }
   }
@@ -70,20 +70,20 @@ __global__ void __launch_bounds__(kBlock, 2)
     const char* const k_tile = key_tiles + tile % 2 * 2 * kTileBytes;
     const int key = tile * kGradientKeys;
     constexpr int kColumnTiles = kGradientKeys / 8;
-    const unsigned kept = kept_bits<kDrops, kRowTiles * kColumnTiles>([&](int of_lane) {
-      return kept_elements(heads, row + warp_row + of_lane / kColumnTiles * 16,
-                           key + of_lane % kColumnTiles * 8);
+    const unsigned kept = dropout_mask<kHasDropout, kRowTiles * kColumnTiles>([&](int shuffle_xor) {
+      return dropout_mask_of_tile(heads, row + warp_row + shuffle_xor / kColumnTiles * 16,
+                                  key + shuffle_xor % kColumnTiles * 8);
     });
     typename Warp::Scores p, ds;
     Warp::multiply(p, q_own, k_tile);
     Warp::multiply(ds, d_o_own, k_tile + kTileBytes);
     if (!range.is_whole(tile))
-      Warp::hide(p, allowed, key, [&](int i) { return query + warp_row + i; });
-    exponentiate(p, heads.scale * kLog2E,
-                 [&](int i, int half, int, int) { return log_sum2[i][half]; });
-    differentiate<kDrops>(
+      Warp::apply_mask(p, allowed, key, [&](int i) { return query + warp_row + i; });
+    compute_weights(p, heads.scale * kLog2E,
+                    [&](int i, int half, int, int) { return log_sum2[i][half]; });
+    compute_score_gradients<kHasDropout>(
         p, ds, heads, [&](int i, int half, int, int) { return delta[i][half]; }, kept);
-    add_product<In, kDim, kRowTiles, kGradientKeys>(dq, ds, k_tile);
+    accumulate_product<In, kDim, kRowTiles, kGradientKeys>(dq, ds, k_tile);
   }
   cp_async_wait<0>();
   __syncthreads();
@@ -92,18 +92,18 @@ __global__ void __launch_bounds__(kBlock, 2)
                               [&](int, int) { return heads.scale; });
 }
 
-template <class In, int kDim, bool kDrops>
+template <class In, int kDim, bool kHasDropout>
 Steps launch_two_passes(const Problem& p, const Data& d, void* workspace) {
   const RowWorkspace at = row_workspace(p, workspace);
-  return launch_rows<In>(p, d, at) + launch_keys<In, kDim, 2, false, kDrops>(p, d, at) +
-         launch(queries_kernel<In, kDim, kDrops>,
+  return launch_rows<In>(p, d, at) + launch_keys<In, kDim, 2, false, kHasDropout>(p, d, at) +
+         launch(queries_kernel<In, kDim, kHasDropout>,
                 shape_of(p, kBlock, {ceil_div(p.queries, kQueries), p.batch * p.heads, 1},
                          kQueryBlockBytes<kDim>),
                 heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
 }
 
 // The entry for training steps (kernels/common/attention_steps.cuh).
-Steps gradients_in_two_passes(const Problem& p, const Data& d, void* workspace) {
+Steps launch_two_pass_gradients(const Problem& p, const Data& d, void* workspace) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
     return launch_two_passes<decltype(in), dim(), false>(p, d, workspace);
   });
@@ -117,7 +117,7 @@ Variant two_pass() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     return lacks_room(p, device, 2);
   };
-  works_in(v, no_bytes, no_bytes);
+  set_workspace(v, no_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_dropout(p, [&](auto in, auto dim, auto drops) {
       return launch_two_passes<decltype(in), dim(), drops()>(p, d, context.workspace);

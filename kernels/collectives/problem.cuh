@@ -138,10 +138,10 @@ struct Expected {
   std::int64_t end;
   // Copied elements [to, to + count) equal the elements of `source` that start at `from`.
   int copies;
-  int source[kMostRanks];
-  std::int64_t from[kMostRanks];
-  std::int64_t to[kMostRanks];
-  std::int64_t count[kMostRanks];
+  int source[kMaxRanks];
+  std::int64_t from[kMaxRanks];
+  std::int64_t to[kMaxRanks];
+  std::int64_t count[kMaxRanks];
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     if (is_sum && i >= first && i < end) {

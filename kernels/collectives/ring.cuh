@@ -12,7 +12,7 @@ struct Ring {
   const T* x;
   T* y;
   T* next;
-  std::int64_t begins[kMostRanks + 1];
+  std::int64_t begins[kMaxRanks + 1];
   std::int64_t slice;  ///< maximum number of elements of each part that a block has
 };
 

@@ -38,7 +38,7 @@ inline std::int64_t element_bytes(const Problem& p) {
 inline double product_operations(const Problem& p) {
   constexpr double kOperations = 2;
   return kOperations * static_cast<double>(p.head_dim * p.heads) *
-         static_cast<double>(p.batch * visible_pairs(p));
+         static_cast<double>(p.batch * attended_pairs(p));
 }
 inline Pipe tensor_pipe(const Problem& p) {
   return p.dtype == DataType::bf16 ? Pipe::tensor_bf16_fp32 : Pipe::tensor_fp16_fp32;
@@ -78,7 +78,7 @@ inline std::optional<std::string> has_no_dropout(const Problem& p, const DeviceS
 
 /// Arguments of cuDNN's forward pass for the buffers of a family.
 template <class Data>
-cudnn::Attention library_attention(const Problem& p, const Data& d) {
+cudnn::Attention cudnn_attention(const Problem& p, const Data& d) {
   return {p.dtype,
           p.batch,
           p.heads,
@@ -97,7 +97,7 @@ cudnn::Attention library_attention(const Problem& p, const Data& d) {
 }
 
 /// Returns a reason if cuDNN lacks the problem's mask.
-inline std::optional<std::string> lacks_mask_in_library(const Problem& p) {
+inline std::optional<std::string> lacks_cudnn_mask(const Problem& p) {
   if (p.mask == Mask::full || p.queries <= p.keys) return std::nullopt;
   return "cuDNN has no mask in which the first queries attend to no key";
 }
@@ -110,11 +110,11 @@ inline Variant cudnn_variant() {
   v.metrics = {};  // cuDNN's own memory use is unknown
   v.unavailable = cudnn::unavailable;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (const auto why = lacks_mask_in_library(p)) return why;
+    if (const auto why = lacks_cudnn_mask(p)) return why;
     return has_no_dropout(p, device);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cudnn::step_of(library_attention(p, d));
+    return cudnn::step_of(cudnn_attention(p, d));
   };
   return v;
 }

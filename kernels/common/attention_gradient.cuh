@@ -38,7 +38,7 @@ struct QueryRange {
   int end;
   int key;
   int end_key;
-  __device__ QueryRange(const AllowedKeys& allowed, int from)
+  __device__ QueryRange(const AttendedKeys& allowed, int from)
       : key(from), end_key(min(from + kBlockKeys, allowed.keys)) {
     const int shift = allowed.keys - allowed.queries;
     const int first_query = allowed.is_causal ? max(key - shift, 0) : 0;
@@ -49,7 +49,7 @@ struct QueryRange {
     first = first_query / kTileQueries;
     end = max(last_query + kTileQueries, 0) / kTileQueries;
   }
-  __device__ bool is_whole(const AllowedKeys& allowed, int query) const {
+  __device__ bool is_whole(const AttendedKeys& allowed, int query) const {
     const int last = min(query + kTileQueries, allowed.queries) - 1;
     return allowed.first(last) <= key && allowed.end(query) >= end_key;
   }
@@ -58,8 +58,8 @@ struct QueryRange {
 /// Replaces scores s by weights e^(scale·s - L). `scale_log2` is scale·log₂(e); log_sum2_of(i,
 /// half, j, c) returns L·log₂(e) of the element's query.
 template <int kRowTiles, int kColumnTiles, class LogSumOf>
-__device__ __forceinline__ void exponentiate(MmaSums<float> (&s)[kRowTiles][kColumnTiles],
-                                             float scale_log2, LogSumOf log_sum2_of) {
+__device__ __forceinline__ void compute_weights(MmaSums<float> (&s)[kRowTiles][kColumnTiles],
+                                                float scale_log2, LogSumOf log_sum2_of) {
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i)
 #pragma unroll
@@ -74,8 +74,8 @@ __device__ __forceinline__ void exponentiate(MmaSums<float> (&s)[kRowTiles][kCol
 }
 
 /// Offset of the fp32 sums of dQ for a head's tile of queries that starts at `query`.
-__host__ __device__ inline std::int64_t tile_of_sums(std::int64_t head, std::int64_t queries,
-                                                     int query, int dim) {
+__host__ __device__ inline std::int64_t dq_sums_offset(std::int64_t head, std::int64_t queries,
+                                                       int query, int dim) {
   return (head * padded_rows(queries) + query) * dim;
 }
 
@@ -86,15 +86,16 @@ struct KeyGradients {
 };
 
 /// Shared memory of a block of keys: K, V, kStages tiles of Q and dO with the two values of each
-/// row, and dSᵀ if kAddsQueries.
-template <int kDim, int kStages, bool kAddsQueries>
+/// row, and dSᵀ if kAccumulatesDq.
+template <int kDim, int kStages, bool kAccumulatesDq>
 struct KeyBlockTiles {
   using Tile = RowTile<kDim>;
   static constexpr int kKeyBytes = kBlockKeys * Tile::kPitch;
   static constexpr int kQueryBytes = kTileQueries * Tile::kPitch;
   static constexpr int kRowBytes = kTileQueries * static_cast<int>(sizeof(float));
   static constexpr int kStageBytes = 2 * (kQueryBytes + kRowBytes);
-  static constexpr int kScoreBytes = kAddsQueries ? kBlockKeys * RowTile<kTileQueries>::kPitch : 0;
+  static constexpr int kScoreBytes =
+      kAccumulatesDq ? kBlockKeys * RowTile<kTileQueries>::kPitch : 0;
   static constexpr int kBytes = 2 * kKeyBytes + kStages * kStageBytes + kScoreBytes;
   char* shared;
   __device__ char* k() const { return shared; }
@@ -111,18 +112,19 @@ struct KeyBlockTiles {
 /// Sets weights to 0 if the query does not attend to the key. The rows of the warp's sums are keys
 /// starting at `key`, the columns are queries starting at `query`.
 template <int kColumnTiles>
-__device__ __forceinline__ void hide_transposed(MmaSums<float> (&p)[1][kColumnTiles],
-                                                const AllowedKeys& allowed, int key, int query) {
+__device__ __forceinline__ void apply_mask_transposed(MmaSums<float> (&p)[1][kColumnTiles],
+                                                      const AttendedKeys& allowed, int key,
+                                                      int query) {
 #pragma unroll
   for (int j = 0; j < kColumnTiles; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      const int at = query + column_of_sums(j, c);
+      const int at = query + accumulator_column(j, c);
       const int first = allowed.first(at) - key;
       const int end = allowed.end(at) - key;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = row_of_sums(0, half);
+        const int row = accumulator_row(0, half);
         if (row < first || row >= end) p[0][j].x[2 * half + c] = 0.0f;
       }
     }
@@ -142,21 +144,23 @@ __device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t r
 
 /// Bit mask of a lane's four elements of a tile of scores that dropout keeps, in element order.
 /// `row` is the tile's first row of all query rows, `key` its first key.
-__device__ __forceinline__ unsigned kept_elements(const Heads& heads, std::int64_t row, int key) {
-  const int at = key + column_of_sums(0, 0);
-  return kept_pair(heads, row + row_of_sums(0, 0), at) |
-         kept_pair(heads, row + row_of_sums(0, 1), at) << 2;
+__device__ __forceinline__ unsigned dropout_mask_of_tile(const Heads& heads, std::int64_t row,
+                                                         int key) {
+  const int at = key + accumulator_column(0, 0);
+  return kept_pair(heads, row + accumulator_row(0, 0), at) |
+         kept_pair(heads, row + accumulator_row(0, 1), at) << 2;
 }
 
-/// kept_elements() for a transposed tile. A call of Philox covers four keys, which four lanes hold.
-/// Each lane makes the call for one of its four elements and receives the bits of the other three
-/// from the other lanes.
-__device__ __forceinline__ unsigned kept_transposed(const Heads& heads, std::int64_t row, int key) {
+/// dropout_mask_of_tile() for a transposed tile. A call of Philox covers four keys, which four
+/// lanes hold. Each lane makes the call for one of its four elements and receives the bits of the
+/// other three from the other lanes.
+__device__ __forceinline__ unsigned dropout_mask_of_transposed_tile(const Heads& heads,
+                                                                    std::int64_t row, int key) {
   const std::uint32_t threshold = dropout_threshold(heads.dropout);
-  const int own = row_of_sums(0, 0) % 4;
+  const int own = accumulator_row(0, 0) % 4;
   const PhiloxWords words = philox_words(
-      heads.dropout_seed, dropout_group(row + column_of_sums(0, own % 2), heads.allowed.keys,
-                                        key + row_of_sums(0, own / 2)));
+      heads.dropout_seed, dropout_group(row + accumulator_column(0, own % 2), heads.allowed.keys,
+                                        key + accumulator_row(0, own / 2)));
   unsigned kept = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
@@ -173,11 +177,11 @@ __device__ __forceinline__ unsigned kept_transposed(const Heads& heads, std::int
 
 /// Packs kept_of(tile) of all tiles of a lane, four bits per tile. Kernels call this before they
 /// compute scores, which need the registers.
-template <bool kDrops, int kTiles, class KeptOf>
-__device__ __forceinline__ unsigned kept_bits(KeptOf kept_of) {
+template <bool kHasDropout, int kTiles, class KeptOf>
+__device__ __forceinline__ unsigned dropout_mask(KeptOf kept_of) {
   static_assert(4 * kTiles <= 32, "a bit for each element of a lane");
   unsigned kept = 0;
-  if constexpr (kDrops) {
+  if constexpr (kHasDropout) {
 #pragma unroll 2
     for (int tile = 0; tile < kTiles; ++tile)
       kept |= kept_of(tile) << 4 * tile;
@@ -188,11 +192,11 @@ __device__ __forceinline__ unsigned kept_bits(KeptOf kept_of) {
 /// Replaces P and dP by the factors of the gradient products: P with dropout applied, and dS =
 /// P∘(f·dP - delta), where f is the dropout factor. delta_of(i, half, j, c) returns delta of the
 /// element's query. `kept` has four bits per tile of a lane, set if dropout keeps the element.
-template <bool kDrops, int kRowTiles, int kColumnTiles, class DeltaOf>
-__device__ __forceinline__ void differentiate(MmaSums<float> (&p)[kRowTiles][kColumnTiles],
-                                              MmaSums<float> (&ds)[kRowTiles][kColumnTiles],
-                                              const Heads& heads, DeltaOf delta_of, unsigned kept) {
-  const float gain = kDrops ? 1.0f / (1.0f - heads.dropout) : 1.0f;
+template <bool kHasDropout, int kRowTiles, int kColumnTiles, class DeltaOf>
+__device__ __forceinline__ void compute_score_gradients(
+    MmaSums<float> (&p)[kRowTiles][kColumnTiles], MmaSums<float> (&ds)[kRowTiles][kColumnTiles],
+    const Heads& heads, DeltaOf delta_of, unsigned kept) {
+  const float gain = kHasDropout ? 1.0f / (1.0f - heads.dropout) : 1.0f;
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -204,7 +208,7 @@ __device__ __forceinline__ void differentiate(MmaSums<float> (&p)[kRowTiles][kCo
           float& weight = p[i][j].x[2 * half + c];
           float& gradient = ds[i][j].x[2 * half + c];
           const int bit = 4 * (i * kColumnTiles + j) + 2 * half + c;
-          const float factor = kDrops && (kept >> bit & 1) == 0 ? 0.0f : gain;
+          const float factor = kHasDropout && (kept >> bit & 1) == 0 ? 0.0f : gain;
           gradient = weight * (factor * gradient - delta_of(i, half, j, c));
           weight *= factor;
         }
@@ -223,9 +227,9 @@ __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][k
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float2 pair = ds[0][j].pair(half);
-      const int at = RowTile<8 * kColumnTiles>::offset(key_row + row_of_sums(0, half),
-                                                       2 * column_of_sums(j, 0));
-      *reinterpret_cast<unsigned*>(scores + at) = rounded_pair<In>(pair.x, pair.y);
+      const int at = RowTile<8 * kColumnTiles>::offset(key_row + accumulator_row(0, half),
+                                                       2 * accumulator_column(j, 0));
+      *reinterpret_cast<unsigned*>(scores + at) = round_to_pair<In>(pair.x, pair.y);
     }
   }
 }

@@ -19,7 +19,7 @@ namespace gpuexp::attention {
 template <class In>
 struct LogSum {
   Uniform<In> q;
-  AllowedKeys allowed;
+  AttendedKeys allowed;
   int dim;
   float half_variance;  // half of a score's variance, divided by |q|²
   __host__ __device__ float operator()(std::int64_t row) const {
@@ -56,7 +56,7 @@ struct Weight {
   int heads_of_key;
   float scale_log2;
   __host__ __device__ In operator()(std::int64_t i) const {
-    const AllowedKeys& allowed = log_sum.allowed;
+    const AttendedKeys& allowed = log_sum.allowed;
     const std::int64_t row = i / pitch;
     const auto key = static_cast<int>(i % pitch);
     const auto query = static_cast<int>(row % allowed.queries);
@@ -115,7 +115,7 @@ const std::vector<float>& key_columns(const Weight<In>& weight, std::int64_t fir
 /// is exact in fp32, so a multiplication and an addition round like fmaf.
 template <class In>
 void make_weights(const Weight<In>& weight, In* out, std::int64_t first, std::int64_t end) {
-  const AllowedKeys& allowed = weight.log_sum.allowed;
+  const AttendedKeys& allowed = weight.log_sum.allowed;
   const int dim = weight.log_sum.dim;
   std::vector<float> dots;
   for (std::int64_t row = first / weight.pitch; first < end; ++row) {

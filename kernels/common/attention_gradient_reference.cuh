@@ -64,7 +64,7 @@ inline Tolerance gradient_tolerance(const Problem& p, Gradient of, bool stored) 
 inline double gradient_operations(const Problem& p) {
   constexpr double kOutputs = 3, kPair = 10, kSums = 16, kExp = 40;
   const auto dim = static_cast<double>(p.head_dim);
-  return static_cast<double>(p.batch * p.heads * visible_pairs(p)) * kOutputs *
+  return static_cast<double>(p.batch * p.heads * attended_pairs(p)) * kOutputs *
          ((kPair + kSums) * dim + kExp);
 }
 
@@ -108,7 +108,7 @@ struct GradientRows {
   const float* log_sum;
   GradientBound bound;
 
-  __host__ __device__ const AllowedKeys& allowed() const { return forward.heads.allowed; }
+  __host__ __device__ const AttendedKeys& allowed() const { return forward.heads.allowed; }
   __host__ __device__ GradientPair pair(std::int64_t head, int query, int key) const {
     const std::int64_t row = forward.heads.first_query(head) + query;
     const int dim = forward.dim;
@@ -171,11 +171,11 @@ struct GradientRows {
 namespace detail {
 
 /// A block computes one row of the gradient. Each thread sums one column and computes one pair per
-/// tile of kMostDim queries or keys.
+/// tile of kMaxDim queries or keys.
 template <class In>
-__global__ void __launch_bounds__(kMostDim)
+__global__ void __launch_bounds__(kMaxDim)
     gradient_kernel(GradientRows<In> rows, Gradient of, ReferenceView out) {
-  __shared__ GradientPair pairs[kMostDim];
+  __shared__ GradientPair pairs[kMaxDim];
   const Heads& heads = rows.forward.heads;
   const int dim = rows.forward.dim;
   const std::int64_t row = blockIdx.x;
@@ -189,8 +189,8 @@ __global__ void __launch_bounds__(kMostDim)
   GradientSums sums;
   for (int member = 0; member < (is_of_query ? 1 : heads.group); ++member) {
     const std::int64_t head = is_of_query ? row / length : row / length * heads.group + member;
-    for (int other = 0; other < others; other += kMostDim) {
-      const int count = others - other < kMostDim ? others - other : kMostDim;
+    for (int other = 0; other < others; other += kMaxDim) {
+      const int count = others - other < kMaxDim ? others - other : kMaxDim;
       const int at = other + thread;
       const int query = is_of_query ? own : at, key = is_of_query ? at : own;
       const bool in_bounds = thread < count && rows.attends(query, key);
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kMostDim)
   }
 }
 
-using HostGradientRow = std::array<ReferenceElement, kMostDim>;
+using HostGradientRow = std::array<ReferenceElement, kMaxDim>;
 
 template <class In>
 HostGradientRow host_gradient_row(const GradientRows<In>& rows, Gradient of, std::int64_t row) {
@@ -217,7 +217,7 @@ HostGradientRow host_gradient_row(const GradientRows<In>& rows, Gradient of, std
   const bool is_of_query = of == Gradient::of_q;
   const std::int64_t length = is_of_query ? heads.allowed.queries : heads.allowed.keys;
   const auto own = static_cast<int>(row % length);
-  std::array<GradientSums, kMostDim> sums;
+  std::array<GradientSums, kMaxDim> sums;
   for (int member = 0; member < (is_of_query ? 1 : heads.group); ++member) {
     const std::int64_t head = is_of_query ? row / length : row / length * heads.group + member;
     const int others = is_of_query ? heads.allowed.keys : heads.allowed.queries;
@@ -282,7 +282,7 @@ std::int64_t gradient_rows(const GradientRows<In>& rows, Gradient of) {
 
 template <class In>
 Steps evaluate_gradient(const GradientRows<In>& rows, Gradient of, const ReferenceView& out) {
-  const Shape s = shape_of_blocks(detail::gradient_rows(rows, of), kMostDim);
+  const Shape s = shape_of_blocks(detail::gradient_rows(rows, of), kMaxDim);
   const auto on_host = std::make_shared<detail::HostGradient<In>>(rows, of, out);
   return with_host_loop(launch(detail::gradient_kernel<In>, s, rows, of, out),
                         {s.grid.x * rows.forward.dim,

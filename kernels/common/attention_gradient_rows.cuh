@@ -53,15 +53,15 @@ __global__ void __launch_bounds__(kRowBlock)
   const auto in_tile = static_cast<int>(fragment % kFragments);
   const std::int64_t tiles = padded_rows(queries) / kTileQueries;
   const auto query = static_cast<int>(tile % tiles) * kTileQueries + in_tile / (kDim / 8) * 16;
-  const int column = in_tile % (kDim / 8) * 8 + column_of_sums(0, 0);
+  const int column = in_tile % (kDim / 8) * 8 + accumulator_column(0, 0);
   const float4 x = reinterpret_cast<const float4*>(sums)[fragment * 32 + threadIdx.x % 32];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = query + row_of_sums(0, half);
+    const int row = query + accumulator_row(0, half);
     if (row >= queries) continue;
     *reinterpret_cast<unsigned*>(dq + (heads.first_query(tile / tiles) + row) * kDim + column) =
-        rounded_pair<In>(heads.scale * (half == 0 ? x.x : x.z),
-                         heads.scale * (half == 0 ? x.y : x.w));
+        round_to_pair<In>(heads.scale * (half == 0 ? x.x : x.z),
+                          heads.scale * (half == 0 ? x.y : x.w));
   }
 }
 
@@ -114,8 +114,8 @@ inline std::int64_t matrix_bytes(const Problem& p) {
 /// variant needs after the values of each row; kept(problem) returns the bytes that the forward
 /// pass has stored for it. peak_bytes also includes operands and gradients.
 template <class Variant>
-void works_in(Variant& v, std::int64_t (*own)(const Problem&),
-              std::int64_t (*kept)(const Problem&)) {
+void set_workspace(Variant& v, std::int64_t (*own)(const Problem&),
+                   std::int64_t (*kept)(const Problem&)) {
   v.workspace_bytes = [own](const Problem& p, const DeviceSpec&) { return row_bytes(p) + own(p); };
   v.metrics = [own, kept](const Problem& p, const DeviceSpec&) -> MetricValues {
     const std::int64_t matrices =
@@ -127,7 +127,7 @@ void works_in(Variant& v, std::int64_t (*own)(const Problem&),
 }
 
 template <class In, int kDim>
-Steps launch_round(const Problem& p, const float* sums, In* dq) {
+Steps launch_round_dq(const Problem& p, const float* sums, In* dq) {
   const std::int64_t fragments =
       padded_rows_of(p) / kTileQueries * TileGradient<In, kDim>::kFragments;
   return launch(round_kernel<In, kDim>,

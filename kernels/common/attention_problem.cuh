@@ -43,7 +43,7 @@ struct Problem {
 };
 
 /// Keys that a query attends to: first(q) to end(q) - 1. The range may be empty.
-struct AllowedKeys {
+struct AttendedKeys {
   int queries;
   int keys;
   bool is_causal;
@@ -59,14 +59,14 @@ struct AllowedKeys {
   }
 };
 
-inline AllowedKeys allowed_keys(const Problem& p) {
+inline AttendedKeys allowed_keys(const Problem& p) {
   return {static_cast<int>(p.queries), static_cast<int>(p.keys), p.mask != Mask::full,
           static_cast<int>(p.mask == Mask::window ? std::min(p.window, p.keys) : p.keys)};
 }
 
 /// Number of pairs of a query and a key that it attends to, per head.
-inline std::int64_t visible_pairs(const Problem& p) {
-  const AllowedKeys allowed = allowed_keys(p);
+inline std::int64_t attended_pairs(const Problem& p) {
+  const AttendedKeys allowed = allowed_keys(p);
   std::int64_t pairs = 0;
   for (int q = 0; q < allowed.queries; ++q)
     pairs += allowed.end(q) - allowed.first(q);
@@ -75,7 +75,7 @@ inline std::int64_t visible_pairs(const Problem& p) {
 
 /// Kernel arguments that describe a problem.
 struct Heads {
-  AllowedKeys allowed;
+  AttendedKeys allowed;
   int heads;  ///< query heads of all batches
   int group;
   float scale;

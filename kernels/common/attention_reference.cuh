@@ -16,7 +16,7 @@
 
 namespace gpuexp::attention {
 
-constexpr int kMostDim = 128;
+constexpr int kMaxDim = 128;
 
 /// Sums over the keys that a row attends to, weighted by e^(s - max) and not yet divided by the sum
 /// of the weights.
@@ -96,7 +96,7 @@ inline double reference_operations(const Problem& p) {
   // Operations: kExp per pair of a query and a key, the others per element of a head.
   constexpr double kScore = 2, kSums = 12, kExp = 40;
   const auto dim = static_cast<double>(p.head_dim);
-  return static_cast<double>(p.batch * p.heads * visible_pairs(p)) *
+  return static_cast<double>(p.batch * p.heads * attended_pairs(p)) *
          ((2 * kScore + kSums) * dim + 2 * kExp);
 }
 
@@ -154,12 +154,12 @@ struct ReferenceRows {
 namespace detail {
 
 /// A block computes one row. Each thread sums one column of O and computes one score per tile of
-/// kMostDim keys.
+/// kMaxDim keys.
 template <class In>
-__global__ void __launch_bounds__(kMostDim)
+__global__ void __launch_bounds__(kMaxDim)
     reference_kernel(ReferenceRows<In> rows, ReferenceView o, ReferenceView log_sum) {
-  __shared__ double weights[kMostDim];
-  __shared__ double scores[kMostDim];
+  __shared__ double weights[kMaxDim];
+  __shared__ double scores[kMaxDim];
   const std::int64_t row = blockIdx.x;
   const std::int64_t head = row / rows.heads.allowed.queries;
   const int query = static_cast<int>(row % rows.heads.allowed.queries);
@@ -173,13 +173,13 @@ __global__ void __launch_bounds__(kMostDim)
   double max = -HUGE_VAL;
   double sum = 0;
   WeightedSums sums;
-  for (int key = rows.heads.allowed.first(query); key < end; key += kMostDim) {
+  for (int key = rows.heads.allowed.first(query); key < end; key += kMaxDim) {
     const bool in_bounds = key + thread < end;
     __syncthreads();
     scores[thread] = in_bounds ? rows.score(head, query, key + thread) : -HUGE_VAL;
     __syncthreads();
     double larger = max;
-    for (int i = 0; i < kMostDim; ++i)
+    for (int i = 0; i < kMaxDim; ++i)
       larger = fmax(larger, scores[i]);
     const double factor = exp(max - larger);
     max = larger;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kMostDim)
     __syncthreads();
     sum *= factor;
     sums.scale(factor);
-    const int count = end - key < kMostDim ? end - key : kMostDim;
+    const int count = end - key < kMaxDim ? end - key : kMaxDim;
     for (int i = 0; i < count; ++i) {
       sum += weights[i];
       if (needs_o && thread < rows.dim && rows.is_kept(head, query, key + i))
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(kMostDim)
 
 /// O and log-sum-exp of a row, computed on the host.
 struct HostRow {
-  std::array<ReferenceElement, kMostDim> o;
+  std::array<ReferenceElement, kMaxDim> o;
   ReferenceElement log_sum;
 };
 
@@ -225,7 +225,7 @@ HostRow host_row(const ReferenceRows<In>& rows, std::int64_t row) {
   if (scores.empty()) return found;
   const double max = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
-  std::array<WeightedSums, kMostDim> sums;
+  std::array<WeightedSums, kMaxDim> sums;
   for (int key = first; key < end; ++key) {
     const double score = scores[static_cast<std::size_t>(key - first)];
     const double weight = std::exp(score - max);
@@ -286,7 +286,7 @@ Steps evaluate_rows(const ReferenceRows<In>& rows, const ReferenceView& o,
                     const ReferenceView& log_sum) {
   const std::int64_t count =
       static_cast<std::int64_t>(rows.heads.heads) * rows.heads.allowed.queries;
-  const Shape s = shape_of_blocks(count, kMostDim);
+  const Shape s = shape_of_blocks(count, kMaxDim);
   const auto kept = std::make_shared<detail::HostRows<In>>(rows);
   const auto kernel = [&](const ReferenceView& of_o, const ReferenceView& of_log_sum) {
     return launch(detail::reference_kernel<In>, s, rows, of_o, of_log_sum);

@@ -35,7 +35,7 @@ struct LanePart {
       const float4 a = v[i], b = other.v[i];
       sum = fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
     }
-    return of_lanes<kGradientLanes>(sum, Sum());
+    return reduce_lanes<kGradientLanes>(sum, Sum());
   }
   __device__ void add(float factor, const LanePart& other) {
 #pragma unroll
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kGradientBlock)
   __shared__ float4 a_tile[kGradientRows][kDim / 4];  // for the scores: K, or Q if kRowsAreKeys
   __shared__ float4 b_tile[kGradientRows][kDim / 4];  // for dO·V: V, or dO if kRowsAreKeys
   __shared__ float2 row_tile[kGradientRows];          // per query: log₂ Σ e^s and Σ dO·O
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   const std::int64_t head = blockIdx.y;
   const int lane = threadIdx.x % kGradientLanes;
   const int begin = blockIdx.x * kGradientRows;

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kProductThreads, 2)
   using A = RowTile<Stage::kColumns>;
   using B = RowTile<kDim>;
   extern __shared__ __align__(16) char shared[];
-  const AllowedKeys& allowed = heads.allowed;
+  const AttendedKeys& allowed = heads.allowed;
   const int rows = kTransposes ? allowed.keys : allowed.queries;
   const int depth = kTransposes ? allowed.queries : allowed.keys;
   const std::int64_t head_of_rows = blockIdx.y;
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kProductThreads, 2)
                    a + (in_bounds ? a_row * x.pitch + unit * 8 : 0), in_bounds);
     }
     const std::int64_t b_row = kTransposes ? heads.first_query(head) : heads.first_key(head);
-    begin_rows<kDim, kProductDepth, kProductThreads>(stage + Stage::kBytesOfA,
-                                                     x.b + (b_row + at) * kDim, depth - at);
+    copy_rows_async<kDim, kProductDepth, kProductThreads>(stage + Stage::kBytesOfA,
+                                                          x.b + (b_row + at) * kDim, depth - at);
     cp_async_commit();
   };
   begin(0);
@@ -110,7 +110,7 @@ Steps launch_score_product(const Problem& p, const ScoreProduct<In>& x) {
 }
 
 /// Returns a reason if the largest of these kernels needs more shared memory than a block can have.
-inline std::optional<std::string> lacks_room_for_product(const DeviceSpec& device) {
+inline std::optional<std::string> lacks_shared_memory_for_product(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, 2 * std::max(ProductStage<128, false>::kBytes, ProductStage<128, true>::kBytes));
 }

@@ -8,11 +8,11 @@
 namespace gpuexp::attention {
 
 /// Head dimension of the fp32 kernels. The attention families have no fp32.
-inline constexpr int kFp32Dim = 64;
+inline constexpr int kFp32HeadDim = 64;
 
 /// Launches that compute O and the log-sum-exps, without dropout: in 16 bits as
 /// attention/lazy_rescale, in fp32 as attention/scalar_tile, which does not use tensor cores.
-Steps forward_by_tiles(const Problem& p, const Data& d);
+Steps launch_attention_forward(const Problem& p, const Data& d);
 
 }  // namespace gpuexp::attention
 
@@ -35,6 +35,6 @@ struct Data {
 
 /// Launches that compute dQ, dK and dV in 16 bits, without dropout, as attention_backward/two_pass.
 /// No sum depends on the order of blocks. `workspace` has attention::row_bytes(p) bytes.
-Steps gradients_in_two_passes(const attention::Problem& p, const Data& d, void* workspace);
+Steps launch_two_pass_gradients(const attention::Problem& p, const Data& d, void* workspace);
 
 }  // namespace gpuexp::attention_backward

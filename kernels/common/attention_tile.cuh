@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) 
 }
 /// load_rows() with cp.async, by kThreads neighbouring threads. The caller commits the group.
 template <int kDim, int kRows, int kThreads = kBlock, class In>
-__device__ __forceinline__ void begin_rows(char* tile, const In* from, int left) {
+__device__ __forceinline__ void copy_rows_async(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
   constexpr int kCopies = kRows * Tile::kUnits;
 #pragma unroll
@@ -84,7 +84,7 @@ constexpr int kLanesOfRow = 4;  // lanes that share a row of a product
 
 /// Rounds two elements to In and packs them in a register of a fragment.
 template <class In>
-__device__ __forceinline__ unsigned rounded_pair(float a, float b) {
+__device__ __forceinline__ unsigned round_to_pair(float a, float b) {
   const auto pair = narrow<In>(make_float2(a, b));
   unsigned bits;
   memcpy(&bits, &pair, sizeof bits);
@@ -93,19 +93,19 @@ __device__ __forceinline__ unsigned rounded_pair(float a, float b) {
 
 /// Row and column of an element of a warp's 16·kRowTiles × kColumns sums: row tile i and half,
 /// column tile j and element c (mma_sync.cuh).
-__device__ __forceinline__ int row_of_sums(int i, int half) {
+__device__ __forceinline__ int accumulator_row(int i, int half) {
   return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
 }
-__device__ __forceinline__ int column_of_sums(int j, int c) {
+__device__ __forceinline__ int accumulator_column(int j, int c) {
   return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
 }
 
 /// sums += S·V. S has the register layout of a product's result and is rounded to In; V has kKeys
 /// rows in shared memory.
 template <class In, int kDim, int kRowTiles, int kKeys>
-__device__ __forceinline__ void add_product(MmaSums<float> (&sums)[kRowTiles][kDim / 8],
-                                            const MmaSums<float> (&s)[kRowTiles][kKeys / 8],
-                                            const char* v) {
+__device__ __forceinline__ void accumulate_product(MmaSums<float> (&sums)[kRowTiles][kDim / 8],
+                                                   const MmaSums<float> (&s)[kRowTiles][kKeys / 8],
+                                                   const char* v) {
   using Tile = RowTile<kDim>;
   const int lane = threadIdx.x % 32;
   const char* const v_row = v + Tile::offset(lane % 16, lane / 16 * 16);
@@ -116,10 +116,10 @@ __device__ __forceinline__ void add_product(MmaSums<float> (&sums)[kRowTiles][kD
     for (int i = 0; i < kRowTiles; ++i) {
       const float(&left)[4] = s[i][2 * step].x;
       const float(&right)[4] = s[i][2 * step + 1].x;
-      a[i][0] = rounded_pair<In>(left[0], left[1]);
-      a[i][1] = rounded_pair<In>(left[2], left[3]);
-      a[i][2] = rounded_pair<In>(right[0], right[1]);
-      a[i][3] = rounded_pair<In>(right[2], right[3]);
+      a[i][0] = round_to_pair<In>(left[0], left[1]);
+      a[i][1] = round_to_pair<In>(left[2], left[3]);
+      a[i][2] = round_to_pair<In>(right[0], right[1]);
+      a[i][3] = round_to_pair<In>(right[2], right[3]);
     }
 #pragma unroll
     for (int j = 0; j < kDim / 8; j += 2) {
@@ -146,12 +146,12 @@ __device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTile
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float factor = factor_of(i, half);
-      char* const row = staging + Tile::offset(row_of_sums(i, half), 0);
+      char* const row = staging + Tile::offset(accumulator_row(i, half), 0);
 #pragma unroll
       for (int j = 0; j < kDim / 8; ++j) {
         const float2 pair = sums[i][j].pair(half);
-        *reinterpret_cast<unsigned*>(row + 2 * column_of_sums(j, 0)) =
-            rounded_pair<In>(pair.x * factor, pair.y * factor);
+        *reinterpret_cast<unsigned*>(row + 2 * accumulator_column(j, 0)) =
+            round_to_pair<In>(pair.x * factor, pair.y * factor);
       }
     }
   }
@@ -215,8 +215,8 @@ class WarpAttention {
   /// Sets scores to minus infinity if the query does not attend to the key. The tile's first key is
   /// `key`; query_of(row) returns the query of one of the warp's rows.
   template <class QueryOf>
-  __device__ __forceinline__ static void hide(Scores& s, const AllowedKeys& allowed, int key,
-                                              QueryOf query_of) {
+  __device__ __forceinline__ static void apply_mask(Scores& s, const AttendedKeys& allowed, int key,
+                                                    QueryOf query_of) {
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -239,7 +239,7 @@ class WarpAttention {
   /// A step of the online softmax: replaces scores s by 2^((s - max)·scale_log2) and adds them to
   /// the row sums. If a score exceeds its row's stored maximum by more than `slack` powers of two,
   /// the warp updates its maxima and rescales its sums.
-  __device__ __forceinline__ void soften(Scores& s, float scale_log2, float slack) {
+  __device__ __forceinline__ void online_softmax(Scores& s, float scale_log2, float slack) {
     bool grows = false;
     float largest[kRowTiles][2];
 #pragma unroll
@@ -250,7 +250,7 @@ class WarpAttention {
 #pragma unroll
         for (int j = 0; j < kKeyTiles; ++j)
           found = fmaxf(found, fmaxf(s[i][j].x[2 * half], s[i][j].x[2 * half + 1]));
-        largest[i][half] = scale_log2 * of_lanes<kLanesOfRow>(found, Larger());
+        largest[i][half] = scale_log2 * reduce_lanes<kLanesOfRow>(found, Larger());
         grows |= largest[i][half] > max_[i][half] + slack;
       }
     }
@@ -307,7 +307,7 @@ class WarpAttention {
 
   /// Adds P·V for a tile of V in shared memory.
   __device__ __forceinline__ void add(const Scores& s, const char* v) {
-    add_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
+    accumulate_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }
 
   /// Divides O by the row sums, multiplies it by `gain`, rounds it to In and stores `left` rows
@@ -358,8 +358,8 @@ class WarpAttention {
           const int at = column_of(j, 0);
           const float2 pair = s[i][j].pair(half);
           *reinterpret_cast<unsigned*>(staging + Tile::offset(row_of(i, half), 2 * at)) =
-              rounded_pair<In>(at < left_keys ? scale * pair.x : -INFINITY,
-                               at + 1 < left_keys ? scale * pair.y : -INFINITY);
+              round_to_pair<In>(at < left_keys ? scale * pair.x : -INFINITY,
+                                at + 1 < left_keys ? scale * pair.y : -INFINITY);
         }
       }
     }
@@ -371,13 +371,13 @@ class WarpAttention {
  private:
   /// Sum of a row over the four lanes that share it.
   __device__ float row_sum(int i, int half) const {
-    return of_lanes<kLanesOfRow>(sum_[i][half], Sum());
+    return reduce_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
   __device__ static int row_of(int i, int half) {
-    return row_of_sums(i, half);
+    return accumulator_row(i, half);
   }
   __device__ static int column_of(int j, int c) {
-    return column_of_sums(j, c);
+    return accumulator_column(j, c);
   }
 
   __device__ __forceinline__ void rescale(const float (&largest)[kRowTiles][2]) {
@@ -428,7 +428,7 @@ struct TileRange {
   int end;
   int first_full;
   int end_full;
-  __device__ TileRange(const AllowedKeys& allowed, int query, bool skips) {
+  __device__ TileRange(const AttendedKeys& allowed, int query, bool skips) {
     const int last = min(query + kQueries, allowed.queries) - 1;
     first = skips ? allowed.first(query) / kKeys : 0;
     end = ((skips ? allowed.end(last) : allowed.keys) + kKeys - 1) / kKeys;

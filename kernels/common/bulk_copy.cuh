@@ -21,7 +21,7 @@ namespace gpuexp {
 constexpr int kBulkCopyComputeCapability = 90;
 
 /// Addresses and sizes of bulk copies are multiples of this many bytes.
-constexpr int kBulkCopyUnit = 16;
+constexpr int kBulkCopyAlignment = 16;
 
 using Barrier = std::uint64_t;
 
@@ -45,7 +45,7 @@ __device__ inline void init_barriers(Barrier* barriers, int count) {
 
 /// Makes the single arrival of the barrier's phase, and announces `bytes` bytes that copies will
 /// write.
-__device__ inline void expect_bytes(Barrier* barrier, unsigned bytes) {
+__device__ inline void arrive_expect_tx(Barrier* barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
@@ -60,7 +60,7 @@ __device__ inline void expect_bytes(Barrier* barrier, unsigned bytes) {
 /// single arrival of its phase; they are counted there.
 __device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
                                        Barrier* barrier) {
-  expect_bytes(barrier, bytes);
+  arrive_expect_tx(barrier, bytes);
 #if __CUDA_ARCH__ >= 900
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
@@ -106,7 +106,7 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 }
 
 /// Returns whether the phase with this parity has ended, without waiting.
-__device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
+__device__ inline bool test_phase(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   unsigned ended;
   asm volatile(
@@ -126,7 +126,7 @@ __device__ inline bool has_ended(Barrier* barrier, unsigned parity) {
 
 /// Orders this thread's stores to shared memory before copies that read them. A barrier of all
 /// threads that stored must follow.
-__device__ inline void publish_to_copies() {
+__device__ inline void fence_proxy_async() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #else
@@ -135,7 +135,7 @@ __device__ inline void publish_to_copies() {
 }
 
 /// Commits the stores that this thread has started as one group.
-__device__ inline void commit_stores() {
+__device__ inline void commit_bulk_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #else
@@ -151,7 +151,7 @@ __device__ inline void start_bulk_store(void* to_global, const void* from_shared
                "r"(shared_address(from_shared)), "r"(bytes)
                : "memory");
 #endif
-  commit_stores();
+  commit_bulk_stores();
 }
 
 /// Starts a copy of a box from shared memory to column x, row y of a 2D tensor, without the
@@ -171,7 +171,7 @@ __device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
 /// Waits until all but the `pending` newest groups of stores of this thread have read their shared
 /// memory, which may then be overwritten.
 template <int pending>
-__device__ inline void wait_for_stores_to_read() {
+__device__ inline void wait_bulk_store_reads() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 #else
@@ -180,7 +180,7 @@ __device__ inline void wait_for_stores_to_read() {
 }
 
 /// Waits until all committed stores of this thread are complete.
-__device__ inline void wait_for_stores() {
+__device__ inline void wait_bulk_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 #else
@@ -192,12 +192,12 @@ __device__ inline void wait_for_stores() {
 /// unit u xor (r mod 8) of the row, in boxes that start at multiples of 1024 bytes (CUDA C++
 /// Programming Guide, swizzle mode of 128 bytes). The same unit of eight consecutive rows then maps
 /// to different banks.
-constexpr int kSwizzledRow = 128;
-constexpr int kSwizzledUnits = kSwizzledRow / kBulkCopyUnit;
+constexpr int kSwizzleRowBytes = 128;
+constexpr int kSwizzleUnitsPerRow = kSwizzleRowBytes / kBulkCopyAlignment;
 constexpr int kSwizzleAlignment = 1024;
 
 __device__ inline int swizzled_unit(int row, int unit) {
-  return row * kSwizzledUnits + (unit ^ row % kSwizzledUnits);
+  return row * kSwizzleUnitsPerRow + (unit ^ row % kSwizzleUnitsPerRow);
 }
 
 /// Returns the tensor map of a row-major matrix with swizzled boxes of `box_rows` rows.
@@ -210,7 +210,7 @@ TensorMap swizzled_boxes(const T* base, std::int64_t rows, std::int64_t columns,
   map.type = DataTypeOf<T>::value;
   map.extents = {columns, rows};
   map.strides = {columns * kBytes};
-  map.box = {kSwizzledRow / kBytes, box_rows};
+  map.box = {kSwizzleRowBytes / kBytes, box_rows};
   map.swizzle = Swizzle::bytes_128;
   return map;
 }

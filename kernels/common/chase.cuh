@@ -21,7 +21,7 @@ struct DefaultLoad {
     asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
   }
 };
-struct LoadPastL1 {
+struct LoadCg {
   static __device__ void step(std::uint64_t& at) {
     asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
   }
@@ -99,7 +99,7 @@ void measure_walks(Variant& v, Walk walk) {
 
 /// Returns a reason if a walk ends at its first node. The end of a walk is verified, and it shows
 /// the number of steps only up to whole laps.
-inline std::optional<std::string> ends_at_its_start(std::int64_t nodes, std::int64_t steps) {
+inline std::optional<std::string> lacks_unique_end(std::int64_t nodes, std::int64_t steps) {
   if (steps % nodes != 0) return std::nullopt;
   return "needs steps that are not a multiple of " + std::to_string(nodes) +
          ", the number of nodes: a walk that never moved would end at the same node";

@@ -6,22 +6,22 @@
 
 namespace gpuexp {
 
-inline constexpr int kClustersFrom = 90;  ///< minimum compute capability
+inline constexpr int kClusterComputeCapability = 90;  ///< minimum compute capability
 /// Maximum cluster size that every device with clusters supports (CUDA C++ Programming Guide,
 /// "Thread Block Clusters").
-inline constexpr int kMostClusterBlocks = 8;
+inline constexpr int kMaxClusterBlocks = 8;
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 /// Maps a shared-memory address to the same offset in the shared memory of the cluster's block
 /// `rank`.
-__device__ inline unsigned mapped_shared(unsigned address, unsigned rank) {
+__device__ inline unsigned map_shared_rank(unsigned address, unsigned rank) {
   unsigned mapped;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
   return mapped;
 }
 
-/// Loads the word at an address that mapped_shared() returned.
+/// Loads the word at an address that map_shared_rank() returned.
 __device__ inline unsigned load_cluster_shared(unsigned address) {
   unsigned word;
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
@@ -48,7 +48,7 @@ __device__ inline unsigned cluster_blocks() {
 
 #else
 
-__device__ inline unsigned mapped_shared(unsigned, unsigned) {
+__device__ inline unsigned map_shared_rank(unsigned, unsigned) {
   __trap();
   return 0;
 }

@@ -55,7 +55,7 @@ constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 template <class T>
 struct ElementTerms {
   using Element = T;
-  static constexpr int kAtOnce = 4;  // rows that a lane loads before it adds the first
+  static constexpr int kRowsInFlight = 4;  // rows that a lane loads before it adds the first
   const T* from;
   /// Loads the inputs of kWidth terms, starting at index i.
   template <int kWidth>
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
   const std::int64_t end = min(s.rows, (blockIdx.y + 1) * s.slice);
   float sums[kWidth] = {};
   if (first + own < s.columns) {
-    constexpr int kRows = Terms::kAtOnce;
+    constexpr int kRows = Terms::kRowsInFlight;
     const std::int64_t step = kColumnWarps * s.columns;
     std::int64_t row = blockIdx.y * s.slice + warp;
     std::int64_t i = row * s.columns + first + own;
@@ -136,7 +136,7 @@ Steps launch_tile_sums(const Slices& s, const Terms& terms, Put put) {
 
 /// Columns per block of tile_sums(). Lanes load 16 bytes if a row is a multiple of 16 bytes,
 /// otherwise one element.
-inline std::int64_t tile_columns(std::int64_t columns, DataType type) {
+inline std::int64_t columns_per_block(std::int64_t columns, DataType type) {
   constexpr std::int64_t kBytes = 16;
   const auto element = static_cast<std::int64_t>(size_of(type));
   return kColumnLanes * (columns * element % kBytes == 0 ? kBytes / element : 1);
@@ -161,15 +161,15 @@ inline __global__ void __launch_bounds__(kColumnBlock)
   sums[column] = sum;
 }
 
-inline Steps add_slices(const Slices& s, const float* partial, float* sums) {
+inline Steps sum_slices(const Slices& s, const float* partial, float* sums) {
   return launch(add_slices_kernel, shape_of_tiles({s.columns}, {kColumnBlock}, kColumnBlock),
                 partial, s.count(), s.columns, sums);
 }
 
 /// Launches both kernels; `partial` has Slices::partial_bytes() bytes.
 template <class Terms>
-Steps stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
-  return tile_sums(s, terms, StoreSums{partial}) + add_slices(s, partial, sums);
+Steps launch_stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
+  return tile_sums(s, terms, StoreSums{partial}) + sum_slices(s, partial, sums);
 }
 
 }  // namespace gpuexp

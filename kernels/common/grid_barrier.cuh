@@ -20,7 +20,7 @@ __device__ inline void wait_until_at_least(const unsigned* counter, unsigned min
 /// Barrier of all threads of all blocks, which must be resident at the same time. Their previous
 /// stores are then visible. `arrived` starts at zero; each barrier adds gridDim.x to it, in total
 /// at most 2^32 - 1.
-__device__ inline void wait_for_grid(unsigned* arrived) {
+__device__ inline void sync_grid(unsigned* arrived) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();

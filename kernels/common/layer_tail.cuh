@@ -25,17 +25,17 @@ struct Tail {
 
 enum class Part { bias, gelu, dropout, residual };
 template <Part part, Part... parts>
-constexpr bool kIsOneOf = ((parts == part) || ...);
+constexpr bool kContains = ((parts == part) || ...);
 
 constexpr int kWidth = 8;  // elements that a lane moves at a time, 16 bytes
 using Eight = Pack<T, kWidth>;
 
 template <Part... parts>
 __device__ float result(float v, float bias, float factor, float residual) {
-  if constexpr (kIsOneOf<Part::bias, parts...>) v += bias;
-  if constexpr (kIsOneOf<Part::gelu, parts...>) v = gelu_tanh(v);
-  if constexpr (kIsOneOf<Part::dropout, parts...>) v *= factor;
-  if constexpr (kIsOneOf<Part::residual, parts...>) v += residual;
+  if constexpr (kContains<Part::bias, parts...>) v += bias;
+  if constexpr (kContains<Part::gelu, parts...>) v = gelu_tanh(v);
+  if constexpr (kContains<Part::dropout, parts...>) v *= factor;
+  if constexpr (kContains<Part::residual, parts...>) v += residual;
   return v;
 }
 
@@ -49,9 +49,9 @@ __device__ inline float factor(const Tail& x, std::uint32_t word) {
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i) {
   float bias = 0.0f, f = 0.0f, residual = 0.0f;
-  if constexpr (kIsOneOf<Part::bias, parts...>) bias = static_cast<float>(x.bias[i % x.n]);
-  if constexpr (kIsOneOf<Part::dropout, parts...>) f = factor(x, philox_word(kDropoutSeed, i));
-  if constexpr (kIsOneOf<Part::residual, parts...>) residual = static_cast<float>(x.residual[i]);
+  if constexpr (kContains<Part::bias, parts...>) bias = static_cast<float>(x.bias[i % x.n]);
+  if constexpr (kContains<Part::dropout, parts...>) f = factor(x, philox_word(kDropoutSeed, i));
+  if constexpr (kContains<Part::residual, parts...>) residual = static_cast<float>(x.residual[i]);
   return from_float<T>(result<parts...>(v, bias, f, residual));
 }
 
@@ -75,9 +75,9 @@ template <Part... parts>
 __device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
                        const Eight& residuals) {
   Eight biases{};
-  if constexpr (kIsOneOf<Part::bias, parts...>) biases = eight_biases(x, column);
+  if constexpr (kContains<Part::bias, parts...>) biases = eight_biases(x, column);
   PhiloxWords words[2];
-  if constexpr (kIsOneOf<Part::dropout, parts...>) {
+  if constexpr (kContains<Part::dropout, parts...>) {
     words[0] = philox_words(kDropoutSeed, first / 4);
     words[1] = philox_words(kDropoutSeed, first / 4 + 1);
   }
@@ -87,7 +87,7 @@ __device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, 
     const float2 bias = widen(biases.pairs[i / 2]);
     const float2 residual = widen(residuals.pairs[i / 2]);
     float2 f{};
-    if constexpr (kIsOneOf<Part::dropout, parts...>)
+    if constexpr (kContains<Part::dropout, parts...>)
       f = {factor(x, words[i / 4].word[i % 4]), factor(x, words[i / 4].word[i % 4 + 1])};
     out.pairs[i / 2] = narrow<T>({result<parts...>(v[i], bias.x, f.x, residual.x),
                                   result<parts...>(v[i + 1], bias.y, f.y, residual.y)});

@@ -174,7 +174,8 @@ __device__ __forceinline__ T sum_before(const TileStates& states, std::int64_t t
 
 /// sum_before() for all threads of the block; every thread gets the result.
 template <int kWords, class T>
-__device__ __forceinline__ T sum_before_block(const TileStates& states, std::int64_t tile, T own) {
+__device__ __forceinline__ T block_exclusive_prefix(const TileStates& states, std::int64_t tile,
+                                                    T own) {
   __shared__ T before;
   if (threadIdx.x < kWarp) {
     const T previous = sum_before<kWords>(states, tile, own);
@@ -186,7 +187,7 @@ __device__ __forceinline__ T sum_before_block(const TileStates& states, std::int
 
 /// Returns the variant, whose blocks wait for each other as above, without a predicted time.
 template <class Variant>
-Variant waiting_for_tiles(Variant v) {
+Variant without_predicted_time(Variant v) {
   v.without_time = "the time of blocks that wait for others is not modelled";
   return v;
 }

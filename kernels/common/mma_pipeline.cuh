@@ -16,14 +16,14 @@ struct Pipeline : T {
   static constexpr int kStageBytes = T::kDepthBytes * (T::kBlockM + T::kBlockN);
   static constexpr int kSharedBytes = kStages * kStageBytes;
   /// Barrier of the threads that multiply.
-  __device__ static void wait_for_all() { __syncthreads(); }
+  __device__ static void sync_multipliers() { __syncthreads(); }
 };
 
 /// For blocks that also have threads that do not multiply: barrier 1 is only for the multiplying
 /// threads.
 template <class P>
-struct BesideOthers : P {
-  __device__ static void wait_for_all() {
+struct WithOtherThreads : P {
+  __device__ static void sync_multipliers() {
     asm volatile("bar.sync 1, %0;" ::"n"(P::kThreads) : "memory");
   }
 };
@@ -82,7 +82,7 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
     next_tile();
   }
   cp_async_wait<P::kStages - 2>();
-  P::wait_for_all();
+  P::sync_multipliers();
 
   Product product;
   typename Product::Fragments fragments[2];
@@ -101,7 +101,7 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
         // All but the newest groups have arrived, the next tile's among them. After the barrier,
         // this is true for all threads' copies, and no thread loads from the current tile any more.
         cp_async_wait<P::kStages - 2>();
-        P::wait_for_all();
+        P::sync_multipliers();
         read = after(read);
       }
       Product::load(fragments[(step + 1) % 2], read, read + A::kBytes, (step + 1) % P::kSteps);
@@ -115,23 +115,23 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
     write = after(write);
   }
   cp_async_wait<0>();
-  P::wait_for_all();
+  P::sync_multipliers();
   return product;
 }
 
 /// Calls pipelined_sums() and passes the tile, whose corner in C is `corner`, to store(slab,
 /// Corner) as Product::store does.
 template <class Product, class In, class P, int kUnitBytes, class Store>
-__device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, int k,
-                                            const Corner& corner, Store&& store) {
+__device__ __forceinline__ void run_pipeline(char* shared, Window a, Window b, int k,
+                                             const Corner& corner, Store&& store) {
   pipelined_sums<Product, In, P, kUnitBytes>(shared, a, b, k).store(shared, corner, store);
 }
 
-/// pipeline_of() for row-major A and B.
+/// run_pipeline() for row-major A and B.
 template <class In, class Acc, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
                                              const Corner& corner, Store&& store) {
-  pipeline_of<WarpProduct<In, Acc, P>, In, P, kUnitBytes>(shared, a, b, k, corner, store);
+  run_pipeline<WarpProduct<In, Acc, P>, In, P, kUnitBytes>(shared, a, b, k, corner, store);
 }
 
 }  // namespace gpuexp

@@ -23,7 +23,7 @@ __device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
 }
 
 /// Adds a number to the moments (Welford 1962).
-__device__ __forceinline__ void add_number(Moments& m, float value) {
+__device__ __forceinline__ void add_value(Moments& m, float value) {
   m.count += 1.0f;
   const float deviation = value - m.mean;
   m.mean += deviation / m.count;
@@ -31,7 +31,7 @@ __device__ __forceinline__ void add_number(Moments& m, float value) {
 }
 
 /// Returns the moments of the lane whose number differs in the bits of `other`.
-__device__ __forceinline__ Moments of_lane(const Moments& m, int other) {
+__device__ __forceinline__ Moments shuffle_xor(const Moments& m, int other) {
   return {__shfl_xor_sync(~0u, m.count, other), __shfl_xor_sync(~0u, m.mean, other),
           __shfl_xor_sync(~0u, m.m2, other)};
 }

@@ -66,7 +66,7 @@ struct PlainLoad {
 /// Sums kLoads vectors with a stride of `step` elements. The thread issues all loads before it adds
 /// the first vector.
 template <int kLoads, class T, class Load = PlainLoad>
-__device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step, Load load = {}) {
+__device__ __forceinline__ float sum_vectors(const T* from, std::int64_t step, Load load = {}) {
   Pack<T, kWidth<T>> vectors[kLoads];
 #pragma unroll
   for (int j = 0; j < kLoads; ++j)
@@ -81,7 +81,7 @@ __device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step
 /// This thread's part of the sum of x, in strides of the grid: kLoads vectors at a time, then
 /// single vectors, then elements.
 template <int kLoads, class T>
-__device__ __forceinline__ float sum_of_part(const Terms<T>& x) {
+__device__ __forceinline__ float sum_thread_part(const Terms<T>& x) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kWidth<T>;
   const std::int64_t whole = x.n / kWidth<T> * kWidth<T>;
@@ -89,11 +89,11 @@ __device__ __forceinline__ float sum_of_part(const Terms<T>& x) {
   std::int64_t i = thread * kWidth<T>;
 #pragma unroll 1
   for (; i + (kLoads - 1) * stride < whole; i += kLoads * stride)
-    sum += sum_of_vectors<kLoads>(x.at + i, stride);
+    sum += sum_vectors<kLoads>(x.at + i, stride);
   if constexpr (kLoads > 1) {
 #pragma unroll 1
     for (; i < whole; i += stride)
-      sum += sum_of_vectors<1>(x.at + i, 0);
+      sum += sum_vectors<1>(x.at + i, 0);
   }
   if (whole + thread < x.n) sum += static_cast<float>(x.at[whole + thread]);
   return sum;
@@ -148,21 +148,21 @@ struct Kernels {
   Kernel<__nv_bfloat16> of_bfloats;
 };
 
-inline Steps add_elements(const Kernels& kernels, const Shape& s, const Problem& p, const Data& d,
-                          float* to) {
+inline Steps launch_sum(const Kernels& kernels, const Shape& s, const Problem& p, const Data& d,
+                        float* to) {
   return p.dtype == DataType::bf16 ? launch(kernels.of_bfloats, s, terms<__nv_bfloat16>(p, d), to)
                                    : launch(kernels.of_floats, s, terms<float>(p, d), to);
 }
 
 /// Persistent blocks store partial sums in the workspace, and one more block sums them.
-inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
+inline Variant two_kernel_variant(Variant v, Kernels kernels, int per_sm) {
   v.workspace_bytes = [per_sm](const Problem& p, const DeviceSpec& device) {
     return resident_blocks(p, device, per_sm) * std::int64_t{sizeof(float)};
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
     const std::int64_t blocks = resident_blocks(p, x.device, per_sm);
-    return add_elements(kernels, shape_of_blocks(blocks, kBlock), p, d, sums) +
+    return launch_sum(kernels, shape_of_blocks(blocks, kBlock), p, d, sums) +
            launch(kernels.of_floats, shape_of_blocks(1, kBlock), Terms<float>{sums, blocks}, d.sum);
   };
   return v;

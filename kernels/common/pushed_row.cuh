@@ -13,8 +13,8 @@
 
 namespace gpuexp {
 
-/// Slots 0 and 1 are used alternately, any number of times. Blocks call meet() before the first
-/// use.
+/// Slots 0 and 1 are used alternately, any number of times. Blocks call sync_row_group() before the
+/// first use.
 struct PushedRow : ClusterRow {
   static constexpr int kSlots = 2;
   mutable unsigned parities = 0;  ///< phase parities of the slots' barriers, one bit each
@@ -28,16 +28,16 @@ struct PushedRow : ClusterRow {
   /// can overwrite a slot too early: it pushes to a slot again only after all others have pushed to
   /// the other slot, which they do after reading this one.
   template <int kSlot, class T, class Operation>
-  __device__ T all(T v, Operation operation) const {
+  __device__ T all_reduce(T v, Operation operation) const {
     static_assert(kSlot < kSlots && sizeof(T) % sizeof(unsigned) == 0, "words are pushed");
-    __shared__ T of_blocks[kMostClusterBlocks];
+    __shared__ T of_blocks[kMaxClusterBlocks];
     Barrier* const arrived = arrivals() + kSlot;
     BlockRow block;
-    v = block.template all<kSlot>(v, operation);
-    if (threadIdx.x == 0) expect_bytes(arrived, blocks * sizeof(T));
+    v = block.template all_reduce<kSlot>(v, operation);
+    if (threadIdx.x == 0) arrive_expect_tx(arrived, blocks * sizeof(T));
     const int to_block = min(static_cast<int>(threadIdx.x), blocks - 1);
-    const unsigned to = mapped_shared(shared_address(of_blocks + rank), to_block);
-    const unsigned barrier = mapped_shared(shared_address(arrived), to_block);
+    const unsigned to = map_shared_rank(shared_address(of_blocks + rank), to_block);
+    const unsigned barrier = map_shared_rank(shared_address(arrived), to_block);
     unsigned words[sizeof(T) / sizeof(unsigned)];
     memcpy(words, &v, sizeof v);
 #pragma unroll
@@ -45,11 +45,11 @@ struct PushedRow : ClusterRow {
       push_word(static_cast<int>(threadIdx.x) < blocks, to + i * sizeof *words, words[i], barrier);
     wait_for_phase(arrived, parities >> kSlot & 1);
     parities ^= 1 << kSlot;
-    const int other = threadIdx.x % kMostClusterBlocks;
-    return of_lanes<kMostClusterBlocks>(other < blocks ? of_blocks[other] : Operation::none(),
-                                        operation);
+    const int other = threadIdx.x % kMaxClusterBlocks;
+    return reduce_lanes<kMaxClusterBlocks>(
+        other < blocks ? of_blocks[other] : Operation::identity(), operation);
   }
-  __device__ void leave() const {}
+  __device__ void sync_before_exit() const {}
 
  private:
   __device__ static Barrier* arrivals() {
@@ -59,8 +59,8 @@ struct PushedRow : ClusterRow {
 };
 
 /// Waits until all blocks that share a row have started. Loads can be issued before.
-__device__ inline void meet(const BlockRow&) {}
-__device__ inline void meet(const PushedRow&) {
+__device__ inline void sync_row_group(const BlockRow&) {}
+__device__ inline void sync_row_group(const PushedRow&) {
   wait_for_cluster();
 }
 

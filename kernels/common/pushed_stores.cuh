@@ -26,7 +26,7 @@ __device__ inline void wait_for_cluster() {
 }
 
 /// If `pushes`, stores a word to another block's shared memory and signals its bytes at an mbarrier
-/// of that block. `to` and `barrier` are addresses from mapped_shared.
+/// of that block. `to` and `barrier` are addresses from map_shared_rank.
 __device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(

@@ -18,13 +18,13 @@ namespace gpuexp {
 constexpr int kMaxSignalBlocks = 512;
 /// Maximum number of waits of a block in one launch: one per step of two passes around a ring, and
 /// one at the start.
-constexpr int kMaxSignalSteps = 2 * (kMostRanks - 1) + 1;
+constexpr int kMaxSignalSteps = 2 * (kMaxRanks - 1) + 1;
 
 /// The signals of one rank, a buffer of role state, initially zero.
 struct RankSignals {
   unsigned epoch[kMaxSignalBlocks];  ///< launches that each block of this rank has finished
   /// Epochs that the blocks of other ranks have stored here, by step, block and rank.
-  unsigned flags[kMaxSignalSteps][kMaxSignalBlocks][kMostRanks];
+  unsigned flags[kMaxSignalSteps][kMaxSignalBlocks][kMaxRanks];
 };
 constexpr std::int64_t kSignalWords = sizeof(RankSignals) / sizeof(unsigned);
 /// Index of the first word that other ranks write.
@@ -50,7 +50,7 @@ __device__ inline RankSignals& signals_of(const RankPeers& peers, int rank) {
 
 /// Calls `function` with the number of ranks as a compile-time constant. A kernel with this
 /// constant has no loop over ranks and no branches for missing ranks.
-template <int kMost = kMostRanks, class Function>
+template <int kMost = kMaxRanks, class Function>
 auto for_ranks(int ranks, Function function) {
   if constexpr (kMost > 2) {
     if (ranks < kMost) return for_ranks<kMost - 1>(ranks, function);

@@ -11,7 +11,7 @@ namespace gpuexp {
 /// warpgroup must call it. In code that is not specific to sm_90a the functions of this file trap,
 /// so variants that use them must check lacks_specific_code (compiled_for.cuh).
 template <int kRegisters>
-__device__ inline void keep_registers() {
+__device__ inline void release_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 #else
@@ -22,7 +22,7 @@ __device__ inline void keep_registers() {
 /// Raises the registers per thread to kRegisters, and waits until they are available. All warps of
 /// a warpgroup must call it.
 template <int kRegisters>
-__device__ inline void take_registers() {
+__device__ inline void acquire_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 #else

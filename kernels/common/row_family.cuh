@@ -47,7 +47,7 @@ inline bool is_large_and_whole(const RowProblem& p) {
 /// Whether every pass loads the matrix from DRAM, because L2 keeps little of it between passes.
 inline constexpr auto beyond_caches = at_least(matrix_bytes, 1 << 28);
 /// Whether the rows of all resident blocks together are much larger than L2.
-inline bool leaves_l2(const RowProblem& p) {
+inline bool exceeds_l2(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;
   return p.rows >= kManyRows && p.columns * element_bytes(p) >= kLongRow;
 }
@@ -101,7 +101,7 @@ auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf wor
 /// Returns `v`, unsupported for rows that the registers of `threads` threads cannot hold. `edges`
 /// overrides the edges that follow from the row's length.
 template <class Variant>
-Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
+Variant fits_registers(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
   v.unsupported = [=](const RowProblem& p, const DeviceSpec&) {
     const Edges of_row = edges ? *edges : edges_of(p.columns, p.dtype);
     return too_long_to_hold(p.columns, p.dtype, of_row, threads);
@@ -110,8 +110,9 @@ Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = st
 }
 /// Returns `v`, unsupported for rows that the threads of a cluster cannot hold.
 template <class Variant>
-Variant held_by_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
-  return needs_capability(held_by(std::move(v), kMaxClusterThreads, edges), kClustersFrom);
+Variant fits_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
+  return needs_capability(fits_registers(std::move(v), kMaxClusterThreads, edges),
+                          kClusterComputeCapability);
 }
 
 /// Defaults and descriptions of a family's parameters rows, columns and dtype. The first type is

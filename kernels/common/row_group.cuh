@@ -1,6 +1,6 @@
 // Groups of threads that share a row of a matrix: some lanes of a warp, a block, or a cluster of
 // blocks. A group has the index of its row, its number of threads, the index of a thread in it, and
-// all(), which reduces one value per thread and returns the result to all threads.
+// all_reduce(), which reduces one value per thread and returns the result to all threads.
 #pragma once
 
 #include <cfloat>
@@ -13,9 +13,9 @@
 
 namespace gpuexp {
 
-constexpr int kMostRowThreads = 1024;
-constexpr int kMaxClusterThreads = kMostClusterBlocks * kMostRowThreads;
-constexpr int kMaxRowWarps = kMostRowThreads / kWarp;
+constexpr int kMaxRowThreads = 1024;
+constexpr int kMaxClusterThreads = kMaxClusterBlocks * kMaxRowThreads;
+constexpr int kMaxRowWarps = kMaxRowThreads / kWarp;
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -39,7 +39,7 @@ constexpr double fast_exp_error(double range) {
 }
 
 /// The maximum of an empty row: finite, so that the difference of two maxima is not NaN.
-constexpr float kLeast = -FLT_MAX;
+constexpr float kLowestFloat = -FLT_MAX;
 
 /// A maximum and Σ e^(x - max), moved by one shared memory access.
 struct alignas(8) MaxSum {
@@ -48,11 +48,11 @@ struct alignas(8) MaxSum {
 };
 
 struct Larger {
-  __device__ static float none() { return kLeast; }
+  __device__ static float identity() { return kLowestFloat; }
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 struct Sum {
-  __device__ static float none() { return 0.0f; }
+  __device__ static float identity() { return 0.0f; }
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 /// Two sums of one reduction, moved by one shared memory access.
@@ -60,12 +60,12 @@ struct alignas(8) TwoSums {
   float a;
   float b;
 };
-struct BothSums {
-  __device__ static TwoSums none() { return {0.0f, 0.0f}; }
+struct SumPairs {
+  __device__ static TwoSums identity() { return {0.0f, 0.0f}; }
   __device__ TwoSums operator()(TwoSums x, TwoSums y) const { return {x.a + y.a, x.b + y.b}; }
 };
-struct Joined {
-  __device__ static MaxSum none() { return {kLeast, 0.0f}; }
+struct MergeMaxSum {
+  __device__ static MaxSum identity() { return {kLowestFloat, 0.0f}; }
   __device__ MaxSum operator()(MaxSum a, MaxSum b) const {
     const float max = fmaxf(a.max, b.max);
     return {max, a.sum * fast_exp(a.max - max) + b.sum * fast_exp(b.max - max)};
@@ -102,30 +102,30 @@ inline double max_sum_rms(std::int64_t columns, double range) {
   return rounding_rms(DataType::fp32) * std::sqrt(added / 3) + lost;
 }
 
-__device__ __forceinline__ float of_lane(float v, int other) {
+__device__ __forceinline__ float shuffle_xor(float v, int other) {
   return __shfl_xor_sync(0xffffffffu, v, other);
 }
-__device__ __forceinline__ MaxSum of_lane(MaxSum v, int other) {
-  return {of_lane(v.max, other), of_lane(v.sum, other)};
+__device__ __forceinline__ MaxSum shuffle_xor(MaxSum v, int other) {
+  return {shuffle_xor(v.max, other), shuffle_xor(v.sum, other)};
 }
 
-__device__ __forceinline__ TwoSums of_lane(TwoSums v, int other) {
-  return {of_lane(v.a, other), of_lane(v.b, other)};
+__device__ __forceinline__ TwoSums shuffle_xor(TwoSums v, int other) {
+  return {shuffle_xor(v.a, other), shuffle_xor(v.b, other)};
 }
 
 /// Reduces `v` over kLanes neighbouring lanes, a power of two, in log2(kLanes) shuffle steps. All
 /// these lanes get the result.
 template <int kLanes, class T, class Operation>
-__device__ __forceinline__ T of_lanes(T v, Operation operation) {
+__device__ __forceinline__ T reduce_lanes(T v, Operation operation) {
 #pragma unroll
   for (int other = kLanes / 2; other > 0; other /= 2)
-    v = operation(v, of_lane(v, other));
+    v = operation(v, shuffle_xor(v, other));
   return v;
 }
 
 /// kLanes lanes of a warp share a row. A block of 256 threads has 256 / kLanes rows, and
-/// threadIdx.y is the row's index in the block. Lanes without a row must also call all(), because
-/// its shuffles need the whole warp.
+/// threadIdx.y is the row's index in the block. Lanes without a row must also call all_reduce(),
+/// because its shuffles need the whole warp.
 template <int kLanes>
 struct LaneRow {
   static constexpr int kRows = 256 / kLanes;  // rows per block
@@ -136,10 +136,10 @@ struct LaneRow {
   int thread = threadIdx.x;
   int threads = kLanes;
   template <int kSlot, class T, class Operation>
-  __device__ T all(T v, Operation operation) const {
-    return of_lanes<kLanes>(v, operation);
+  __device__ T all_reduce(T v, Operation operation) const {
+    return reduce_lanes<kLanes>(v, operation);
   }
-  __device__ void leave() const {}
+  __device__ void sync_before_exit() const {}
 };
 using WarpRow = LaneRow<kWarp>;
 
@@ -155,17 +155,18 @@ struct BlockRow {
   /// then every warp combines the results of all warps. Each call in a kernel needs its own kSlot,
   /// so that it does not overwrite values that threads still read for another call.
   template <int kSlot, class T, class Operation>
-  __device__ T all(T v, Operation operation) const {
+  __device__ T all_reduce(T v, Operation operation) const {
     __shared__ T of_warps[kMaxRowWarps];
     const int lane = thread % kWarp;
-    v = of_lanes<kWarp>(v, operation);
+    v = reduce_lanes<kWarp>(v, operation);
     if (lane == 0) of_warps[thread / kWarp] = v;
     __syncthreads();
-    return of_lanes<kWarp>(lane < threads / kWarp ? of_warps[lane] : Operation::none(), operation);
+    return reduce_lanes<kWarp>(lane < threads / kWarp ? of_warps[lane] : Operation::identity(),
+                               operation);
   }
   /// Waits until all threads have read a slot; required before a call uses the same slot again.
-  __device__ void again() const { __syncthreads(); }
-  __device__ void leave() const {}
+  __device__ void sync_before_reuse() const { __syncthreads(); }
+  __device__ void sync_before_exit() const {}
 };
 
 /// The threads of a cluster of up to eight blocks share a row.
@@ -183,32 +184,32 @@ struct ClusterRow {
   /// Reduces `v` over the cluster: each block stores its result in its shared memory, and every
   /// warp loads and combines the results of all blocks.
   template <int kSlot, class T, class Operation>
-  __device__ T all(T v, Operation operation) const {
+  __device__ T all_reduce(T v, Operation operation) const {
     __shared__ T of_block;
     static_assert(sizeof(T) % sizeof(unsigned) == 0, "the value must be whole 4-byte words");
     BlockRow block;
-    v = block.template all<kSlot>(v, operation);
+    v = block.template all_reduce<kSlot>(v, operation);
     if (threadIdx.x == 0) of_block = v;
     sync_cluster();
     const int lane = threadIdx.x % kWarp;
-    v = Operation::none();
+    v = Operation::identity();
     if (lane < blocks) {
       const unsigned from =
-          mapped_shared(static_cast<unsigned>(__cvta_generic_to_shared(&of_block)), lane);
+          map_shared_rank(static_cast<unsigned>(__cvta_generic_to_shared(&of_block)), lane);
       unsigned words[sizeof(T) / sizeof(unsigned)];
 #pragma unroll
       for (unsigned i = 0; i < sizeof words / sizeof *words; ++i)
         words[i] = load_cluster_shared(from + i * sizeof *words);
       memcpy(&v, words, sizeof v);
     }
-    return of_lanes<kWarp>(v, operation);
+    return reduce_lanes<kWarp>(v, operation);
   }
-  __device__ void again() const {
+  __device__ void sync_before_reuse() const {
     sync_cluster();
   }
   /// Waits for all blocks of the cluster, because a block's shared memory is invalid after its
   /// exit.
-  __device__ void leave() const {
+  __device__ void sync_before_exit() const {
     sync_cluster();
   }
 };

@@ -18,7 +18,7 @@ using NormConstant = std::integral_constant<Norm, kNorm>;
 constexpr float kNormEpsilon = 1e-5f;
 /// Largest offset at which kernels may compute the variance as the mean of squares minus the
 /// squared mean.
-constexpr double kMostSumsOffset = 1;
+constexpr double kMaxSumsOffset = 1;
 
 struct NormProblem : RowProblem {
   Norm norm;
@@ -83,15 +83,15 @@ __device__ void add_part(TwoSums& sums, const Part& part, float shift) {
 template <Norm kNorm, class Group>
 __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, int columns) {
   if (kNorm == Norm::layer)
-    own = group.template all<0>(own, BothSums());
+    own = group.template all_reduce<0>(own, SumPairs());
   else
-    own.b = group.template all<0>(own.b, Sum());
+    own.b = group.template all_reduce<0>(own.b, Sum());
   return statistics_of<kNorm>(own, shift, columns);
 }
 
 /// Normalizes a thread's elements, and applies γ and β to them.
 template <Norm kNorm, class Part, class T>
-__device__ void weigh(Part& part, const NormStatistics& s, const NormWeights<T>& w) {
+__device__ void apply_norm(Part& part, const NormStatistics& s, const NormWeights<T>& w) {
   for_inside(part, [&](int at, float(&vector)[Part::kElements]) {
     float gamma[Part::kElements], beta[Part::kElements];
     load_floats(w.gamma + at, gamma);
@@ -105,7 +105,7 @@ __device__ void weigh(Part& part, const NormStatistics& s, const NormWeights<T>&
 }
 
 /// Computes the statistics of a row with two reductions: first the mean, then the variance.
-struct TwoWaits {
+struct TwoReductions {
   template <class T>
   __device__ static float shift_of(const T*, int) {
     return 0.0f;
@@ -114,17 +114,17 @@ struct TwoWaits {
   __device__ static NormStatistics find(const Group& group, const Part& part, float) {
     float mean = 0.0f;
     if (kNorm == Norm::layer)
-      mean = group.template all<1>(part.combined(Sum()), Sum()) / part.columns;
+      mean = group.template all_reduce<1>(part.combined(Sum()), Sum()) / part.columns;
     TwoSums own{0.0f, 0.0f};
     add_part<Norm::layer>(own, part, mean);
-    const float squares = group.template all<0>(own.b, Sum());
+    const float squares = group.template all_reduce<0>(own.b, Sum());
     return {mean, rsqrtf(squares / part.columns + kNormEpsilon)};
   }
 };
 
 /// Computes the statistics of a row with one reduction, of deviations from the row's first element
 /// and of their squares.
-struct OneWait {
+struct OneReduction {
   template <class T>
   __device__ static float shift_of(const T* x, int columns) {
     return columns > 0 ? static_cast<float>(*x) : 0.0f;
@@ -260,7 +260,7 @@ auto with_exact_norm(const NormProblem& p, const Data& d, const void* residual, 
                             norm_weights<T>(d),
                             p.columns,
                             p.norm,
-                            p.offset <= kMostSumsOffset,
+                            p.offset <= kMaxSumsOffset,
                             norm_sums_error(p) / norm_result_error(p)});
   });
 }

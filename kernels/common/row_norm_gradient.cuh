@@ -6,7 +6,7 @@
 namespace gpuexp {
 
 /// Arrays of LayerNorm's backward pass, which runs as the variant block_partials of
-/// kernels/normalization_backward.cu. Rows have at most kMostNormGradientColumns columns.
+/// kernels/normalization_backward.cu. Rows have at most kMaxNormGradientColumns columns.
 template <class T>
 struct LayerNormGradient {
   const T* x;
@@ -19,7 +19,7 @@ struct LayerNormGradient {
   float* dweights;    ///< gradients of γ, followed by the gradients of β
 };
 /// The maximum for fp32. 16-bit types would allow twice as many columns.
-inline constexpr std::int64_t kMostNormGradientColumns = 4096;
+inline constexpr std::int64_t kMaxNormGradientColumns = 4096;
 
 /// Workspace of layer_norm_gradient, in bytes.
 std::int64_t norm_gradient_bytes(const NormProblem& p, const DeviceSpec& device);

@@ -65,7 +65,7 @@ struct StoredRow {
 /// the sum from the exponents instead of dividing by the sum.
 template <class Group, class T, int kVectors>
 __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T* to) {
-  MaxSum found = Joined::none();
+  MaxSum found = MergeMaxSum::identity();
   row.each([&](int, auto& v) {
     for (const float score : v)
       found.max = fmaxf(found.max, score);
@@ -74,7 +74,7 @@ __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T
     for (const float score : v)
       found.sum += fast_exp(score - found.max);
   });
-  found = group.template all<0>(found, Joined());
+  found = group.template all_reduce<0>(found, MergeMaxSum());
   const float logarithm = __log2f(found.sum);
   row.each([&](int at, auto& v) {
     for (float& score : v)
@@ -88,7 +88,7 @@ struct RingRoom {
   int part;    ///< elements of a part
   int stages;  ///< number of stages; each has one part of every array
 };
-constexpr int kMostRingStages = 3;
+constexpr int kMaxRingStages = 3;
 
 /// A ring of stages in shared memory with a block's parts of its rows. The bulk copies of as many
 /// rows as there are stages are complete or in flight.
@@ -177,7 +177,7 @@ struct RowRing {
 template <int kVectors, class Group, class M>
 Shape stored_shape(const M& m, int blocks) {
   const std::int64_t vectors = m.columns / kRowWidth<typename M::Element>;
-  while (blocks < kMostClusterBlocks && vectors > std::int64_t{blocks} * kPartThreads * kVectors)
+  while (blocks < kMaxClusterBlocks && vectors > std::int64_t{blocks} * kPartThreads * kVectors)
     blocks *= 2;
   const std::int64_t warps = ceil_div(vectors, std::int64_t{blocks} * kVectors * kWarp);
   const int threads = static_cast<int>(warps) * kWarp;
@@ -210,8 +210,8 @@ inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec
   for (int blocks = 1;; blocks *= 2) {
     const std::int64_t part = ceil_div(row_bytes / kWidestAccess, blocks) * kWidestAccess;
     const auto stages =
-        static_cast<int>(std::min<std::int64_t>(room / (part * arrays), kMostRingStages));
-    if ((part <= kPartBytes && stages > 1) || blocks == kMostClusterBlocks)
+        static_cast<int>(std::min<std::int64_t>(room / (part * arrays), kMaxRingStages));
+    if ((part <= kPartBytes && stages > 1) || blocks == kMaxClusterBlocks)
       return {blocks, part, stages};
   }
 }
@@ -258,21 +258,21 @@ Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& 
 /// Returns `v`, unsupported for rows that are not multiples of 16 bytes or that exceed eight parts
 /// of 64 KiB.
 template <class Variant>
-Variant held_in_parts(Variant v) {
+Variant fits_parts(Variant v) {
   v.unsupported = [](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (edges_of(p.columns, p.dtype) == Edges::peeled)
       return "needs rows that are multiples of 16 bytes";
-    if (p.columns * element_bytes(p) <= kMostClusterBlocks * kPartBytes) return std::nullopt;
+    if (p.columns * element_bytes(p) <= kMaxClusterBlocks * kPartBytes) return std::nullopt;
     return "a row exceeds the " + std::to_string(kPartBytes >> 10) +
            " KiB per block that a cluster of eight blocks can hold";
   };
-  return needs_capability(std::move(v), kClustersFrom);
+  return needs_capability(std::move(v), kClusterComputeCapability);
 }
-/// Returns `v` with the requirements of held_in_parts, and unsupported for rows whose parts do not
-/// fit in shared memory.
+/// Returns `v` with the requirements of fits_parts, and unsupported for rows whose parts
+/// do not fit in shared memory.
 template <int kArrays, class Variant>
-Variant held_in_ring(Variant v) {
-  v = held_in_parts(std::move(v));
+Variant fits_ring(Variant v) {
+  v = fits_parts(std::move(v));
   v.unsupported = [other = v.unsupported](const auto& p,
                                           const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto reason = other(p, device)) return reason;

@@ -127,7 +127,7 @@ struct RowPart {
   /// Reduces all elements of this thread by the operation.
   template <class Operation>
   __device__ float combined(Operation operation) const {
-    float result = Operation::none();
+    float result = Operation::identity();
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
 #pragma unroll
@@ -147,7 +147,7 @@ __device__ __forceinline__ void for_inside(Part& part, Use use) {
 }
 
 /// Raises the maximum to at least `max`, and rescales the sum.
-__device__ __forceinline__ void raise(MaxSum& found, float max) {
+__device__ __forceinline__ void rescale(MaxSum& found, float max) {
   if (max <= found.max) return;
   found.sum *= fast_exp(found.max - max);
   found.max = max;
@@ -155,7 +155,7 @@ __device__ __forceinline__ void raise(MaxSum& found, float max) {
 /// Adds the part's elements to the sum, and replaces each element x by e^(x - max).
 template <class Part>
 __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
-  raise(found, part.combined(Larger()));
+  rescale(found, part.combined(Larger()));
   part.each([&](float score) { return fast_exp(score - found.max); });
   found.sum += part.combined(Sum());
 }
@@ -176,10 +176,10 @@ __device__ __forceinline__ void for_parts(const Group& group, const T* row, int 
 /// Maximum and sum of a row; each thread keeps kVectors 16-byte loads in flight.
 template <int kVectors, class T, class Group>
 __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) {
-  MaxSum found = Joined::none();
+  MaxSum found = MergeMaxSum::identity();
   for_parts<static_cast<int>(kWidestAccess / sizeof(T)), kVectors>(
       group, row, columns, -INFINITY, [&](auto& part) { add_scores(found, part); });
-  return group.template all<0>(found, Joined());
+  return group.template all_reduce<0>(found, MergeMaxSum());
 }
 
 /// Replaces the group's row by its softmax times `gain`, with one reduction, and returns the row's
@@ -187,9 +187,9 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
 /// them by one factor after the reduction.
 template <int kSlot = 0, class Group, class Part>
 __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
-  MaxSum own = Joined::none();
+  MaxSum own = MergeMaxSum::identity();
   add_scores(own, part);
-  const MaxSum row = group.template all<kSlot>(own, Joined());
+  const MaxSum row = group.template all_reduce<kSlot>(own, MergeMaxSum());
   const float factor = gain * fast_exp(own.max - row.max) / row.sum;
   part.each([&](float power) { return power * factor; });
   return row;
@@ -210,7 +210,7 @@ inline std::int64_t covered_columns(std::int64_t columns, DataType type) {
 }
 /// Maximum number of elements per thread. It is smaller for peeled rows, whose bounds checks need
 /// registers.
-constexpr int most_elements(Edges edges) {
+constexpr int max_elements_per_thread(Edges edges) {
   return edges == Edges::whole ? kMaxRowElements : kMaxRowElements / 2;
 }
 
@@ -223,16 +223,16 @@ struct RowShape {
 
 /// row_shape increases the elements per thread to the maximum before it uses more threads than
 /// this.
-constexpr int kFewRowThreads = 256;
+constexpr int kDefaultRowThreads = 256;
 
 /// The shape with the fewest elements per thread with which `threads` threads per block hold the
 /// row, and then with the fewest warps. If the maximum number of elements is not enough, blocks
 /// have more threads.
-constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kFewRowThreads,
+constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kDefaultRowThreads,
                              int blocks = 1) {
   const std::int64_t part = ceil_div(covered, blocks);
   int elements = 8;
-  while (elements < most_elements(edges) && part > elements * threads)
+  while (elements < max_elements_per_thread(edges) && part > elements * threads)
     elements *= 2;
   const auto warps = ceil_div(ceil_div(part, elements), kWarp);
   return {elements, static_cast<int>(warps) * kWarp, blocks};
@@ -241,15 +241,16 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kF
 /// blocks are not enough, they have more threads.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
-  while (blocks < kMostClusterBlocks && covered > blocks * kFewRowThreads * most_elements(edges))
+  while (blocks < kMaxClusterBlocks &&
+         covered > blocks * kDefaultRowThreads * max_elements_per_thread(edges))
     blocks *= 2;
-  return row_shape(covered, edges, kFewRowThreads, blocks);
+  return row_shape(covered, edges, kDefaultRowThreads, blocks);
 }
 
 /// The reason why `threads` threads cannot hold a row, or nothing if they can.
 inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type, Edges edges,
                                                    std::int64_t threads) {
-  const int most = most_elements(edges);
+  const int most = max_elements_per_thread(edges);
   if (covered_columns(columns, type) <= threads * most) return std::nullopt;
   return "a row does not fit in the registers of " + std::to_string(threads) + " threads with " +
          std::to_string(most) + " elements each";
@@ -260,7 +261,7 @@ inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataTyp
 template <int kMax = kMaxRowElements, class Use>
 Steps with_part(int elements, Edges edges, Use use) {
   const auto with_elements = [&](auto constant) {
-    constexpr int kMin = 8, kMaxOfEdges = most_elements(constant);
+    constexpr int kMin = 8, kMaxOfEdges = max_elements_per_thread(constant);
     if (elements == kMin) return use(std::integral_constant<int, kMin>{}, constant);
     if (elements == 2 * kMin) return use(std::integral_constant<int, 2 * kMin>{}, constant);
     return use(std::integral_constant<int, (kMax < kMaxOfEdges ? kMax : kMaxOfEdges)>{}, constant);

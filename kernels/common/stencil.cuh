@@ -45,14 +45,14 @@ Variant copy_of_points(ExtentOf extent_of) {
   return v;
 }
 
-/// Points are whole numbers from -kMostPoint to kMostPoint.
-constexpr int kMostPoint = 255;
+/// Points are whole numbers from -kMaxPoint to kMaxPoint.
+constexpr int kMaxPoint = 255;
 
 struct WholePoint {
   std::uint64_t seed;
   __host__ __device__ float operator()(std::int64_t i) const {
     const auto bits = random_bits(seed, static_cast<std::uint64_t>(i));
-    return static_cast<float>(static_cast<int>(bits % (2 * kMostPoint + 1)) - kMostPoint);
+    return static_cast<float>(static_cast<int>(bits % (2 * kMaxPoint + 1)) - kMaxPoint);
   }
 };
 

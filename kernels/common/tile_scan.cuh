@@ -15,46 +15,48 @@
 namespace gpuexp {
 
 constexpr int kScanBlock = 256;
-constexpr int kInVector = 4;  // elements of 4 bytes
-constexpr int kOfAllLanes = kWarp * kInVector;
+constexpr int kVectorElements = 4;  // elements of 4 bytes
+constexpr int kWarpVectorElements = kWarp * kVectorElements;
 
 template <class T>
-struct alignas(kInVector * sizeof(T)) FourOf {
-  T at[kInVector];
+struct alignas(kVectorElements * sizeof(T)) Vector4 {
+  T at[kVectorElements];
 };
 
 template <int kThreads, int kVectors>
-constexpr std::int64_t kTileOf = std::int64_t{kThreads} * kInVector* kVectors;
+constexpr std::int64_t kTileElements = std::int64_t{kThreads} * kVectorElements* kVectors;
 
 /// The launch shape with one block per tile of `tile` elements.
-inline Shape blocks_of(std::int64_t n, std::int64_t tile) {
+inline Shape one_block_per_tile(std::int64_t n, std::int64_t tile) {
   return shape_of_tiles(n, tile, kScanBlock);
 }
 
-/// Index of this thread's first element. The stride between its vectors is kOfAllLanes elements.
+/// Index of this thread's first element. The stride between its vectors is kWarpVectorElements
+/// elements.
 template <int kThreads, int kVectors>
 __device__ __forceinline__ std::int64_t first_of_thread(std::int64_t tile) {
   const int warp = threadIdx.x / kWarp;
   const int lane = threadIdx.x % kWarp;
-  return tile * kTileOf<kThreads, kVectors> + warp * kVectors * kOfAllLanes + lane * kInVector;
+  return tile * kTileElements<kThreads, kVectors> + warp * kVectors * kWarpVectorElements +
+         lane * kVectorElements;
 }
 
 /// Loads a tile, with zeros past the end of the array. `x` must be aligned to 16 bytes.
 template <int kThreads, int kVectors, class T>
 __device__ __forceinline__ void load_tile(const T* x, std::int64_t n, std::int64_t tile,
-                                          FourOf<T> (&held)[kVectors]) {
+                                          Vector4<T> (&held)[kVectors]) {
   const std::int64_t first = first_of_thread<kThreads, kVectors>(tile);
-  if ((tile + 1) * kTileOf<kThreads, kVectors> <= n) {
+  if ((tile + 1) * kTileElements<kThreads, kVectors> <= n) {
 #pragma unroll
     for (int j = 0; j < kVectors; ++j)
-      held[j] = *reinterpret_cast<const FourOf<T>*>(x + first + j * kOfAllLanes);
+      held[j] = *reinterpret_cast<const Vector4<T>*>(x + first + j * kWarpVectorElements);
     return;
   }
 #pragma unroll
   for (int j = 0; j < kVectors; ++j) {
 #pragma unroll
-    for (int k = 0; k < kInVector; ++k) {
-      const std::int64_t i = first + j * kOfAllLanes + k;
+    for (int k = 0; k < kVectorElements; ++k) {
+      const std::int64_t i = first + j * kWarpVectorElements + k;
       held[j].at[k] = i < n ? x[i] : T{};
     }
   }
@@ -63,29 +65,29 @@ __device__ __forceinline__ void load_tile(const T* x, std::int64_t n, std::int64
 /// Adds `addend` to each element, and stores the tile.
 template <int kThreads, int kVectors, class T>
 __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t tile,
-                                           FourOf<T> (&held)[kVectors], T addend) {
+                                           Vector4<T> (&held)[kVectors], T addend) {
   const std::int64_t first = first_of_thread<kThreads, kVectors>(tile);
 #pragma unroll
-  for (FourOf<T>& vector : held) {
+  for (Vector4<T>& vector : held) {
 #pragma unroll
     for (T& element : vector.at)
       element += addend;
   }
-  if ((tile + 1) * kTileOf<kThreads, kVectors> <= n) {
+  if ((tile + 1) * kTileElements<kThreads, kVectors> <= n) {
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
       // An intrinsic, because the compiler turns some plain vector stores into the stores below.
       uint4 word;
       memcpy(&word, &held[j], sizeof word);
-      __stwb(reinterpret_cast<uint4*>(to + first + j * kOfAllLanes), word);
+      __stwb(reinterpret_cast<uint4*>(to + first + j * kWarpVectorElements), word);
     }
     return;
   }
 #pragma unroll
   for (int j = 0; j < kVectors; ++j) {
 #pragma unroll
-    for (int k = 0; k < kInVector; ++k) {
-      const std::int64_t i = first + j * kOfAllLanes + k;
+    for (int k = 0; k < kVectorElements; ++k) {
+      const std::int64_t i = first + j * kWarpVectorElements + k;
       if (i < n) to[i] = held[j].at[k];
     }
   }
@@ -108,7 +110,7 @@ __device__ __forceinline__ float warp_sum(float own) {
 
 /// Inclusive prefix sum over the lanes of a warp.
 template <class T>
-__device__ __forceinline__ T sum_up_to_lane(T own) {
+__device__ __forceinline__ T inclusive_scan_lanes(T own) {
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
   for (int offset = 1; offset < kWarp; offset *= 2) {
@@ -121,22 +123,22 @@ __device__ __forceinline__ T sum_up_to_lane(T own) {
 /// Replaces each element by its inclusive prefix sum over the warp's elements. Returns the sum of
 /// the warp to all lanes.
 template <int kVectors, class T>
-__device__ __forceinline__ T sum_up_in_warp(FourOf<T> (&held)[kVectors]) {
+__device__ __forceinline__ T inclusive_scan_warp(Vector4<T> (&held)[kVectors]) {
   T before = T{};
 #pragma unroll
-  for (FourOf<T>& vector : held) {
+  for (Vector4<T>& vector : held) {
 #pragma unroll
-    for (int k = 1; k < kInVector; ++k)
+    for (int k = 1; k < kVectorElements; ++k)
       vector.at[k] += vector.at[k - 1];
-    const T lane_prefix = sum_up_to_lane(vector.at[kInVector - 1]);
-    const T of_lanes = __shfl_sync(kAllLanes, lane_prefix, kWarp - 1);
+    const T lane_prefix = inclusive_scan_lanes(vector.at[kVectorElements - 1]);
+    const T reduce_lanes = __shfl_sync(kAllLanes, lane_prefix, kWarp - 1);
     T below = __shfl_up_sync(kAllLanes, lane_prefix, 1);
     if (threadIdx.x % kWarp == 0) below = T{};
     below += before;
 #pragma unroll
     for (T& element : vector.at)
       element += below;
-    before += of_lanes;
+    before += reduce_lanes;
   }
   return before;
 }
@@ -152,7 +154,7 @@ struct BlockSums {
 template <int kThreads, class T>
 __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
   constexpr int kWarps = kThreads / kWarp;
-  __shared__ __align__(kInVector * sizeof(T)) T of_warps[kWarps];
+  __shared__ __align__(kVectorElements * sizeof(T)) T of_warps[kWarps];
   const int warp = threadIdx.x / kWarp;
   if (threadIdx.x % kWarp == 0) of_warps[warp] = of_warp;
   __syncthreads();
@@ -176,10 +178,10 @@ template <class T>
 __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::int64_t n, T* all) {
   T before = T{};
 #pragma unroll 1
-  for (std::int64_t tile = 0; tile * kTileOf<kSumsBlock, kSumsVectors> < n; ++tile) {
-    FourOf<T> held[kSumsVectors];
+  for (std::int64_t tile = 0; tile * kTileElements<kSumsBlock, kSumsVectors> < n; ++tile) {
+    Vector4<T> held[kSumsVectors];
     load_tile<kSumsBlock>(sums, n, tile, held);
-    const T of_warp = sum_up_in_warp(held);
+    const T of_warp = inclusive_scan_warp(held);
     const BlockSums<T> block = block_sums<kSumsBlock>(of_warp);
     store_tile<kSumsBlock>(sums, n, tile, held, before + block.before);
     before += block.all;
@@ -197,7 +199,7 @@ Steps scan_sums(T* sums, std::int64_t n, T* all = nullptr) {
 
 /// The sum of all tiles before `tile`, given the inclusive prefix sums over tiles.
 template <class T>
-__device__ __forceinline__ T before_tile(const T* sums, std::int64_t tile) {
+__device__ __forceinline__ T exclusive_tile_prefix(const T* sums, std::int64_t tile) {
   return tile == 0 ? T{} : sums[tile - 1];
 }
 
@@ -205,17 +207,17 @@ __device__ __forceinline__ T before_tile(const T* sums, std::int64_t tile) {
 template <int kTile, class T>
 __global__ void __launch_bounds__(kScanBlock)
     add_before_tile_kernel(T* to, std::int64_t n, const T* up_to_tiles) {
-  static_assert(kTile % kInVector == 0, "a vector must be inside one tile");
+  static_assert(kTile % kVectorElements == 0, "a vector must be inside one tile");
   const std::int64_t i =
-      (static_cast<std::int64_t>(blockIdx.x) * kScanBlock + threadIdx.x) * kInVector;
+      (static_cast<std::int64_t>(blockIdx.x) * kScanBlock + threadIdx.x) * kVectorElements;
   if (i >= n) return;
-  const T before = before_tile(up_to_tiles, i / kTile);
-  if (i + kInVector <= n) {
-    FourOf<T> vector = *reinterpret_cast<FourOf<T>*>(to + i);
+  const T before = exclusive_tile_prefix(up_to_tiles, i / kTile);
+  if (i + kVectorElements <= n) {
+    Vector4<T> vector = *reinterpret_cast<Vector4<T>*>(to + i);
 #pragma unroll
     for (T& element : vector.at)
       element += before;
-    *reinterpret_cast<FourOf<T>*>(to + i) = vector;
+    *reinterpret_cast<Vector4<T>*>(to + i) = vector;
     return;
   }
 #pragma unroll 1

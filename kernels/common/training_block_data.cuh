@@ -85,10 +85,10 @@ struct Data {
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
-  void *n1, *n2;              // LayerNorm of x and of y
-  void *h, *a;                // inputs and results of GELU
-  void *n1_again, *n2_again;  // n1 and n2, recomputed by backward
-  void *h_again, *a_again;    // h and a, recomputed by backward
+  void *n1, *n2;                      // LayerNorm of x and of y
+  void *h, *a;                        // inputs and results of GELU
+  void *n1_recomputed, *n2_again;     // n1 and n2, recomputed by backward
+  void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
   float* statistics;  // per row: means of x, 1/deviations of x, means of y, 1/deviations of y
   void* qkv;          // Q, K and V, three arrays of heads one after another
   void* o;            // attention's result, as arrays of heads
@@ -182,13 +182,14 @@ inline double kept_bytes(const Problem& p, bool recomputes) {
 inline double peak_bytes(const Problem& p, bool recomputes) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
-  const auto of_outer = static_cast<double>(outer(p));
-  const auto of_inner = static_cast<double>(inner(p));
-  const double again = recomputes ? size * (of_outer + 2 * of_inner) : 0.0;
-  const double of_mlp = kept_bytes(p, recomputes) + again + size * (of_outer + of_inner);
+  const auto outer_elements = static_cast<double>(outer(p));
+  const auto inner_elements = static_cast<double>(inner(p));
+  const double again = recomputes ? size * (outer_elements + 2 * inner_elements) : 0.0;
+  const double mlp_bytes =
+      kept_bytes(p, recomputes) + again + size * (outer_elements + inner_elements);
   constexpr double kAttentionArrays = 10;  // n1, Q, K, V, O, and the gradients by y, O, Q, K, V
-  return of_weights * static_cast<double>(parameters(p)) + (size + sizeof(float)) * of_outer +
-         std::max(of_mlp, size * kAttentionArrays * of_outer);
+  return of_weights * static_cast<double>(parameters(p)) + (size + sizeof(float)) * outer_elements +
+         std::max(mlp_bytes, size * kAttentionArrays * outer_elements);
 }
 
 // ---- work
@@ -196,9 +197,9 @@ inline double peak_bytes(const Problem& p, bool recomputes) {
 /// The work that the results require, with each array moved once.
 inline Work work(const Problem& p) {
   const auto rows = static_cast<double>(p.rows());
-  const double of_products = 2.0 * rows * static_cast<double>(4 * p.width * p.width) +
-                             2.0 * rows * static_cast<double>(2 * p.width * p.hidden);
-  const double of_scores = attention::product_operations(attention_of(p));
+  const double product_operations = 2.0 * rows * static_cast<double>(4 * p.width * p.width) +
+                                    2.0 * rows * static_cast<double>(2 * p.width * p.hidden);
+  const double score_operations = attention::product_operations(attention_of(p));
   const std::int64_t matrices = 4 * p.width * p.width + 2 * p.width * p.hidden;
   const std::int64_t all = matrices + 9 * p.width + p.hidden;  // γ, β, and biases
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
@@ -208,14 +209,14 @@ inline Work work(const Problem& p) {
   if (p.has(Phase::forward)) {
     w.read += size * (outer(p) + matrices) + kFloat * outer(p);
     w.written += kept + size * outer(p);
-    w.of_products += of_products + 2 * of_scores;
+    w.product_operations += product_operations + 2 * score_operations;
     w.others += 10.0 * static_cast<double>(inner(p)) + 20.0 * static_cast<double>(outer(p));
   }
   if (p.has(Phase::backward)) {
     if (p.phase == Phase::backward)
       w.read += kept + size * matrices;  // a step has them from the forward pass
     w.written += size * (inner(p) + 10 * outer(p)) + kFloat * all;
-    w.of_products += 2 * of_products + 5 * of_scores;
+    w.product_operations += 2 * product_operations + 5 * score_operations;
     w.others += 16.0 * static_cast<double>(inner(p)) + 30.0 * static_cast<double>(outer(p));
   }
   if (p.has(Phase::update)) w.add_update(p, all);
@@ -321,7 +322,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 /// log Σ e^s of small scores, about the logarithm of the number of keys that a token attends to.
 /// The functor interpolates the logarithm linearly between powers of two, with operations that host
 /// and device round identically.
-struct FoundLogSum {
+struct InitialLogSum {
   int tokens;
   __host__ __device__ float operator()(std::int64_t row) const {
     const int count = static_cast<int>(row % tokens) + 1;
@@ -334,7 +335,7 @@ struct FoundLogSum {
   }
 };
 /// Random means around 0, and random 1/deviations around 1.5.
-struct FoundStatistics {
+struct InitialStatistics {
   std::int64_t rows;
   __host__ __device__ float operator()(std::int64_t i) const {
     constexpr float kDeviation = 1.5f, kSpread = 0.125f;
@@ -346,7 +347,7 @@ struct FoundStatistics {
 /// Initial contents of buffers if only the backward pass is launched: values like those that the
 /// forward pass stores.
 template <class T>
-struct Found {
+struct InitialContents {
   Uniform<T> n1{11, 1.5f}, n2{12, 1.5f}, h{13, 1.0f}, a{14, 0.5f}, qkv{16, 1.0f}, o{17, 0.5f},
       y{18, 1.0f}, dz{19, 1.0f / 64};
   Uniform<T> merged{20, 0.5f};
@@ -354,20 +355,20 @@ struct Found {
 
 template <class T>
 Steps reset_as(const Problem& p, const Data& d) {
-  const Found<T> found;
+  const InitialContents<T> found;
   Steps steps = given(p, d.n1, outer(p), found.n1) + given(p, d.n2, outer(p), found.n2) +
                 given(p, d.h, inner(p), found.h) + given(p, d.a, inner(p), found.a) +
                 given(p, d.qkv, 3 * outer(p), found.qkv) + given(p, d.o, outer(p), found.o) +
                 given(p, d.merged, outer(p), found.merged) + given(p, d.y, outer(p), found.y) +
                 given(p, d.dz, outer(p), found.dz);
-  for (void* to : {d.n1_again, d.n2_again, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
+  for (void* to : {d.n1_recomputed, d.n2_again, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
     steps += unwritten<T>(to, outer(p));
-  for (void* to : {d.h_again, d.a_again, d.dh})
+  for (void* to : {d.h_recomputed, d.a_recomputed, d.dh})
     steps += unwritten<T>(to, inner(p));
   steps += unwritten<T>(d.dqkv, 3 * outer(p));
   if (p.phase == Phase::backward) {
-    steps += fill(d.statistics, 4 * p.rows(), FoundStatistics{p.rows()});
-    steps += fill(d.log_sum, head_rows(p), FoundLogSum{static_cast<int>(p.tokens)});
+    steps += fill(d.statistics, 4 * p.rows(), InitialStatistics{p.rows()});
+    steps += fill(d.log_sum, head_rows(p), InitialLogSum{static_cast<int>(p.tokens)});
   } else {
     steps += unwritten<float>(d.statistics, 4 * p.rows());
     steps += unwritten<float>(d.log_sum, head_rows(p));

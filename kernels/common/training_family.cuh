@@ -25,7 +25,7 @@ struct Way {
 
 /// Applies the epilogue of a product to the fp32 sums that the library has stored.
 template <class T>
-Steps finish_sums(const Extents& x, const float* sums, const LayerTail<T>& tail) {
+Steps apply_epilogue(const Extents& x, const float* sums, const LayerEpilogue<T>& tail) {
   return Passes<T>::finish({sums, tail, x.n}, static_cast<std::int64_t>(x.m) * x.n);
 }
 
@@ -45,9 +45,9 @@ struct StepNetwork {
     return static_cast<const T*>(d.copy) + first;
   }
   /// Whether the products that compute gradients also check them for non-finite values.
-  bool products_look() const { return is_scaled(p) && way.fuses && !way.by_library; }
-  GradientTail gradient(std::int64_t first) const {
-    return {d.gradients + first, products_look() ? state() : nullptr};
+  bool products_check_finite() const { return is_scaled(p) && way.fuses && !way.by_library; }
+  GradientEpilogue gradient(std::int64_t first) const {
+    return {d.gradients + first, products_check_finite() ? state() : nullptr};
   }
 
   static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -55,30 +55,30 @@ struct StepNetwork {
   }
   /// A product by the library, followed by its epilogue. The library stores the sums at `sums`, or
   /// at `tail.to` if they are gradients.
-  template <Lies a_lies, Lies b_lies, class Tail>
+  template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail, float* sums) const {
-    constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
+    constexpr bool is_gradient = std::is_same<Tail, GradientEpilogue>::value;
     if constexpr (is_gradient) sums = tail.to;
-    Steps product = cublas::step_of(
-        cublas::Gemm{cublas::Compute::fp32, DataTypeOf<T>::value, DataType::fp32, x.m, x.n, x.k, a,
-                     b, sums, a_lies == Lies::transposed, b_lies == Lies::transposed});
+    Steps product = cublas::step_of(cublas::Gemm{
+        cublas::Compute::fp32, DataTypeOf<T>::value, DataType::fp32, x.m, x.n, x.k, a, b, sums,
+        a_layout == OperandLayout::transposed, b_layout == OperandLayout::transposed});
     if constexpr (is_gradient) {
       return product;
     } else {
-      return product + finish_sums(x, sums, tail);
+      return product + apply_epilogue(x, sums, tail);
     }
   }
-  template <Lies a_lies, Lies b_lies, class Tail>
+  template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   static Steps layer_product(const Extents& x, const T* a, const T* b, const Tail& tail,
-                             bool in_vectors) {
-    static_assert(a_lies == Lies::as_it_is || b_lies == Lies::as_it_is,
+                             bool rows_aligned) {
+    static_assert(a_layout == OperandLayout::row_major || b_layout == OperandLayout::row_major,
                   "no product of a layer has two transposed operands");
-    if constexpr (a_lies == Lies::transposed) {
-      return LayerProducts<T>::of_weights(x, a, b, tail, in_vectors);
-    } else if constexpr (b_lies == Lies::transposed) {
-      return LayerProducts<T>::of_inputs(x, a, b, tail, in_vectors);
+    if constexpr (a_layout == OperandLayout::transposed) {
+      return LayerProducts<T>::of_weights(x, a, b, tail, rows_aligned);
+    } else if constexpr (b_layout == OperandLayout::transposed) {
+      return LayerProducts<T>::input_gradients(x, a, b, tail, rows_aligned);
     } else {
-      return LayerProducts<T>::forward(x, a, b, tail, in_vectors);
+      return LayerProducts<T>::forward(x, a, b, tail, rows_aligned);
     }
   }
   Steps check_all_gradients() const {

@@ -10,7 +10,7 @@ namespace gpuexp::training_block {
 
 using namespace training;
 
-inline constexpr int kHeadDim = attention::kFp32Dim;
+inline constexpr int kHeadDim = attention::kFp32HeadDim;
 
 /// The layout of arrays of heads, which attention requires. A head has 64 elements of every row,
 /// and heads are stored one after another. Rows are ordered by sequence. Q, K and V have width / 64
@@ -35,7 +35,7 @@ constexpr int kHeadBlock = 256;
 /// The epilogue of a product whose columns belong to heads: adds a bias, unless null, and stores
 /// the elements to an array of heads.
 template <class T>
-struct HeadsTail {
+struct HeadsEpilogue {
   const float* bias;
   HeadPlaces places;
   int columns;
@@ -51,7 +51,7 @@ struct HeadsTail {
 /// head.
 template <class From, class T>
 __global__ void __launch_bounds__(kHeadBlock)
-    split_heads_kernel(const From* rows, HeadsTail<T> tail, std::int64_t n) {
+    split_heads_kernel(const From* rows, HeadsEpilogue<T> tail, std::int64_t n) {
   constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
   const std::int64_t i =
       (static_cast<std::int64_t>(blockIdx.x) * kHeadBlock + threadIdx.x) * kWidth;
@@ -90,13 +90,13 @@ Shape head_elements(std::int64_t n) {
   return shape_of_tiles({n}, {kHeadBlock * 16 / std::int64_t{sizeof(T)}}, kHeadBlock);
 }
 template <class From, class T>
-Steps split_heads(const From* from, const HeadsTail<T>& tail, std::int64_t n) {
+Steps split_heads(const From* from, const HeadsEpilogue<T>& tail, std::int64_t n) {
   return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
 }
 /// Applies the epilogue of a product to the fp32 sums that the library has stored
 /// (training::StepNetwork).
 template <class T>
-Steps finish_sums(const Extents& x, const float* sums, const HeadsTail<T>& tail) {
+Steps apply_epilogue(const Extents& x, const float* sums, const HeadsEpilogue<T>& tail) {
   return split_heads(sums, tail, static_cast<std::int64_t>(x.m) * x.n);
 }
 

@@ -49,7 +49,7 @@ __device__ void add_bias(float (&v)[kCount], const float* bias) {
 /// stores the result, and stores GELU of the stored result, in this order. A null pointer omits its
 /// operation.
 template <class T>
-struct LayerTail {
+struct LayerEpilogue {
   const float* bias;
   const T* slope_of;
   const T* residual;
@@ -79,7 +79,7 @@ struct LayerTail {
 
 /// The epilogue of a product that computes gradients of weights, which stay fp32. Unless `state` is
 /// null, it sets state->overflow if a gradient is not finite.
-struct GradientTail {
+struct GradientEpilogue {
   float* to;
   State* state;
   template <int kCount>
@@ -101,19 +101,19 @@ struct GradientTail {
 };
 
 /// A layer's three products (training_product.cuh), defined in
-/// kernels/training_step/layer_products.cu. `in_vectors` is whether the rows of all matrices are
+/// kernels/training_step/layer_products.cu. `rows_aligned` is whether the rows of all matrices are
 /// multiples of 16 bytes.
 template <class T>
 struct LayerProducts {
   /// a·b
-  static Steps forward(const Extents& x, const T* a, const T* b, const LayerTail<T>& tail,
-                       bool in_vectors);
+  static Steps forward(const Extents& x, const T* a, const T* b, const LayerEpilogue<T>& tail,
+                       bool rows_aligned);
   /// a·bᵀ: gradients of a layer's inputs
-  static Steps of_inputs(const Extents& x, const T* a, const T* b, const LayerTail<T>& tail,
-                         bool in_vectors);
+  static Steps input_gradients(const Extents& x, const T* a, const T* b,
+                               const LayerEpilogue<T>& tail, bool rows_aligned);
   /// aᵀ·b: gradients of its weights
-  static Steps of_weights(const Extents& x, const T* a, const T* b, const GradientTail& tail,
-                          bool in_vectors);
+  static Steps of_weights(const Extents& x, const T* a, const T* b, const GradientEpilogue& tail,
+                          bool rows_aligned);
 };
 
 /// Loads kCount elements as fp32, with several accesses if they exceed 16 bytes.
@@ -133,7 +133,7 @@ __device__ void load_parts(const T* from, float (&v)[kCount]) {
 
 /// Applies the epilogue `tail` to sums that a library's product has stored.
 template <class Tail>
-struct FinishSums {
+struct ApplyEpilogue {
   const float* sums;
   Tail tail;
   int columns;
@@ -151,7 +151,7 @@ struct Passes {
   static Steps activate(const T* h, T* a, std::int64_t n);
   static Steps scale_by_slope(const T* h, T* dh, std::int64_t n);
   static Steps add(const T* by, T* to, std::int64_t n);
-  static Steps finish(const FinishSums<LayerTail<T>>& op, std::int64_t n);
+  static Steps finish(const ApplyEpilogue<LayerEpilogue<T>>& op, std::int64_t n);
 };
 
 // ---- the loss

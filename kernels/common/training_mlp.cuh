@@ -54,8 +54,8 @@ struct Data {
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
-  void *h, *a;              // inputs and results of GELU, stored by forward
-  void *h_again, *a_again;  // h and a, recomputed by backward
+  void *h, *a;                        // inputs and results of GELU, stored by forward
+  void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
   void *stream, *dx, *dh;
   float* loss;
   float *gradients, *weights, *m, *v;
@@ -86,24 +86,25 @@ enum Output {
 inline Work work(const Problem& p) {
   const double products =
       static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
-  const std::int64_t weights = 2 * p.layers * p.width * p.hidden, of_outer = p.batch * p.width;
+  const std::int64_t weights = 2 * p.layers * p.width * p.hidden,
+                     outer_elements = p.batch * p.width;
   const std::int64_t biases = p.layers * (p.width + p.hidden), all = weights + biases;
-  const std::int64_t of_inner = p.layers * p.batch * p.hidden;
+  const std::int64_t inner_elements = p.layers * p.batch * p.hidden;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   constexpr std::int64_t kFloat = sizeof(float);
   StepWork w;
   if (p.has(Phase::forward)) {
-    w.read += size * (of_outer + weights) + kFloat * (biases + of_outer);
-    w.written += size * (2 * of_inner + (p.layers + 1) * of_outer);
-    w.of_products += 4 * p.layers * products;
-    w.others += 10.0 * static_cast<double>(of_inner);
+    w.read += size * (outer_elements + weights) + kFloat * (biases + outer_elements);
+    w.written += size * (2 * inner_elements + (p.layers + 1) * outer_elements);
+    w.product_operations += 4 * p.layers * products;
+    w.others += 10.0 * static_cast<double>(inner_elements);
   }
   if (p.has(Phase::backward)) {
     if (p.phase == Phase::backward)  // a step has them from the forward pass
-      w.read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
-    w.written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
-    w.of_products += (8 * p.layers - 2) * products;
-    w.others += 16.0 * static_cast<double>(of_inner);
+      w.read += size * (2 * inner_elements + (p.layers + 1) * outer_elements + weights);
+    w.written += size * (inner_elements + (p.layers - 1) * outer_elements) + kFloat * all;
+    w.product_operations += (8 * p.layers - 2) * products;
+    w.others += 16.0 * static_cast<double>(inner_elements);
   }
   if (p.has(Phase::update)) w.add_update(p, all);
   return w.work(p);
@@ -115,11 +116,11 @@ inline Work work(const Problem& p) {
 inline double peak_bytes(const Problem& p, int kept) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
-  const auto of_outer = static_cast<double>(p.batch * p.width);
-  const auto of_inner = static_cast<double>(p.batch * p.hidden);
+  const auto outer_elements = static_cast<double>(p.batch * p.width);
+  const auto inner_elements = static_cast<double>(p.batch * p.hidden);
   return of_weights * static_cast<double>(parameters(p)) +
-         of_outer * (size * (p.layers + 1) + sizeof(float)) + of_inner * size * 2 * kept +
-         size * (2 * of_outer + of_inner);
+         outer_elements * (size * (p.layers + 1) + sizeof(float)) +
+         inner_elements * size * 2 * kept + size * (2 * outer_elements + inner_elements);
 }
 
 // ---- inputs
@@ -183,19 +184,19 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 /// Initial contents of buffers if the launch skips earlier phases: values like those that these
 /// phases store.
 template <class T>
-struct Found {
+struct InitialContents {
   Uniform<T> h{11, 1.0f}, a{12, 0.5f}, stream{13, 1.0f}, dx{14, 1.0f / 64};
 };
 
 template <class T>
 Steps reset_as(const Problem& p, const Data& d) {
-  const Found<T> found;
-  const std::int64_t of_inner = p.layers * inner(p), of_outer = p.layers * outer(p);
-  Steps steps = given(p, d.h, of_inner, found.h) + given(p, d.a, of_inner, found.a) +
-                given(p, d.stream, of_outer, found.stream);
-  for (void* to : {d.h_again, d.a_again, d.dh})
-    steps += unwritten<T>(to, of_inner);
-  steps += unwritten<T>(d.dx, of_outer);
+  const InitialContents<T> found;
+  const std::int64_t inner_elements = p.layers * inner(p), outer_elements = p.layers * outer(p);
+  Steps steps = given(p, d.h, inner_elements, found.h) + given(p, d.a, inner_elements, found.a) +
+                given(p, d.stream, outer_elements, found.stream);
+  for (void* to : {d.h_recomputed, d.a_recomputed, d.dh})
+    steps += unwritten<T>(to, inner_elements);
+  steps += unwritten<T>(d.dx, outer_elements);
   if (p.phase == Phase::backward) {
     T* const last = static_cast<T*>(d.dx) + (p.layers - 1) * outer(p);
     steps += fill(last, outer(p), found.dx);

@@ -16,15 +16,15 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
   Layout at;
   Output output;
   bool again;  ///< whether backward recomputes h and a
-  std::int64_t of_inner, of_outer;
-  ProductError by_width, by_hidden, by_batch, of_column;
-  Found<T> found;
+  std::int64_t inner_elements, outer_elements;
+  ProductError by_width, hidden_error, by_batch, of_column;
+  InitialContents<T> found;
 
   __host__ __device__ double stream(std::int64_t layer, std::int64_t i) const {
-    return layer == 0 ? number(d.x, i) : number(d.stream, (layer - 1) * of_outer + i);
+    return layer == 0 ? number(d.x, i) : number(d.stream, (layer - 1) * outer_elements + i);
   }
   __host__ __device__ const T* last_stream() const {
-    return static_cast<const T*>(d.stream) + (p.layers - 1) * of_outer;
+    return static_cast<const T*>(d.stream) + (p.layers - 1) * outer_elements;
   }
   __host__ __device__ ReferenceElement unwritten() const { return {kUnwrittenValue<T>, 0.0}; }
 
@@ -32,13 +32,13 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
     switch (output) {
       case kH:
       case kA:
-      case kStream: return of_forward(i);
+      case kStream: return forward_element(i);
       case kHAgain:
-      case kAAgain: return of_again(i);
-      case kDx: return of_dx(i);
-      case kDh: return of_dh(i);
+      case kAAgain: return recomputed_element(i);
+      case kDx: return dx_element(i);
+      case kDh: return dh_element(i);
       case kLoss: return {kUnwrittenValue<float>, 0.0};  // without a forward phase
-      case kGradients: return of_gradients(i);
+      case kGradients: return gradient_element(i);
       default: return Step::updated(output, i);
     }
   }
@@ -53,78 +53,80 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
   }
   __host__ __device__ ReferenceElement exact_stream(std::int64_t layer, std::int64_t i) const {
     const std::int64_t row = i / p.width, column = i % p.width, first = layer * at.each;
-    const void* const a = again ? d.a_again : d.a;
+    const void* const a = again ? d.a_recomputed : d.a;
     const ProductSums sums = sum_of_products(
-        p.hidden, [&](std::int64_t k) { return number(a, layer * of_inner + row * p.hidden + k); },
+        p.hidden,
+        [&](std::int64_t k) { return number(a, layer * inner_elements + row * p.hidden + k); },
         [&](std::int64_t k) { return weight(first + at.w2 + k * p.width + column); });
     const double grown = sums.value + Step::bias(first + at.b2 + column);
-    return stored(stream(layer, i) + grown, by_hidden(sums) + rounded(grown));
+    return stored(stream(layer, i) + grown, hidden_error(sums) + rounded(grown));
   }
 
-  __host__ __device__ ReferenceElement of_forward(std::int64_t i) const {
+  __host__ __device__ ReferenceElement forward_element(std::int64_t i) const {
     if (p.phase == Phase::backward)
       return exactly(to_double(output == kH   ? found.h(i)
                                : output == kA ? found.a(i)
                                               : found.stream(i)));
-    const std::int64_t each = output == kStream ? of_outer : of_inner;
+    const std::int64_t each = output == kStream ? outer_elements : inner_elements;
     const std::int64_t size = p.batch * (output == kStream ? p.width : p.hidden);
     if (p.phase == Phase::update || i % each >= size) return unwritten();
     if (output == kStream) return exact_stream(i / each, i % each);
     return output == kH ? exact_h(i / each, i % each) : Step::activated(number(d.h, i));
   }
-  __host__ __device__ ReferenceElement of_again(std::int64_t i) const {
-    if (!p.has(Phase::backward) || i % of_inner >= p.batch * p.hidden) return unwritten();
-    return output == kHAgain ? exact_h(i / of_inner, i % of_inner)
-                             : Step::activated(number(d.h_again, i));
+  __host__ __device__ ReferenceElement recomputed_element(std::int64_t i) const {
+    if (!p.has(Phase::backward) || i % inner_elements >= p.batch * p.hidden) return unwritten();
+    return output == kHAgain ? exact_h(i / inner_elements, i % inner_elements)
+                             : Step::activated(number(d.h_recomputed, i));
   }
 
-  __host__ __device__ ReferenceElement of_dx(std::int64_t i) const {
-    const std::int64_t layer = i / of_outer, place = i % of_outer;  // the layer with this result
+  __host__ __device__ ReferenceElement dx_element(std::int64_t i) const {
+    const std::int64_t layer = i / outer_elements,
+                       place = i % outer_elements;  // the layer with this result
     if (layer + 1 == p.layers) {
       if (p.phase == Phase::backward)
         return exactly(p.overflow && place == 0 ? HUGE_VAL : to_double(found.dx(place)));
       if (p.phase == Phase::update || place >= p.batch * p.width) return unwritten();
-      return of_last_dx(place);
+      return last_dx_element(place);
     }
     if (!p.has(Phase::backward) || place >= p.batch * p.width) return unwritten();
     const std::int64_t row = place / p.width, column = place % p.width;
     const std::int64_t above = layer + 1;  // the layer with this input
     const ProductSums sums =
-        Step::row_products(d.dh, above * of_inner + row * p.hidden,
+        Step::row_products(d.dh, above * inner_elements + row * p.hidden,
                            above * at.each + at.w1 + column * p.hidden, p.hidden);
-    return stored(number(d.dx, above * of_outer + place) + sums.value,
-                  by_hidden(sums) + rounded(sums.value));
+    return stored(number(d.dx, above * outer_elements + place) + sums.value,
+                  hidden_error(sums) + rounded(sums.value));
   }
-  __host__ __device__ ReferenceElement of_last_dx(std::int64_t place) const {
+  __host__ __device__ ReferenceElement last_dx_element(std::int64_t place) const {
     const double value = Step::loss_gradient(last_stream(), place, p.batch * p.width);
     if (p.overflow && fabs(round_to(kFp16, value)) == HUGE_VAL)
       return exactly(copysign(HUGE_VAL, value));
     return stored(value, 2.0 * kRoundoff * fabs(value));
   }
-  __host__ __device__ ReferenceElement of_dh(std::int64_t i) const {
-    const std::int64_t layer = i / of_inner, place = i % of_inner;
+  __host__ __device__ ReferenceElement dh_element(std::int64_t i) const {
+    const std::int64_t layer = i / inner_elements, place = i % inner_elements;
     if (!p.has(Phase::backward) || place >= p.batch * p.hidden) return unwritten();
     const std::int64_t row = place / p.hidden, column = place % p.hidden;
     const ProductSums sums =
-        Step::row_products(d.dx, layer * of_outer + row * p.width,
+        Step::row_products(d.dx, layer * outer_elements + row * p.width,
                            layer * at.each + at.w2 + column * p.width, p.width);
-    return Step::times_slope(sums, by_width(sums), number(again ? d.h_again : d.h, i));
+    return Step::times_slope(sums, by_width(sums), number(again ? d.h_recomputed : d.h, i));
   }
 
-  __host__ __device__ ReferenceElement of_gradients(std::int64_t i) const {
+  __host__ __device__ ReferenceElement gradient_element(std::int64_t i) const {
     const std::int64_t layer = i / at.each, place = i % at.each, size = p.width * p.hidden;
     const bool is_w1 = place < size;
     const bool is_w2 = place >= at.w2 && place < at.w2 + size;
     const bool is_b1 = place >= at.b1 && place < at.b1 + p.hidden;
     const bool is_b2 = place >= at.b2 && place < at.b2 + p.width;
     if (!is_w1 && !is_w2 && !is_b1 && !is_b2) return exactly(0.0);
-    if (p.phase == Phase::update) return exactly(found_gradients()(i));
+    if (p.phase == Phase::update) return exactly(initial_gradients()(i));
     if (!p.has(Phase::backward)) return {kUnwrittenValue<float>, 0.0};
     const auto dh = [&](std::int64_t row, std::int64_t column) {
-      return number(d.dh, layer * of_inner + row * p.hidden + column);
+      return number(d.dh, layer * inner_elements + row * p.hidden + column);
     };
     const auto dx = [&](std::int64_t row, std::int64_t column) {
-      return number(d.dx, layer * of_outer + row * p.width + column);
+      return number(d.dx, layer * outer_elements + row * p.width + column);
     };
     const auto one = [](std::int64_t) { return 1.0; };
     if (is_b1 || is_b2) {
@@ -133,7 +135,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
           p.batch, [&](std::int64_t k) { return is_b1 ? dh(k, column) : dx(k, column); }, one);
       return {sums.value, of_column(sums) / kRoundoff};
     }
-    const void* const a = again ? d.a_again : d.a;
+    const void* const a = again ? d.a_recomputed : d.a;
     const std::int64_t columns = is_w1 ? p.hidden : p.width;
     const std::int64_t row = (is_w1 ? place : place - at.w2) / columns;
     const std::int64_t column = (is_w1 ? place : place - at.w2) % columns;
@@ -141,7 +143,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
         p.batch,
         [&](std::int64_t k) {
           return is_w1 ? stream(layer, k * p.width + row)
-                       : number(a, layer * of_inner + k * p.hidden + row);
+                       : number(a, layer * inner_elements + k * p.hidden + row);
         },
         [&](std::int64_t k) { return is_w1 ? dh(k, column) : dx(k, column); });
     return Step::matrix_gradient(sums, by_batch(sums));

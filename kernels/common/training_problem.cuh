@@ -60,8 +60,8 @@ auto with_type(const StepProblem& p, Function f) {
 
 /// The summed work of the phases of a step.
 struct StepWork {
-  std::int64_t read = 0, written = 0;  ///< bytes
-  double of_products = 0, others = 0;  ///< operations
+  std::int64_t read = 0, written = 0;         ///< bytes
+  double product_operations = 0, others = 0;  ///< operations
 
   void add_update(const StepProblem& p, std::int64_t parameters) {
     constexpr std::int64_t kFloat = sizeof(float);
@@ -74,10 +74,10 @@ struct StepWork {
   Work work(const StepProblem& p) const {
     const bool by_tensor_cores = p.dtype != DataType::fp32;
     Work w = moves_bytes(static_cast<double>(read), static_cast<double>(written)) +
-             computes(Pipe::fp32, others + (by_tensor_cores ? 0 : of_products));
-    if (by_tensor_cores && of_products > 0)
+             computes(Pipe::fp32, others + (by_tensor_cores ? 0 : product_operations));
+    if (by_tensor_cores && product_operations > 0)
       w.operations.push_back(
-          {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
+          {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, product_operations});
     return w;
   }
 };
@@ -147,7 +147,7 @@ Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>
 }
 
 /// Gradients before a launch of only the update phase.
-__host__ __device__ inline Uniform<float> found_gradients() {
+__host__ __device__ inline Uniform<float> initial_gradients() {
   return {15, 1.0f / 64};
 }
 
@@ -160,7 +160,7 @@ Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Te
   constexpr std::int64_t kFloat = sizeof(float);
   Steps steps;
   if (p.phase == Phase::update) {
-    steps += fill(d.gradients, n, found_gradients());
+    steps += fill(d.gradients, n, initial_gradients());
   } else {
     steps += MemsetStep{d.gradients, kUnwritten, n * kFloat};
   }

@@ -14,24 +14,24 @@ struct Extents {
   int m, n, k;
 };
 
-/// Layout of an operand in memory, row-major: as_it_is is A as m×k or B as k×n, transposed is A as
+/// Layout of an operand in memory, row-major: row_major is A as m×k or B as k×n, transposed is A as
 /// k×m or B as n×k.
-enum class Lies { as_it_is, transposed };
+enum class OperandLayout { row_major, transposed };
 
 // ---- on tensor cores
 
 /// A WarpProduct whose operands may be transposed. ldmatrix loads 8×8 elements either way.
-template <class In, class T, Lies a_lies, Lies b_lies>
+template <class In, class T, OperandLayout a_layout, OperandLayout b_layout>
 class ProductOf : public WarpProduct<In, float, T> {
   using Base = WarpProduct<In, float, T>;
   static constexpr int kSize = static_cast<int>(sizeof(In));
   static constexpr int kDepth = T::template kDepth<In>;
 
  public:
-  using A = std::conditional_t<a_lies == Lies::transposed,
+  using A = std::conditional_t<a_layout == OperandLayout::transposed,
                                SharedTile<kDepth, T::kBlockM * kSize, TileLayout::swizzled>,
                                typename Base::A>;
-  using B = std::conditional_t<b_lies == Lies::transposed,
+  using B = std::conditional_t<b_layout == OperandLayout::transposed,
                                SharedTile<T::kBlockN, T::kDepthBytes, TileLayout::swizzled>,
                                typename Base::B>;
   using Fragments = typename Base::Fragments;
@@ -42,7 +42,7 @@ class ProductOf : public WarpProduct<In, float, T> {
 #pragma unroll
     for (int i = 0; i < T::kWarpM / 16; ++i) {
       const int row = T::warp_row() + 16 * i;
-      if constexpr (a_lies == Lies::transposed) {
+      if constexpr (a_layout == OperandLayout::transposed) {
         ldmatrix_x4_transposed(f.a[i], a_tile + A::offset(k + lane / 16 * 8 + lane % 8,
                                                           (row + lane / 8 % 2 * 8) * kSize));
       } else {
@@ -53,7 +53,7 @@ class ProductOf : public WarpProduct<In, float, T> {
     for (int j = 0; j < T::kWarpN / 8; j += 2) {
       const int column = T::warp_col() + 8 * j;
       unsigned r[4];  // two tiles of 8 columns, each with the first and the last 8 of k
-      if constexpr (b_lies == Lies::transposed) {
+      if constexpr (b_layout == OperandLayout::transposed) {
         ldmatrix_x4(r, b_tile + B::offset(column + lane / 16 * 8 + lane % 8,
                                           k * kSize + lane / 8 % 2 * 16));
       } else {
@@ -68,12 +68,12 @@ class ProductOf : public WarpProduct<In, float, T> {
   }
 
   __device__ static void advance(Window& a, Window& b) {
-    if constexpr (a_lies == Lies::transposed) {
+    if constexpr (a_layout == OperandLayout::transposed) {
       a.move_down(kDepth);
     } else {
       a.move_right(T::kDepthBytes);
     }
-    if constexpr (b_lies == Lies::transposed) {
+    if constexpr (b_layout == OperandLayout::transposed) {
       b.move_right(T::kDepthBytes);
     } else {
       b.move_down(kDepth);
@@ -108,7 +108,7 @@ __device__ void finish_slab(const float* slab, const Extents& x, const Corner& a
   }
 }
 
-template <class In, Lies a_lies, Lies b_lies, int kUnitBytes, class Then>
+template <class In, OperandLayout a_layout, OperandLayout b_layout, int kUnitBytes, class Then>
 __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     tensor_product_kernel(Extents x, const In* a, const In* b, Then then) {
   using P = TensorTile<kUnitBytes>;
@@ -117,14 +117,14 @@ __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes =
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
                       static_cast<std::int64_t>(tile.column) * P::kBlockN};
-  const Window of_a = a_lies == Lies::transposed
+  const Window of_a = a_layout == OperandLayout::transposed
                           ? Matrix<const In>{a, x.k, x.m}.window(0, corner.row)
                           : Matrix<const In>{a, x.m, x.k}.window(corner.row, 0);
-  const Window of_b = b_lies == Lies::transposed
+  const Window of_b = b_layout == OperandLayout::transposed
                           ? Matrix<const In>{b, x.n, x.k}.window(corner.col, 0)
                           : Matrix<const In>{b, x.k, x.n}.window(0, corner.col);
   constexpr int kWidth = kUnitBytes == 16 ? 8 : 1;
-  pipeline_of<ProductOf<In, P, a_lies, b_lies>, In, P, kUnitBytes>(
+  run_pipeline<ProductOf<In, P, a_layout, b_layout>, In, P, kUnitBytes>(
       shared, of_a, of_b, x.k, corner, [&](const float* slab, const Corner& at) {
         finish_slab<P::kWarpN, kWidth>(slab, x, at, then);
       });
@@ -197,11 +197,11 @@ __device__ void read_fragment(float (&out)[kCount], const float* shared) {
   }
 }
 
-template <Lies a_lies, Lies b_lies, int kWidth, class Then>
+template <OperandLayout a_layout, OperandLayout b_layout, int kWidth, class Then>
 __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
     fma_product_kernel(Extents x, const float* a, const float* b, Then then) {
-  constexpr bool a_along_k = a_lies == Lies::as_it_is;
-  constexpr bool b_along_k = b_lies == Lies::transposed;
+  constexpr bool a_along_k = a_layout == OperandLayout::row_major;
+  constexpr bool b_along_k = b_layout == OperandLayout::transposed;
   extern __shared__ register_tile::Floats<4> slots[];
   const register_tile::Place place = register_tile::place_of<FmaTile>(x.m, x.n);
   const int pitch_a = a_along_k ? x.k : x.m;
@@ -274,34 +274,34 @@ Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x,
 
 /// Computes C = A·B. `then(place, column, v)` receives neighbouring sums of one row, the first of
 /// them element `place` of C. Rows of A, B and C must be multiples of 16 bytes.
-template <Lies a_lies, Lies b_lies, class T, class Then>
+template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
-    return detail::launch_product<FmaTile>(fma_product_kernel<a_lies, b_lies, 4, Then>,
+    return detail::launch_product<FmaTile>(fma_product_kernel<a_layout, b_layout, 4, Then>,
                                            kFmaSharedBytes, x, a, b, then);
   } else {
     using Tile = TensorTile<16>;
-    return detail::launch_product<Tile>(tensor_product_kernel<T, a_lies, b_lies, 16, Then>,
+    return detail::launch_product<Tile>(tensor_product_kernel<T, a_layout, b_layout, 16, Then>,
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
 /// Computes C = A·B for rows of any length.
-template <Lies a_lies, Lies b_lies, class T, class Then>
+template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps element_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
-    return detail::launch_product<FmaTile>(fma_product_kernel<a_lies, b_lies, 1, Then>,
+    return detail::launch_product<FmaTile>(fma_product_kernel<a_layout, b_layout, 1, Then>,
                                            kFmaSharedBytes, x, a, b, then);
   } else {
     using Tile = TensorTile<4>;
-    return detail::launch_product<Tile>(tensor_product_kernel<T, a_lies, b_lies, 4, Then>,
+    return detail::launch_product<Tile>(tensor_product_kernel<T, a_layout, b_layout, 4, Then>,
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
-/// Computes C = A·B by vector_product if `in_vectors`, and else by element_product.
-template <Lies a_lies, Lies b_lies, class T, class Then>
-Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool in_vectors) {
-  return in_vectors ? vector_product<a_lies, b_lies>(x, a, b, then)
-                    : element_product<a_lies, b_lies>(x, a, b, then);
+/// Computes C = A·B by vector_product if `rows_aligned`, and else by element_product.
+template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
+Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool rows_aligned) {
+  return rows_aligned ? vector_product<a_layout, b_layout>(x, a, b, then)
+                      : element_product<a_layout, b_layout>(x, a, b, then);
 }
 
 /// The reason why the blocks of products lack shared memory on this device, or nothing.

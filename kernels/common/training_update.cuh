@@ -62,7 +62,7 @@ inline constexpr int kUpdateWidth = 4;  // 16 bytes of each fp32 array per lane
 
 // Bias correction of the moments: without it, they would be too small by the factor 1 - beta^step.
 // expm1f avoids the cancellation in the subtraction of a power.
-__device__ inline float missing_share(float log_beta, int step) {
+__device__ inline float bias_correction(float log_beta, int step) {
   return -expm1f(static_cast<float>(step) * log_beta);
 }
 
@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(kUpdateBlock)
     update_kernel(Parameters<T> p, std::int64_t n, AdamW a, const State* state) {
   if (state->overflow != 0) return;
   const float unscale = ldexpf(1.0f, -state->scale_log2);
-  const float correction1 = missing_share(a.log_beta1, state->steps + 1);
-  const float correction2 = missing_share(a.log_beta2, state->steps + 1);
+  const float correction1 = bias_correction(a.log_beta1, state->steps + 1);
+  const float correction2 = bias_correction(a.log_beta2, state->steps + 1);
   const std::int64_t first =
       (static_cast<std::int64_t>(blockIdx.x) * kUpdateBlock + threadIdx.x) * kUpdateWidth;
   if (first + kUpdateWidth <= n) {

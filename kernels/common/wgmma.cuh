@@ -40,7 +40,7 @@ __host__ __device__ constexpr int wgmma_offset(int row, int unit) {
 /// between blocks of eight rows, both in units of 16 bytes, and the 128-byte swizzle mode. (The
 /// instruction ignores the stride between columns of blocks, starting at bit 16, because a row is
 /// as long as the swizzle's period.)
-__device__ inline std::uint64_t wgmma_operand(const void* shared) {
+__device__ inline std::uint64_t wgmma_descriptor(const void* shared) {
   constexpr std::uint64_t kBlockStride = std::uint64_t{kWgmmaAlignment >> 4} << 32;
   constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -48,13 +48,13 @@ __device__ inline std::uint64_t wgmma_operand(const void* shared) {
 }
 
 /// Returns the descriptor of the operand advanced by `slices` × 32 bytes along its rows.
-__device__ inline std::uint64_t wgmma_advanced(std::uint64_t operand, int slices) {
+__device__ inline std::uint64_t advance_descriptor(std::uint64_t operand, int slices) {
   return operand + static_cast<std::uint64_t>(slices * 2);
 }
 
 /// Orders this thread's ordinary stores to shared memory before loads by wgmma. A barrier of all
 /// threads that stored must follow.
-__device__ inline void wgmma_publish_shared() {
+__device__ inline void fence_proxy_async_shared() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #else
@@ -123,8 +123,8 @@ __device__ inline void wgmma_wait() {
   __trap()
 #endif
 
-/// Starts D += A·B, 32 bytes deep. `a` and `b` are descriptors from wgmma_operand. All threads of
-/// the warpgroup must call it with the same descriptors.
+/// Starts D += A·B, 32 bytes deep. `a` and `b` are descriptors from wgmma_descriptor. All threads
+/// of the warpgroup must call it with the same descriptors.
 template <class In>
 __device__ void wgmma_m64n256(float (&d)[kWgmmaRegisters], std::uint64_t a, std::uint64_t b);
 

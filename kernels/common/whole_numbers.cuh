@@ -6,14 +6,14 @@
 
 namespace gpuexp {
 
-constexpr int kWholeStarts = 1024;
-constexpr int kWholeEnd = 1 << 24;  // fp32 represents all whole numbers up to this
+constexpr int kIntegerRange = 1024;
+constexpr int kMaxExactInteger = 1 << 24;  // fp32 represents all whole numbers up to this
 
-/// Element i of an input: a whole number below kWholeStarts.
+/// Element i of an input: a whole number below kIntegerRange.
 struct WholeStart {
   std::uint64_t seed;
   __host__ __device__ float operator()(std::int64_t i) const {
-    return static_cast<float>(random_bits(seed, static_cast<std::uint64_t>(i)) % kWholeStarts);
+    return static_cast<float>(random_bits(seed, static_cast<std::uint64_t>(i)) % kIntegerRange);
   }
 };
 

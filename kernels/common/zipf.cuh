@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// An odd multiplier, which permutes the values and so spreads frequent values over the whole
 /// range.
-inline constexpr std::uint32_t kZipfSpread = 40503;
+inline constexpr std::uint32_t kZipfMultiplier = 40503;
 
 /// Draws values by rejection sampling. The frequency of a value is proportional to 1/r^exponent,
 /// where its rank r counts values from 1 in the order of decreasing frequency. A draw chooses an
@@ -45,7 +45,7 @@ struct ZipfDraw {
       const std::uint64_t share = kept[piece] - (fall * within >> (16 - kPieceBits));
       if (second >> 33 >= share) continue;
       const std::uint32_t rank = (1u << octave) + offset;
-      return (rank - 1) * kZipfSpread & ((1u << bits) - 1);
+      return (rank - 1) * kZipfMultiplier & ((1u << bits) - 1);
     }
   }
 };

@@ -138,7 +138,7 @@ struct Expected {
   std::int64_t count;  // number of hidden units
   NormBound bound;
   int partial_sums;
-  std::int64_t begins[kMostRanks + 1];
+  std::int64_t begins[kMaxRanks + 1];
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     constexpr double kLambda = 8.0;

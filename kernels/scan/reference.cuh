@@ -28,10 +28,10 @@ template <class T>
 struct Element {
   std::uint64_t seed;
   __host__ __device__ T operator()(std::int64_t i) const {
-    constexpr float kMostWhole = 64.0f;
+    constexpr float kMaxInteger = 64.0f;
     const float x = random_signed(seed, static_cast<std::uint64_t>(i));
     return std::is_same<T, float>::value ? static_cast<T>(x)
-                                         : static_cast<T>(rintf(kMostWhole * x));
+                                         : static_cast<T>(rintf(kMaxInteger * x));
   }
 };
 

@@ -41,7 +41,7 @@ struct Data {
 };
 
 constexpr int kNoColumn = -1;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxMean = 64;
 
 /// Row lengths of a generated matrix. For a power law, rows are divided into classes: half of all
@@ -181,11 +181,11 @@ inline std::int64_t ell_rows(const Problem& p) {
 /// Returns the number of elements of the ELL arrays. Returns 0 if the arrays would be mostly
 /// padding, and for files, whose longest row the header does not state.
 inline std::int64_t ell_elements(const Problem& p) {
-  constexpr std::int64_t kMostPadding = 4;  // maximum array size in multiples of the nonzeros
+  constexpr std::int64_t kMaxPadding = 4;  // maximum array size in multiples of the nonzeros
   if (p.matrix == Matrix::file) return 0;
   const RowLengths l = row_lengths(p);
   const std::int64_t longest = longest_row(l);
-  return longest * l.rows <= kMostPadding * l.nonzeros() ? longest * ell_rows(p) : 0;
+  return longest * l.rows <= kMaxPadding * l.nonzeros() ? longest * ell_rows(p) : 0;
 }
 
 // ---- elements of the inputs

@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kBlock) send_kernel(Sent sent) {
       if (i < units) v[j] = from[at[j]];
     }
 #pragma unroll
-    for (int r = 0; r < kMostRanks; ++r) {
+    for (int r = 0; r < kMaxRanks; ++r) {
       if (r >= sent.copies) continue;
 #pragma unroll
       for (int j = 0; j < kUnroll; ++j) {
@@ -53,7 +53,7 @@ struct Targets {
   int count;
   std::int64_t pitch;
   bool by_rows;
-  std::int64_t begins[kMostRanks + 1];
+  std::int64_t begins[kMaxRanks + 1];
 
   struct Places {
     int first;

@@ -13,7 +13,7 @@
 
 namespace gpuexp::tensor_parallel {
 
-using PacedTiles = BesideOthers<LargeTiles>;
+using PacedTiles = WithOtherThreads<LargeTiles>;
 using PacedSums = TileSums<PacedTiles>;
 constexpr int kWarpgroup = 128;
 constexpr int kPacedThreads = PacedTiles::kThreads + kWarpgroup;
@@ -123,7 +123,7 @@ __device__ inline void send_rows(const T* staged, const Corner& at, int staged_r
                        staged + row * P::kBlockN, bytes);
     row += 32;
   }
-  wait_for_stores_to_read<0>();
+  wait_bulk_store_reads<0>();
   __syncwarp();
 }
 
@@ -140,12 +140,12 @@ __device__ inline void send_pieces(const PacedPieces& pieces, const PacedShared&
     wait_at_barrier(separate ? kStagedSeparately : kStaged);
     send_rows(shared.place(separate), at, is_half ? kHalfRows : PacedTiles::kBlockM, x, targets,
               piece + 1 == pieces.pieces() ? 0 : pieces.cycles_per_row,
-              [&] { return is_followed && has_ended(shared.area_awaited, parity); });
+              [&] { return is_followed && test_phase(shared.area_awaited, parity); });
     if (!is_followed) continue;
     arrive_at_barrier(kSent);
     parity ^= 1;
   }
-  wait_for_stores();
+  wait_bulk_stores();
 }
 
 /// The operands of the block's half of k.
@@ -169,14 +169,14 @@ __device__ inline void add_partial_sums(PacedSums& sums, const PacedShared& shar
                                         unsigned parity) {
   char* const partial_sums = shared.ring + kSlabBytes;
   const unsigned other = cluster_rank() ^ 1;
-  const auto of_other = [&](const void* p) { return mapped_shared(shared_address(p), other); };
+  const auto of_other = [&](const void* p) { return map_shared_rank(shared_address(p), other); };
   const int first = PacedTiles::warp() % kWarpsPerHalf * PacedSums::kFragments;
   const auto place = [&](int fragment) {
     return partial_sums + ((first + fragment) * 32 + threadIdx.x % 32) * sizeof(float4);
   };
   if (threadIdx.x == 0) {
-    expect_bytes(shared.partial_sums, kPartialSumBytes);
-    expect_bytes(shared.room, sizeof *shared.room_word);
+    arrive_expect_tx(shared.partial_sums, kPartialSumBytes);
+    arrive_expect_tx(shared.room, sizeof *shared.room_word);
     push_word(true, of_other(shared.room_word), 0, of_other(shared.room));
   }
   if (is_mine) {
@@ -216,7 +216,7 @@ __device__ inline void multiply_pieces(const PacedPieces& pieces, const PacedSha
       parity ^= 1;
     }
     if (pieces.follows(piece)) {
-      if (threadIdx.x == 0) expect_bytes(shared.area_awaited, 0);
+      if (threadIdx.x == 0) arrive_expect_tx(shared.area_awaited, 0);
       wait_at_barrier(kSent);
     }
     if (is_mine) {
@@ -230,9 +230,9 @@ __device__ inline void multiply_pieces(const PacedPieces& pieces, const PacedSha
                          rounded_sums<T, kPack>(slab + i / P::kWarpN * S::kPitch + i % P::kWarpN));
                  });
     }
-    publish_to_copies();
+    fence_proxy_async();
     arrive_at_barrier(separate ? kStagedSeparately : kStaged);
-    P::wait_for_all();  // the next tiles overwrite slabs and partial sums
+    P::sync_multipliers();  // the next tiles overwrite slabs and partial sums
   }
 }
 
@@ -257,10 +257,10 @@ __global__ void __launch_bounds__(kPacedThreads, 1)
   arrive_in_cluster();
   wait_for_cluster();
   if (threadIdx.x >= P::kThreads) {
-    keep_registers<kSendingRegisters>();
+    release_registers<kSendingRegisters>();
     if (threadIdx.x < kStagingThreads) send_pieces(pieces, shared, x, targets);
   } else {
-    take_registers<kMultiplyingRegisters>();
+    acquire_registers<kMultiplyingRegisters>();
     multiply_pieces(pieces, shared, x);
   }
 }

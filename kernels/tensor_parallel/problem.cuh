@@ -179,7 +179,7 @@ struct Expected {
   Range rows;  // rows of the result
   Range columns;
   int partial_sums;  // partial sums that are rounded separately; `begins` divides k among them
-  std::int64_t begins[kMostRanks + 1];
+  std::int64_t begins[kMaxRanks + 1];
 
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const std::int64_t row = i / x.n;

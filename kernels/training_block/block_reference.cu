@@ -19,15 +19,15 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
   Output output;
   bool again;  ///< read the recomputed n1, n2, h and a
   HeadPlaces places;
-  ProductError by_width, by_hidden, by_qkv, by_rows, of_column;
+  ProductError by_width, hidden_error, by_qkv, by_rows, of_column;
   double row_additions;  ///< maximum number of additions of a term in a sum over `width` elements
   double gradient_of_norm;  ///< norm_gradient_computed
-  Found<T> found;
+  InitialContents<T> found;
 
-  __host__ __device__ const void* n1() const { return again ? d.n1_again : d.n1; }
+  __host__ __device__ const void* n1() const { return again ? d.n1_recomputed : d.n1; }
   __host__ __device__ const void* n2() const { return again ? d.n2_again : d.n2; }
-  __host__ __device__ const void* h() const { return again ? d.h_again : d.h; }
-  __host__ __device__ const void* a() const { return again ? d.a_again : d.a; }
+  __host__ __device__ const void* h() const { return again ? d.h_recomputed : d.h; }
+  __host__ __device__ const void* a() const { return again ? d.a_recomputed : d.a; }
 
   /// Row of an array times a column of a weight matrix: Σ a[row][k]·b[k][column], k < depth.
   __host__ __device__ ProductSums times(const void* array, std::int64_t row, std::int64_t depth,
@@ -47,13 +47,13 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
   // The code of each operation appears once: with several copies, the kernel exceeds the call range
   // of some GPUs.
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    if (output == kGradients) return of_gradients(i);
+    if (output == kGradients) return gradient_element(i);
     if (output > kGradients) return Step::updated(output, i);
     const bool is_again = output >= kN1Again && output <= kAAgain;
     const bool is_backward = output >= kDh && output <= kDn1;
     if (!p.has(is_again || is_backward ? Phase::backward : Phase::forward)) return given(i);
     if (output == kDz) return of_dz(i);
-    return is_backward ? of_backward(i) : of_forward(i);
+    return is_backward ? of_backward(i) : forward_element(i);
   }
   __host__ __device__ ReferenceElement unwritten() const {
     const bool is_fp32 =
@@ -69,10 +69,10 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
       case kN2: return exactly(to_double(found.n2(i)));
       case kH: return exactly(to_double(found.h(i)));
       case kA: return exactly(to_double(found.a(i)));
-      case kStatistics: return exactly(FoundStatistics{p.rows()}(i));
+      case kStatistics: return exactly(InitialStatistics{p.rows()}(i));
       case kQkv: return exactly(to_double(found.qkv(i)));
       case kO: return exactly(to_double(found.o(i)));
-      case kLogSum: return exactly(FoundLogSum{static_cast<int>(p.tokens)}(i));
+      case kLogSum: return exactly(InitialLogSum{static_cast<int>(p.tokens)}(i));
       case kMerged: return exactly(to_double(found.merged(i)));
       case kY: return exactly(to_double(found.y(i)));
       case kDz: return exactly(to_double(found.dz(i)));
@@ -82,7 +82,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
 
   // ---- forward
 
-  __host__ __device__ ReferenceElement of_forward(std::int64_t i) const {
+  __host__ __device__ ReferenceElement forward_element(std::int64_t i) const {
     const std::int64_t w = p.width, row = i / w, column = i % w;
     switch (output) {
       case kN1:
@@ -109,11 +109,11 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
         return stored(sums.value + bias(at.b1 + of_column), by_width(sums));
       }
       case kA:
-      case kAAgain: return Step::activated(number(output == kA ? d.h : d.h_again, i));
+      case kAAgain: return Step::activated(number(output == kA ? d.h : d.h_recomputed, i));
       case kZ: {
         const ProductSums sums = times(a(), row, p.hidden, at.w2, column, w);
         const double grown = sums.value + bias(at.b2 + column);
-        return stored(number(d.y, i) + grown, by_hidden(sums) + rounded(grown));
+        return stored(number(d.y, i) + grown, hidden_error(sums) + rounded(grown));
       }
       default: return unwritten();  // the loss has its own reference
     }
@@ -165,7 +165,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
       }
       case kDn2: {
         const ProductSums sums = times_transposed(d.dh, row, p.hidden, at.w1, column);
-        return stored(sums.value, by_hidden(sums));
+        return stored(sums.value, hidden_error(sums));
       }
       case kDy: return of_dy(row, column);
       case kDo: {
@@ -221,9 +221,9 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
                   gradient_of_norm * magnitude + rounded(value));
   }
 
-  __host__ __device__ ReferenceElement of_gradients(std::int64_t i) const {
+  __host__ __device__ ReferenceElement gradient_element(std::int64_t i) const {
     if (p.phase == Phase::update)
-      return exactly(is_between(i) ? 0.0 : to_double(found_gradients()(i)));
+      return exactly(is_between(i) ? 0.0 : to_double(initial_gradients()(i)));
     if (is_between(i)) return exactly(0.0);
     if (!p.has(Phase::backward)) return unwritten();
     const std::int64_t w = p.width;

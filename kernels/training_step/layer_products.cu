@@ -5,19 +5,19 @@
 namespace gpuexp::training {
 
 template <class T>
-Steps LayerProducts<T>::forward(const Extents& x, const T* a, const T* b, const LayerTail<T>& tail,
-                                bool in_vectors) {
-  return product<Lies::as_it_is, Lies::as_it_is>(x, a, b, tail, in_vectors);
+Steps LayerProducts<T>::forward(const Extents& x, const T* a, const T* b,
+                                const LayerEpilogue<T>& tail, bool rows_aligned) {
+  return product<OperandLayout::row_major, OperandLayout::row_major>(x, a, b, tail, rows_aligned);
 }
 template <class T>
-Steps LayerProducts<T>::of_inputs(const Extents& x, const T* a, const T* b,
-                                  const LayerTail<T>& tail, bool in_vectors) {
-  return product<Lies::as_it_is, Lies::transposed>(x, a, b, tail, in_vectors);
+Steps LayerProducts<T>::input_gradients(const Extents& x, const T* a, const T* b,
+                                        const LayerEpilogue<T>& tail, bool rows_aligned) {
+  return product<OperandLayout::row_major, OperandLayout::transposed>(x, a, b, tail, rows_aligned);
 }
 template <class T>
 Steps LayerProducts<T>::of_weights(const Extents& x, const T* a, const T* b,
-                                   const GradientTail& tail, bool in_vectors) {
-  return product<Lies::transposed, Lies::as_it_is>(x, a, b, tail, in_vectors);
+                                   const GradientEpilogue& tail, bool rows_aligned) {
+  return product<OperandLayout::transposed, OperandLayout::row_major>(x, a, b, tail, rows_aligned);
 }
 
 template struct LayerProducts<float>;

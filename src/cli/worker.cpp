@@ -183,7 +183,7 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   constexpr int kPair = 2;
   if (options.peer) gpus = std::min(kPair, gpus);
   // Which of them reach each other's memory, their first problem shows.
-  if (options.others) gpus = std::min(options.others->ranks(), kMostRanks);
+  if (options.others) gpus = std::min(options.others->ranks(), kMaxRanks);
   device->executor = std::move(executor);
   return device;
 }

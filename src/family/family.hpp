@@ -251,7 +251,7 @@ struct Buffer {
   /// State of problems that span GPUs: the 32-bit word from which on other ranks write the number
   /// of the launch, 1 of the first. The rank waits for that number or a later one, as whoever
   /// executes it by itself puts there.
-  std::optional<std::int64_t> told_from = {};
+  std::optional<std::int64_t> flags_from = {};
 };
 
 /// Variables that a process is started with, by name.

@@ -91,7 +91,7 @@ void FamilyDeclaration::set_residence(Residence residence) {
 }
 
 void FamilyDeclaration::set_told_from(std::int64_t word) {
-  family_.buffers.back().told_from = word;
+  family_.buffers.back().flags_from = word;
 }
 
 void FamilyDeclaration::set_span(Callback<int(const void*)> gpus, BindRank bind) {

@@ -245,7 +245,7 @@ class FamilyOf : public FamilyDeclaration {
 
   /// The problem spans GPUs, as many as its member `gpus` says, a parameter from 2 to `most`; a
   /// rank's data get its number in `rank`.
-  FamilyOf& spans(int Problem::*gpus, int Data::*rank, int most = kMostRanks) {
+  FamilyOf& spans(int Problem::*gpus, int Data::*rank, int most = kMaxRanks) {
     integer("gpus", gpus, 2, 2, most, "", "GPUs that the problem spans");
     set_span([gpus](const void* p) { return static_cast<const Problem*>(p)->*gpus; },
              [rank](void* d, int own) { static_cast<Data*>(d)->*rank = own; });
@@ -274,8 +274,8 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& state(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::state, member, std::move(of)...);
   }
-  /// Of the state declared last (Buffer::told_from).
-  FamilyOf& told_from(std::int64_t word) {
+  /// Of the state declared last (Buffer::flags_from).
+  FamilyOf& flags_from(std::int64_t word) {
     set_told_from(word);
     return *this;
   }
@@ -377,7 +377,7 @@ class FamilyOf : public FamilyDeclaration {
   }
   template <class T>
   static void point_to(Ranks<T>& ranks, const std::vector<void*>& of_ranks, int) {
-    for (std::size_t r = 0; r < static_cast<std::size_t>(kMostRanks); ++r)
+    for (std::size_t r = 0; r < static_cast<std::size_t>(kMaxRanks); ++r)
       ranks.of[r] = r < of_ranks.size() ? static_cast<T*>(of_ranks[r]) : nullptr;
   }
 };

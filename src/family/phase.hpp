@@ -44,7 +44,7 @@ struct Phase {
   /// The kernel that does it, of a step of some rank's launch that has so many blocks: what it
   /// takes by itself is found in its machine code, if that is known, and not reckoned from
   /// `operations`. One that waits for other ranks is executed as if they were ahead
-  /// (Buffer::told_from) and their memory its own GPU's.
+  /// (Buffer::flags_from) and their memory its own GPU's.
   const void* kernel = nullptr;
   std::string kernel_of = {};  ///< the variant whose launch has it; empty: this one's
   double kernel_times = 1;     ///< so many times as long, where this one has more turns or fewer

@@ -9,13 +9,13 @@
 namespace gpuexp {
 
 /// Of one problem. As many as one host of today's has GPUs behind one NVSwitch.
-inline constexpr int kMostRanks = 8;
+inline constexpr int kMaxRanks = 8;
 
 /// One buffer on each rank, as the rank that holds this reaches it; null behind the last. It may be
 /// a kernel's parameter.
 template <class T>
 struct Ranks {
-  T* of[kMostRanks];
+  T* of[kMaxRanks];
 };
 
 /// What a kernel writes to host memory before it traps, when it has waited for another rank in

@@ -198,7 +198,7 @@ inline constexpr int kFirstBlockingStream = -2;
 
 /// Blocks of kernels in these and those above start before blocks of others that wait for a place,
 /// too (CUDA C++ Programming Guide, "Stream Priorities").
-inline constexpr int kFirstUrgentStream = 1000;
+inline constexpr int kFirstPriorityStream = 1000;
 
 struct Step {
   std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep, PrefetchStep, AdviseStep, HostReadStep>

@@ -72,7 +72,7 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
 
 // All of the machine where each reaches each other's memory, else the one.
 int reachable_gpus() {
-  const int gpus = std::min(device_count(), kMostRanks);
+  const int gpus = std::min(device_count(), kMaxRanks);
   for (int from = 0; from < device_count(); ++from) {
     for (int to = 0; to < device_count(); ++to) {
       int can_access = 0;

@@ -135,7 +135,7 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
 }
 
 void PreparedSteps::add_stream(int number) {
-  if (number < kFirstUrgentStream) {
+  if (number < kFirstPriorityStream) {
     other_streams_.try_emplace(
         number, number <= kFirstBlockingStream ? cudaStreamDefault : cudaStreamNonBlocking);
     return;

@@ -44,7 +44,7 @@ constexpr long long kUntilStartNs = 3000;
 __global__ void peer_barrier_kernel(Ranks<BarrierSignals> signals, int rank, int ranks,
                                     unsigned number, long long ahead_ns, long long patience_ns,
                                     BarrierReport* report) {
-  __shared__ long long came_ns[kMostRanks];
+  __shared__ long long came_ns[kMaxRanks];
   const int other = static_cast<int>(threadIdx.x);
   const unsigned turn = number % 2;  // a rank that is ahead tells the next barrier's time
   if (other < ranks) {
@@ -100,8 +100,8 @@ __global__ void clock_answers_kernel(Ranks<BarrierSignals> signals, int rank, un
 void queue_peer_barrier(const Ranks<BarrierSignals>& signals, int rank, int ranks, unsigned number,
                         long long ahead_ns, long long patience_ns, BarrierReport* report,
                         CUstream_st* stream) {
-  peer_barrier_kernel<<<1, kMostRanks, 0, stream>>>(signals, rank, ranks, number, ahead_ns,
-                                                    patience_ns, report);
+  peer_barrier_kernel<<<1, kMaxRanks, 0, stream>>>(signals, rank, ranks, number, ahead_ns,
+                                                   patience_ns, report);
   GPUEXP_CUDA(cudaGetLastError());
 }
 

@@ -11,9 +11,9 @@ namespace gpuexp {
 
 /// What the others tell a rank, in its memory; zero at first.
 struct BarrierSignals {
-  unsigned arrived[kMostRanks];  ///< by rank: the number of the last barrier that it has come to
+  unsigned arrived[kMaxRanks];  ///< by rank: the number of the last barrier that it has come to
   /// By rank, and by the barrier's number modulo 2: when it came, in nanoseconds of rank 0's clock.
-  long long arrived_ns[kMostRanks][2];
+  long long arrived_ns[kMaxRanks][2];
   unsigned asked;       ///< of a rank whose clock is read: the round
   unsigned answered;    ///< of the rank that asks: the round that has an answer
   long long answer_ns;  ///< the other's globaltimer then

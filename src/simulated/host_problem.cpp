@@ -117,11 +117,11 @@ void HostProblem::tell_ahead() {
   constexpr std::uint32_t kAhead = 0x3fffffff;
   for (Rank& rank : ranks_) {
     for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
-      if (!family_.buffers[i].told_from) continue;
+      if (!family_.buffers[i].flags_from) continue;
       HostMemory& memory = rank.buffers[i];
       const auto words = std::span(static_cast<std::uint32_t*>(memory.data()),
                                    memory.bytes() / sizeof(std::uint32_t));
-      const auto told = words.begin() + *family_.buffers[i].told_from;
+      const auto told = words.begin() + *family_.buffers[i].flags_from;
       std::fill(words.begin(), told, 0);
       std::fill(told, words.end(), kAhead);
     }

@@ -42,7 +42,7 @@ class HostProblem {
   /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
-  /// Puts into the state of all ranks what others tell in a later launch (Buffer::told_from):
+  /// Puts into the state of all ranks what others tell in a later launch (Buffer::flags_from):
   /// kernels of a rank then run as if the others were ahead.
   void tell_ahead();
 

@@ -19,7 +19,7 @@ std::vector<double> counts_of_ranks(unsigned bits, double exponent, std::int64_t
     ++by_value.at(draw(i));
   std::vector<double> by_rank(values);
   for (std::uint32_t rank = 1; rank < values; ++rank)
-    by_rank[rank] = by_value[(rank - 1) * kZipfSpread % values];
+    by_rank[rank] = by_value[(rank - 1) * kZipfMultiplier % values];
   return by_rank;
 }
 

@@ -86,7 +86,7 @@ DERIVED = [
     ("loss_scaling", "about 8 times that of well-scaled fp16", "2 ** (11 - 8) == 8"),
     ("master_weights", "updates must be 8 times larger", "2 ** (11 - 8) == 8"),
     ("mixed_precision", "8 times that of fp16", "2 ** (11 - 8) == 8"),
-    ("spmv", "more than four times the nonzeros", "kMostPadding == 4"),
+    ("spmv", "more than four times the nonzeros", "kMaxPadding == 4"),
     ("welford", "a mean of 100 times their spread, 2·log2(100) = 13", "int(2 * math.log2(100)) == 13"),
 ]
 
