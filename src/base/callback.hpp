@@ -1,7 +1,6 @@
-// Callables of families, type-erased. In place of std::function, because every family file builds
-// dozens of them and three compiler passes read each: <functional> and its instantiations were a
-// third of what a family file costs to compile (docs/decisions/base.md has the figures). C++17,
-// included by .cu files.
+// Type-erased callables of families. They replace std::function: each family file creates dozens of
+// callables in three compiler passes, and <functional> took a third of its compile time
+// (docs/decisions/base.md). C++17, included by .cu files.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,13 @@
 
 namespace gpuexp {
 
-/// A callable of this signature, or none. Copies share what it captured, which they cannot change.
+/// A callable with this signature, or an empty one. Copies share the captured state, which is
+/// const.
 template <class Signature>
 class Callback;
 
-/// A Callback that a family file gives a function of its own structs, and everybody else calls with
-/// opaque pointers to them.
+/// A Callback that is created from a function of the family's own structs and called with opaque
+/// pointers to them.
 template <class Signature, class... Structs>
 class TypedCallback;
 
@@ -27,7 +27,7 @@ void destroy(void* state) {
   delete static_cast<F*>(state);
 }
 
-/// One instantiation of shared_ptr for whatever is captured.
+/// Stores any captured state in one instantiation of shared_ptr.
 template <class F>
 std::shared_ptr<const void> shared_state(F f) {
   return std::shared_ptr<void>(static_cast<void*>(new F(std::move(f))), &destroy<F>);
@@ -74,8 +74,8 @@ class TypedCallback<R(Arguments...), Structs...> {
 
   TypedCallback() = default;
   TypedCallback(std::nullptr_t) {}
-  /// The opaque pointers come from make_problem and make_data of the same family, so the casts are
-  /// right by construction.
+  /// make_problem and make_data of the same family return the opaque pointers, so the casts are
+  /// valid.
   template <class F, class = std::enable_if_t<!std::is_base_of<TypedCallback, F>::value>>
   TypedCallback(F f)
       : erased_(detail::shared_state(std::move(f)),

@@ -13,8 +13,8 @@ namespace gpuexp {
 
 namespace {
 
-// The highest level that needs no more memory to decompress than others. Results are written once
-// and read often: level 9 compresses in a twentieth of the time, to 1.4 times the size.
+// Higher levels need more memory to decompress. Results are written once and read often: level 9
+// takes 1/20 of the time, and its output is 1.4 times as large.
 constexpr int kLevel = 19;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::string compressed(std::string_view text) {
   std::string bytes(ZSTD_compressBound(text.size()), '\0');
   const std::size_t size =
       ZSTD_compress2(context.get(), bytes.data(), bytes.size(), text.data(), text.size());
-  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // the only cause where the bound is kept
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // its only possible cause
   bytes.resize(size);
   return bytes;
 }
@@ -48,7 +48,7 @@ std::string decompressed(std::string_view bytes, const std::string& file, std::s
   std::string text;
   std::array<char, 1 << 17> part{};
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
-  // A frame can end, and its last part be written, after all of the input was read.
+  // A frame may end, and its last output may follow, after all input was read.
   for (std::size_t expected = 1; in.pos < in.size || expected > 0;) {
     ZSTD_outBuffer out{part.data(), part.size(), 0};
     const std::size_t read_before = in.pos;

@@ -4,8 +4,9 @@
 
 namespace gpuexp {
 
-/// A config, or an option that changes one, that cannot be used. The message names the file or the
-/// option, the place in it, what was found, what is allowed and, for names, the nearest known one.
+/// An invalid config, or an invalid option that changes a config. The message names the file or
+/// option, the path in it, the value found and the values allowed. For a misspelt name it suggests
+/// the nearest known one.
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -92,8 +92,8 @@ CsvWriter::CsvWriter(Output& output, const std::vector<ColumnInfo>& columns)
 
 void CsvWriter::write_row(const std::vector<Field>& fields) {
   if (fields.size() != column_count_) {
-    throw std::invalid_argument(
-        fmt::format("a row of {} fields in a table of {} columns", fields.size(), column_count_));
+    throw std::invalid_argument(fmt::format("the row has {} fields; the table has {} columns",
+                                            fields.size(), column_count_));
   }
   output_.write(csv_line(fields));
   output_.flush();

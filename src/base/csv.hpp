@@ -1,5 +1,4 @@
-// CSV by RFC 4180: a header, one line per row, CRLF between lines, quotes only where they are
-// needed.
+// CSV (RFC 4180): a header, one line per row, CRLF line ends, quotes only where necessary.
 #pragma once
 
 #include <functional>
@@ -11,28 +10,28 @@
 
 namespace gpuexp {
 
-/// One record with its line end. Numbers are the shortest text that reads back as the same number;
-/// missing and non-finite ones are empty.
+/// One record with its line end. A number has the shortest text that reads back as the same number.
+/// Missing and non-finite numbers are empty.
 std::string csv_line(const std::vector<Field>& fields);
 
 std::string csv_header(const std::vector<ColumnInfo>& columns);
 
 std::string to_csv(const Table& table);
 
-/// The same of rows that are made one by one, in parts: a table of many rows would be in memory
-/// twice.
+/// Writes the header and `rows` rows in parts of about kPartBytes. Each row is made only when it is
+/// written, so that a large table is not in memory twice.
 void print_csv(const std::vector<ColumnInfo>& columns, std::size_t rows,
                const std::function<std::vector<Field>(std::size_t row)>& fields_of_row,
                const WritePart& write);
 
-/// Writes rows as they come; each has reached the system when write_row returns, so a crash later
-/// loses none. Throws ReportError, naming the file, when the system refuses.
+/// Writes each row to the operating system before write_row returns, so a later crash loses no row.
+/// Throws ReportError with the file's name if a write fails.
 class CsvWriter {
  public:
-  /// Writes the header. The output has to outlive the writer.
+  /// Writes the header. The output must outlive the writer.
   CsvWriter(Output& output, const std::vector<ColumnInfo>& columns);
 
-  /// One field per column; throws std::invalid_argument for another count.
+  /// Expects one field per column; throws std::invalid_argument otherwise.
   void write_row(const std::vector<Field>& fields);
 
  private:

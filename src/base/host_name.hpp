@@ -1,11 +1,11 @@
-// What this machine is called.
+// The name of this machine.
 #pragma once
 
 #include <string>
 
 namespace gpuexp {
 
-/// As the kernel has it; "unknown" where it does not say.
+/// The result of gethostname(); "unknown" if it fails.
 std::string host_name();
 
 }  // namespace gpuexp

@@ -50,7 +50,7 @@ void check_readable(const std::string& file) {
 
 }  // namespace
 
-/// Bytes of a regular file, hashed as they are read.
+/// A regular file that is hashed as it is read.
 class HashedFile {
  public:
   explicit HashedFile(const std::string& path) : path_(path) {
@@ -62,7 +62,7 @@ class HashedFile {
   HashedFile(const HashedFile&) = delete;
   HashedFile& operator=(const HashedFile&) = delete;
 
-  /// Fills the part, but for the last one of the file; 0 at the end.
+  /// Fills the part, except at the end of the file. Returns the number of bytes read; 0 at the end.
   std::size_t read(FilePart& part) {
     std::size_t count = 0;
     while (count < part.size()) {
@@ -77,7 +77,7 @@ class HashedFile {
     return count;
   }
 
-  /// Reads the rest; called once.
+  /// Reads the rest of the file; call it once.
   FileIdentity identity() {
     FilePart rest;
     while (read(rest) > 0)
@@ -136,7 +136,7 @@ class InputFile::Buffer : public std::streambuf {
     while (z_.avail_out == text_.size()) {
       if (z_.avail_in == 0) fill();
       if (z_.avail_in == 0 && is_in_member_) fail("the file ends within it");
-      // A file is one member or several. As gzip does, what follows them is left out.
+      // A file has one or more gzip members. Like gzip, this ignores bytes after the last member.
       if (z_.avail_in == 0 || (!is_in_member_ && *z_.next_in != 0x1f)) return 0;
       if (!is_in_member_) inflateReset(&z_);
       const int result = inflate(&z_, Z_NO_FLUSH);
@@ -151,7 +151,7 @@ class InputFile::Buffer : public std::streambuf {
   }
 
   HashedFile file_;
-  z_stream z_{};  ///< also of a plain file, for what is left of `raw_`
+  z_stream z_{};  ///< for a plain file, holds the bytes of `raw_` that are not yet read
   bool is_compressed_ = false;
   bool is_in_member_ = false;
   FilePart raw_;
@@ -174,7 +174,7 @@ FileIdentity identity_of(const std::string& file) {
 
 namespace {
 
-/// By name. Several threads read files.
+/// The planned identities by file name. Thread-safe.
 class PlannedFiles {
  public:
   void add(const FileIdentity& identity) {
@@ -225,7 +225,7 @@ void check_as_planned(const std::string& name, const FileIdentity& read) {
   constexpr std::size_t kDigits = 12;
   throw InputError(fmt::format(
       "{} has changed since the run was planned: its SHA-256 begins with {}, and began "
-      "with {}; put the file back, or start a new run",
+      "with {}; restore the file, or start a new run",
       read.path, read.sha256.substr(0, kDigits), planned_identity(name).sha256.substr(0, kDigits)));
 }
 

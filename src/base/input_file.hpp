@@ -1,4 +1,4 @@
-// Files of input data that a user names.
+// Input data files that the user names.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace gpuexp {
 
-/// Tells a file from every other one.
+/// Identifies a file and its contents.
 struct FileIdentity {
   std::string name;  ///< as given
   std::string path;  ///< absolute
   std::int64_t bytes = 0;
-  std::string sha256;  ///< of the bytes, hexadecimal
+  std::string sha256;  ///< hexadecimal digest of the bytes
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-/// Bytes of a file, front to back; of one that gzip compressed, decompressed.
+/// A stream of the file's bytes. gzip data is decompressed.
 class InputFile : public std::istream {
  public:
-  /// Throws InputError if the file cannot be read or is not a regular file: a pipe would be read
-  /// once and waits for a writer.
+  /// Throws InputError if the file cannot be read or is not a regular file. A pipe could be read
+  /// only once, and reading would wait for its writer.
   explicit InputFile(const std::string& path);
   ~InputFile() override;
 
-  /// Of the bytes that were read here, and of the rest of the file, which is read first.
+  /// Reads the rest of the file and returns the identity of all its bytes.
   FileIdentity identity();
 
  private:
@@ -34,23 +34,23 @@ class InputFile : public std::istream {
   std::unique_ptr<Buffer> buffer_;
 };
 
-/// Reads the whole file. Throws InputError as above.
+/// Reads the whole file. Throws InputError, as above.
 FileIdentity identity_of(const std::string& file);
 
-/// From here on this process reads the file with this name from the identity's path, and refuses
-/// other contents. Another plan for the same name replaces it.
+/// Afterwards this process reads the file with this name from the identity's path and rejects other
+/// contents. A later call for the same name replaces the plan.
 void plan_file(const FileIdentity& identity);
 
-/// The identity that is planned for the file with this name; if there is none, the file's present
-/// one is planned. Throws InputError as above.
+/// Returns the identity planned for the name. If there is none, plans and returns the file's
+/// current identity. Throws InputError, as above.
 FileIdentity planned_identity(const std::string& name);
 
-/// The path that plan_file gave this name; the name itself if there is no plan for it.
+/// Returns the path that plan_file stored for the name, or the name itself.
 std::string path_to_read(const std::string& name);
 
-/// Whether no other identity is planned for the file with this name.
+/// Returns false if a different identity is planned for the name.
 bool is_as_planned(const std::string& name, const FileIdentity& read);
-/// Throws InputError if one is.
+/// Throws InputError if a different identity is planned for the name.
 void check_as_planned(const std::string& name, const FileIdentity& read);
 
 }  // namespace gpuexp

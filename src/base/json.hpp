@@ -1,6 +1,6 @@
-// A JSON value, as nlohmann's ordered_json has it, without that library's templates: a unit that
-// includes those takes two to three seconds more to compile, and thirty units make or read JSON.
-// The library parses and writes (json.cpp); this is the tree between.
+// A JSON value with the semantics of nlohmann::ordered_json but without its templates. Including
+// that library adds two to three seconds to the compile time of a unit, and thirty units use JSON.
+// Only json.cpp uses it, to write text.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace gpuexp {
 
-/// A value that is not of the kind asked for, or has no such member; or text that is not JSON.
+/// Malformed JSON text, a value of another kind than requested, or a missing member.
 class JsonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,13 +27,13 @@ class JsonError : public std::runtime_error {
 class Json {
  public:
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;  ///< in the order written
+  using Object = std::vector<std::pair<std::string, Json>>;  ///< in the order of the text
 
   Json(std::nullptr_t = nullptr) {}
   Json(std::string text) : value_(std::move(text)) {}
   Json(std::string_view text) : value_(std::string(text)) {}
   Json(const char* text) : value_(std::string(text)) {}
-  /// bool, integers and reals. Not pointers, which would become true.
+  /// From bool, an integer or a real; not from a pointer, which would convert to true.
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   Json(T value) {
     if constexpr (std::is_same_v<T, bool>)
@@ -65,7 +65,7 @@ class Json {
       object.emplace_back(key, value);
   }
   Json(Array items) : value_(std::move(items)) {}
-  /// An object where every item is a list of a text and a value, else a list.
+  /// An object if every item is a pair of a text and a value; otherwise a list.
   Json(std::initializer_list<Json> items);
 
   static Json array(std::initializer_list<Json> items = {}) { return Json(Array(items)); }
@@ -82,15 +82,15 @@ class Json {
   bool is_integer() const { return is_unsigned() || std::holds_alternative<std::int64_t>(value_); }
   bool is_unsigned() const {
     return std::holds_alternative<std::uint64_t>(value_);
-  }  ///< read, and not negative
+  }  ///< non-negative integers that were parsed
   bool is_real() const { return std::holds_alternative<double>(value_); }
 
-  /// As bool, std::int64_t, std::uint64_t, int, double, std::string or a vector of these. Throws
-  /// JsonError.
+  /// T is bool, std::int64_t, std::uint64_t, int, double, std::string or a vector of double or
+  /// std::string. Throws JsonError if the value has another kind.
   template <class T>
   T get() const;
 
-  /// Of a list or an object; 0 of null, 1 of others.
+  /// The number of items or members; 0 for null, 1 for other values.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
@@ -101,21 +101,21 @@ class Json {
   Array::const_iterator begin() const { return items().begin(); }
   Array::const_iterator end() const { return items().end(); }
 
-  /// Null where there is none.
+  /// Null if there is no such member.
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const Json& at(std::string_view key) const;
   const Json& at(std::size_t index) const;
-  /// The member, which is added where there is none; of null, which becomes an object.
+  /// Returns the member, adding it if necessary. A null value becomes an object.
   Json& operator[](std::string_view key);
 
-  /// To a list, or to null, which becomes one.
+  /// Appends to a list. A null value becomes a list.
   void push_back(Json item);
   /// Adds or replaces the other object's members.
   void update(const Json& other);
 
-  /// Bytes that are not UTF-8 become U+FFFD, for a bad name must not cost the results that it
-  /// stands beside; numbers that are not finite become null. `indent` below 0: on one line.
+  /// Bytes that are not UTF-8 become U+FFFD, so that an invalid name does not prevent writing
+  /// results. Non-finite numbers become null. A negative `indent` writes one line.
   std::string dump(int indent = -1) const;
 
  private:

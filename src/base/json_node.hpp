@@ -1,5 +1,5 @@
-// A JSON value together with the place that errors about it name. The typed accessors below are the
-// only way that configs read JSON, so every wrong value is reported alike:
+// A JSON value with its location for error messages. Configs read JSON only through the accessors
+// below, so all errors have this form:
 //   configs/x.json: $.experiments[0].axes.n[2]: 99999999 is out of range; allowed: 1 to 65536
 #pragma once
 
@@ -15,24 +15,24 @@
 
 namespace gpuexp {
 
-/// A key that an object may have.
+/// A key that an object may contain.
 struct Key {
   std::string_view name;
   std::string_view doc;
 };
 
-/// What a number may be.
+/// The range of a number.
 struct Bounds {
   double min;
   double max;
-  bool above_min = false;  ///< min itself is not allowed
-  std::string about = {};  ///< what the number is, for messages; may be empty
+  bool above_min = false;  ///< min itself is excluded
+  std::string about = {};  ///< name of the number for messages; may be empty
 };
 
 class Node {
  public:
-  /// Refers to `json` and `source`, which outlive it. `source` is a file or an option; `path` is
-  /// the place in it and may be empty.
+  /// Keeps references to `json` and `source`, which must outlive it. `source` is a file or an
+  /// option; `path` is the location in it and may be empty.
   Node(const Json& json, std::string_view source, std::string path)
       : json_(&json), source_(source), path_(std::move(path)) {}
 
@@ -42,21 +42,21 @@ class Node {
   /// Throws ConfigError "<source>: <path>: <message>".
   [[noreturn]] void fail(std::string_view message) const;
 
-  /// Fails unless this is an object whose keys are all in `allowed`.
+  /// Fails unless this is an object that contains only keys from `allowed`.
   void check_keys(std::span<const Key> allowed) const;
-  /// A member of an object; empty, or a failure, when there is none.
+  /// find() returns the member of an object, or nothing; require() fails if there is none.
   std::optional<Node> find(std::string_view key) const;
   Node require(std::string_view key) const;
 
-  /// The members of an object, or the items of a list that has at least one. `what` says in
-  /// messages what is expected: "a list of variants".
+  /// The members of an object, or the items of a non-empty list. `what` names the expected value in
+  /// messages: "a list of variants".
   std::vector<std::pair<std::string, Node>> members(std::string_view what) const;
   std::vector<Node> items(std::string_view what) const;
 
   std::string text() const;
-  /// One of `names`; `what` is their kind in messages: "mode".
+  /// Accepts one of `names`. `what` names their kind in messages: "mode".
   std::string one_of(const std::vector<std::string>& names, std::string_view what) const;
-  /// A JSON integer: 4096, not 4096.0 or 4e3.
+  /// Accepts a JSON integer: 4096, not 4096.0 or 4e3.
   std::int64_t integer(const Bounds& bounds) const;
   std::uint64_t unsigned_integer() const;
   double real(const Bounds& bounds) const;
@@ -70,7 +70,7 @@ class Node {
   std::string path_;
 };
 
-/// "1 to 65536", "above 0, at most 3600".
+/// Text such as "1 to 65536" or "above 0, at most 3600".
 std::string to_string(const Bounds& bounds);
 
 }  // namespace gpuexp

@@ -27,7 +27,7 @@ namespace {
   throw ConfigError(fmt::format("{}:{}:{}: {}", source, place.line, place.column, message));
 }
 
-// Builds the tree of a text, and checks what the scanner does not.
+// Builds the tree of a text, and rejects duplicate keys and integers beyond 64 bits.
 class TreeBuilder {
  public:
   TreeBuilder(std::string_view text, std::string_view source)
@@ -85,8 +85,7 @@ class TreeBuilder {
     return list;
   }
 
-  // A member is appended without a search for an equal name, which would be quadratic in their
-  // number.
+  // Appends members without searching for an equal name, which would take quadratic time.
   Json object() {
     Json object = Json::object();
     std::unordered_set<std::string> names;
@@ -103,7 +102,7 @@ class TreeBuilder {
     return object;
   }
 
-  // The innermost open container, as a JSON path.
+  // The JSON path of the innermost open container.
   std::string path() const {
     std::string path = "$";
     for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
@@ -117,7 +116,7 @@ class TreeBuilder {
   std::string_view text_;
   std::string_view source_;
   JsonScanner scanner_;
-  std::vector<const Json*> open_;  ///< the containers around the value that is read
+  std::vector<const Json*> open_;  ///< the containers around the current value
 };
 
 }  // namespace
@@ -138,7 +137,7 @@ Json read_json(std::string_view text, std::string_view source) {
         fmt::format("{}: starts with a byte order mark; save it as UTF-8 without one", source));
   }
   const std::size_t nul = text.find('\0');
-  if (nul != std::string_view::npos) fail_at(text, nul, source, "holds a NUL byte");
+  if (nul != std::string_view::npos) fail_at(text, nul, source, "contains a NUL byte");
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     throw ConfigError(fmt::format("{}: is empty; expected a JSON object", source));
   return TreeBuilder(text, source).build();

@@ -15,7 +15,7 @@ namespace gpuexp {
 
 namespace {
 
-// Characters of a string that stand for themselves and take one byte.
+// One-byte characters that need no escape in a string.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (std::size_t c = 0x20; c < 0x80; ++c)
@@ -125,8 +125,8 @@ JsonNumber JsonScanner::number() {
     }
   }
   if (std::from_chars(first, last, number.real).ec == std::errc()) return number;
-  // Out of range: what is too small for a double is 0 or its neighbour, what is too large is
-  // nothing.
+  // Out of range: strtod returns zero or a subnormal for a tiny number, and infinity for a huge
+  // one, which is an error.
   number.real = std::strtod(std::string(first, last).c_str(), nullptr);
   if (!std::isfinite(number.real))
     fail(shorten({first, last}) + " is beyond the range of a double", begin);
@@ -157,7 +157,7 @@ std::string_view JsonScanner::rest_of_string(std::size_t begin) {
     }
     const CodePoint character = decode_utf8(text_.substr(at_));
     if (!character.value) fail(found_at(text_, at_) + " is not UTF-8", at_);
-    if (*character.value < 0x20) fail(found_at(text_, at_) + " in a string has to be escaped", at_);
+    if (*character.value < 0x20) fail(found_at(text_, at_) + " in a string must be escaped", at_);
     unescaped_ += text_.substr(at_, character.bytes);
     at_ += character.bytes;
   }
@@ -177,7 +177,7 @@ void JsonScanner::escape() {
       const char32_t low = hex4();
       c = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((c - 0xD800) << 10U) + (low - 0xDC00) : c;
     }
-    if (c >= 0xD800 && c < 0xE000) fail("half of a surrogate pair", begin);
+    if (c >= 0xD800 && c < 0xE000) fail("unpaired surrogate", begin);
     append_utf8(unescaped_, c);
     return;
   }
@@ -229,7 +229,7 @@ bool JsonScanner::closed_after_comma(char bracket) {
   return false;
 }
 
-// Recursive, as deep as open() allows.
+// Recursive. open() limits the depth.
 void JsonScanner::skip() {
   switch (peek()) {
     case Kind::null: null(); return;

@@ -1,6 +1,6 @@
-// Strict JSON (RFC 8259) read front to back without a tree, for files of hundreds of megabytes: no
-// comments, no trailing commas, no byte order mark, valid UTF-8, bounded depth. The caller says
-// what it takes the next value for, in the order of the text.
+// Reads strict JSON (RFC 8259) front to back without building a tree, for files of hundreds of
+// megabytes: no comments, trailing commas or byte order mark; valid UTF-8; bounded depth. The
+// caller requests each value in the order of the text.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace gpuexp {
 
 inline constexpr std::size_t kMaxJsonDepth = 64;
 
-/// What breaks JSON's grammar, and where.
+/// A violation of JSON's grammar, with its byte offset.
 class JsonSyntaxError : public std::runtime_error {
  public:
   JsonSyntaxError(const std::string& what, std::size_t offset)
@@ -26,34 +26,35 @@ class JsonSyntaxError : public std::runtime_error {
 };
 
 struct TextPlace {
-  std::size_t line;    ///< from 1
-  std::size_t column;  ///< from 1, in bytes
+  std::size_t line;    ///< starts at 1
+  std::size_t column;  ///< starts at 1, in bytes
 };
 TextPlace place_at(std::string_view text, std::size_t offset);
 
 struct JsonNumber {
   double real = 0;
-  std::optional<std::int64_t> integer = {};  ///< written without point and exponent, and of 64 bits
+  std::optional<std::int64_t> integer = {};  ///< if without point and exponent, and within 64 bits
 };
 
 class JsonScanner {
  public:
   enum class Kind { null, boolean, number, string, array, object };
 
-  /// The text outlives the scanner.
+  /// The text must outlive the scanner.
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
   // All of these throw JsonSyntaxError.
 
-  /// The kind of the next value, by its first character.
+  /// The kind of the next value, judged by its first character.
   Kind peek();
-  /// The next value, which peek() says is of that kind.
+  /// The functions below read the next value, of the kind that peek() returned.
   void null() { literal("null"); }
   bool boolean();
   JsonNumber number();
-  /// Valid until the next value or name is read.
+  /// The result is valid until the next value or name is read.
   std::string_view string();
-  /// Calls member(name) for each member; it has to read the value. The name is valid until then.
+  /// Calls member(name) for each member. The callback must read the value, which invalidates the
+  /// name.
   template <class Member>
   void object(const Member& member) {
     open();
@@ -64,7 +65,7 @@ class JsonScanner {
     }
     --depth_;
   }
-  /// Calls item() for each item; it has to read it.
+  /// Calls item() for each item. The callback must read the item.
   template <class Item>
   void array(const Item& item) {
     open();
@@ -75,14 +76,14 @@ class JsonScanner {
     }
     --depth_;
   }
-  /// Any value, checked for its syntax alone.
+  /// Reads a value of any kind and checks only its syntax.
   void skip();
-  /// Nothing follows.
+  /// Fails if anything but white space follows.
   void end();
 
-  /// After peek(): where the next value begins.
+  /// The offset of the next value; call it after peek().
   std::size_t offset() const { return at_; }
-  /// Reads on from an offset of a value at the given depth of containers.
+  /// Continues at the offset of a value that is nested in `depth` containers.
   void seek(std::size_t offset, std::size_t depth) {
     at_ = offset;
     depth_ = depth;

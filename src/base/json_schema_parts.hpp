@@ -1,5 +1,5 @@
-// What the JSON Schemas of configs and of results are built from. Members stand in the order in
-// which people read them: what it is before what it holds.
+// Builders for the JSON Schemas of configs and results. Members are ordered for human readers: a
+// schema's description precedes its properties.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace gpuexp::json_schema {
 
-/// A document of draft 2020-12, to which its description and definitions are added.
+/// A document of draft 2020-12. The caller adds its description and definitions.
 Json document(std::string_view title);
 
-/// The schema with what it means before it; unchanged where the text is empty.
+/// The schema with a description as its first member; unchanged if `doc` is empty.
 Json described(std::string_view doc, const Json& schema);
 
-/// To one of the document's "$defs".
+/// A reference to one of the document's "$defs".
 Json reference(std::string_view definition);
 
 Json list_of(const Json& items, int at_least = 0);
 
-/// Whether members that `properties` does not name may be there.
+/// Whether an object may have members that `properties` does not name.
 enum class OtherMembers { allowed, refused };
 Json object(const Json& properties, const std::vector<std::string>& required,
             OtherMembers others = OtherMembers::allowed);

@@ -31,7 +31,7 @@ Json json_of(const ColumnInfo& column) {
 std::string json_with_table(const Json& head, const Table& table) {
   constexpr int kIndent = 2;
   std::string text = head.dump(kIndent);
-  text.resize(text.size() - 2);  // "\n}" comes last
+  text.resize(text.size() - 2);  // removes the final "\n}"
   const auto add_lines = [&](const std::string& name, const auto& items, const auto& to_json) {
     text += ",\n  \"" + name + "\": [";
     for (const auto& item : items)

@@ -1,4 +1,4 @@
-// What the JSON that this program writes shares: values of tables, and objects a line each.
+// JSON of table values, and of tables with one line per row.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace gpuexp {
 Json json_of(const Field& field);
 Json json_of(const ColumnInfo& column);
 
-/// The list of to_json(item) for each item.
+/// A list with to_json(item) of each item.
 template <class Items, class ToJson>
 Json json_list(const Items& items, const ToJson& to_json) {
   Json list = Json::array();
@@ -22,8 +22,8 @@ Json json_list(const Items& items, const ToJson& to_json) {
   return list;
 }
 
-/// The members of `head`, then the table's "columns" and "rows" with a line per element, so that
-/// tools which work by lines find a row in one.
+/// The members of `head`, then the table's "columns" and "rows" with one line per element, so that
+/// line-based tools find a whole row on one line.
 std::string json_with_table(const Json& head, const Table& table);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Values as JSON that only this program reads: structures are lists of their members.
+// Compact JSON that only this program reads. A structure is written as a list of its members.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// A std::tuple of pointers to the members of a structure that its list holds, in this order.
+/// Specialize it as a std::tuple of pointers to T's members, in the order of the list.
 template <class T>
 inline constexpr auto kListedMembers = nullptr;
 
@@ -32,7 +32,7 @@ concept IsPair = requires(const T& value) {
 template <class T>
 Json listed_json(const T& value) {
   if constexpr (std::is_same_v<T, double>) {
-    // JSON has no infinity and no NaN, and what a wrong kernel computes may be either.
+    // JSON has no infinity and no NaN, but the results of a wrong kernel may contain them.
     if (std::isfinite(value)) return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   } else if constexpr (IsNumberOrText<T>) {
@@ -58,7 +58,7 @@ Json listed_json(const T& value) {
   }
 }
 
-/// Throws JsonError for JSON that listed_json() has not written for a value of this type.
+/// Throws JsonError unless listed_json() wrote `json` for a value of type T.
 template <class T>
 T from_listed(const Json& json) {
   if constexpr (std::is_same_v<T, double>) {

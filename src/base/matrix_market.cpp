@@ -26,14 +26,14 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kMostLine = 1024;  // the format's own limit
+constexpr std::size_t kMaxLine = 1024;  // the format's limit
 constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", shorten(printable(text)));
 }
 
-// Lines of a source, numbered.
+// Numbered lines of a stream.
 class Lines {
  public:
   Lines(std::istream& in, std::string name) : in_(*in.rdbuf()), name_(std::move(name)) {}
@@ -45,17 +45,17 @@ class Lines {
     if (c == Traits::eof()) return false;
     ++number_;
     for (; c != Traits::eof() && c != '\n'; c = in_.sbumpc()) {
-      if (line_.size() == kMostLine) {
+      if (line_.size() == kMaxLine) {
         fail(fmt::format(
             "the line begins with {} and has more than {} characters, the format's limit",
-            in_quotes(line_), kMostLine));
+            in_quotes(line_), kMaxLine));
       }
       line_.push_back(Traits::to_char_type(c));
     }
     rest_ = line_;
     return true;
   }
-  /// The next line that is neither empty nor a comment.
+  /// Advances to the next line that is neither empty nor a comment.
   bool next_with_content() {
     while (next()) {
       const std::size_t first = line_.find_first_not_of(" \t\r");
@@ -67,7 +67,7 @@ class Lines {
     if (rest_.starts_with(prefix)) rest_.remove_prefix(prefix.size());
   }
   const std::string& line() const { return line_; }
-  /// The next word of the line; empty after the last.
+  /// The next word of the line; empty after the last one.
   std::string_view word() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
     const std::size_t length = std::min(rest_.find_first_of(" \t\r"), rest_.size());
@@ -75,13 +75,13 @@ class Lines {
     rest_.remove_prefix(length);
     return found;
   }
-  std::int64_t integer(std::int64_t least, std::int64_t most, const char* what) {
+  std::int64_t integer(std::int64_t min, std::int64_t max, const char* what) {
     const std::string_view text = word();
     const auto value = parsed<std::int64_t>(text);
-    if (value && *value >= least && *value <= most) return *value;
-    fail_at(what, text, fmt::format("a whole number from {} to {}", least, most));
+    if (value && *value >= min && *value <= max) return *value;
+    fail_at(what, text, fmt::format("a whole number from {} to {}", min, max));
   }
-  /// A value, rounded to fp32: one that is too small for it is zero.
+  /// A value, rounded to fp32. Values that are too small become zero.
   float value(bool is_integer) {
     const std::string_view text = word();
     const auto value = number(text);
@@ -97,7 +97,7 @@ class Lines {
     }
     return rounded;
   }
-  /// `what` is what the line holds up to here.
+  /// `what` names the words before this position.
   void expect_end(const char* what) {
     const std::string_view text = word();
     if (!text.empty())
@@ -113,7 +113,7 @@ class Lines {
     if (text.empty()) fail(fmt::format("{} is missing; expected {}", what, expected));
     fail(fmt::format("{} is {}; expected {}", what, in_quotes(text), expected));
   }
-  // Fortran writes 1.0D+00. A number beyond fp64 is infinite or zero.
+  // Accepts Fortran's 1.0D+00. Numbers beyond the range of fp64 become infinite or zero.
   static std::optional<double> number(std::string_view text) {
     std::string spelt(text.substr(text.size() > 1 && text.front() == '+' ? 1 : 0));
     std::replace_if(
@@ -189,7 +189,7 @@ MatrixMarketHeader read_header(Lines& lines, const std::string& name) {
   return header;
 }
 
-// What is wrong with an entry is found when it is read.
+// Does not check entries; read_entry() reports invalid ones later.
 void count_diagonal(Lines& lines, MatrixMarketHeader& header) {
   if (header.symmetry != Symmetry::symmetric) return;
   for (std::int64_t i = 0; i < header.entries && lines.next_with_content(); ++i) {
@@ -224,9 +224,9 @@ Entry read_entry(Lines& lines, const MatrixMarketHeader& header) {
 
 std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   std::vector<Entry> entries;
-  // The header may name more entries than the file has.
-  constexpr std::int64_t kMostReserved = 1 << 20;
-  entries.reserve(static_cast<std::size_t>(std::min(header.nonzeros(), kMostReserved)));
+  // The header may declare more entries than the file contains.
+  constexpr std::int64_t kMaxReserved = 1 << 20;
+  entries.reserve(static_cast<std::size_t>(std::min(header.nonzeros(), kMaxReserved)));
   for (std::int64_t i = 0; i < header.entries; ++i) {
     if (!lines.next_with_content())
       lines.fail(fmt::format("the file ends after {}; the header has {}",
@@ -248,7 +248,7 @@ std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   return entries;
 }
 
-// Partial sums of a row's products with numbers in [-1, 1] have to be finite.
+// With inputs in [-1, 1], partial sums of a row's products must be finite.
 void check_row_sums(const MatrixMarket& m, const std::string& name) {
   for (std::size_t row = 0; row + 1 < m.offsets.size(); ++row) {
     double sum = 0;
@@ -321,7 +321,7 @@ const MatrixMarketHeader& matrix_market_header(const std::string& file) {
 
 namespace {
 
-// Buffers have the sizes of the header that was read first.
+// Buffers are allocated with the sizes of the first header read.
 void check_header(const MatrixMarketHeader& read, const std::string& file) {
   const MatrixMarketHeader& planned = matrix_market_header(file);
   if (read.nonzeros() == planned.nonzeros() && read.rows == planned.rows &&

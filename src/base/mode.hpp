@@ -5,15 +5,16 @@
 
 namespace gpuexp {
 
-/// How a cell is launched, and in which state its launches find the caches.
+/// How a cell is launched, and the cache state before its launches.
 enum class Mode {
   cold,   ///< caches flushed before every sample
-  warm,   ///< the same buffers again, after an untimed launch of the same variant
-  graph,  ///< many launches per replay of a CUDA graph, over buffers in rotation
-  /// kBackToBackLaunches in a row between two readings of the host's clock, as nccl-tests times
-  /// collectives (its doc/PERFORMANCE.md; there -n): what the host takes to launch is in it.
+  warm,   ///< the same buffers are reused, after an untimed launch of the same variant
+  graph,  ///< many launches per replay of a CUDA graph, which rotate over copies of the buffers
+  /// kBackToBackLaunches launches in a row between two readings of the host's clock, as nccl-tests
+  /// times collectives (its doc/PERFORMANCE.md; option -n). The time includes the host's time to
+  /// launch.
   back_to_back,
-  back_to_back_graph,  ///< likewise, of replays of a CUDA graph with so many (nccl-tests: -G)
+  back_to_back_graph,  ///< replays of a CUDA graph of kBackToBackLaunches launches (nccl-tests: -G)
   profile,             ///< one launch from flushed caches, for a profiler; no times
 };
 
@@ -22,11 +23,11 @@ inline constexpr int kBackToBackLaunches = 20;
 constexpr bool is_back_to_back(Mode mode) {
   return mode == Mode::back_to_back || mode == Mode::back_to_back_graph;
 }
-/// Launches are captured, and replayed together.
+/// Launches are captured into a CUDA graph and replayed.
 constexpr bool is_captured(Mode mode) {
   return mode == Mode::graph || mode == Mode::back_to_back_graph;
 }
-/// Launches may find in L2 what one before them left there.
+/// A launch may find data of the previous launch in L2.
 constexpr bool follows_launches(Mode mode) {
   return mode == Mode::warm || mode == Mode::graph || is_back_to_back(mode);
 }

@@ -13,11 +13,11 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kLongestGuessedWord = 64;
-constexpr std::size_t kShortestBeginning = 3;
-constexpr std::size_t kLongestQuote = 80;
+constexpr std::size_t kMaxGuessedWord = 64;
+constexpr std::size_t kMinPrefix = 3;
+constexpr std::size_t kMaxQuote = 80;
 
-// Optimal string alignment: Levenshtein's distance with swaps of neighbours as one edit.
+// Optimal string alignment: the Levenshtein distance with transposition of neighbours as one edit.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)
@@ -55,17 +55,17 @@ bool is_one_of(std::string_view text, const std::vector<std::string>& names) {
 
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates) {
-  if (word.size() > kLongestGuessedWord) return std::nullopt;
+  if (word.size() > kMaxGuessedWord) return std::nullopt;
   const std::string typed = lower_case(word);
   const std::string* nearest = nullptr;
   for (const std::string& candidate : candidates) {
-    if (typed.size() < kShortestBeginning || !lower_case(candidate).starts_with(typed)) continue;
+    if (typed.size() < kMinPrefix || !lower_case(candidate).starts_with(typed)) continue;
     if (!nearest || candidate.size() < nearest->size()) nearest = &candidate;
   }
   if (nearest) return *nearest;
   std::size_t best = std::max<std::size_t>(word.size() / 3, word.size() > 1 ? 1 : 0) + 1;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestGuessedWord) continue;
+    if (candidate.size() > kMaxGuessedWord) continue;
     const std::size_t distance = edit_distance(typed, lower_case(candidate));
     if (distance >= best) continue;
     best = distance;
@@ -82,8 +82,8 @@ std::string allowed_names(std::string_view word, const std::vector<std::string>&
 }
 
 std::string shorten(std::string_view text) {
-  if (text.size() <= kLongestQuote) return std::string(text);
-  std::size_t end = kLongestQuote;
+  if (text.size() <= kMaxQuote) return std::string(text);
+  std::size_t end = kMaxQuote;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
     --end;
   return std::string(text.substr(0, end)) + "…";

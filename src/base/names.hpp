@@ -1,4 +1,4 @@
-// Names that people type: globs over them, and the one that was probably meant.
+// Globs, suggestions for misspelt names, and shortened text for messages.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,28 @@
 
 namespace gpuexp {
 
-/// Matches the whole of `text`: '*' any run, '?' any one character, "[a-c_]" one of a set, "[!x]"
-/// one that is not in it. A '[' that is never closed stands for itself.
+/// Matches all of `text`: '*' is any sequence, '?' any character, "[a-c_]" one character of a set,
+/// "[!x]" one outside it. An unclosed '[' is literal.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Whether `text` holds a character that glob_match treats specially.
+/// Whether `text` contains a special character of glob_match.
 bool is_glob(std::string_view text);
 
-/// Whether it is one of the names, or matches, in upper or lower case, one that is a glob
-/// ("*.mtx").
+/// Whether `text` equals one of the names or matches a glob among them ("*.mtx"). Globs ignore
+/// case.
 bool is_one_of(std::string_view text, const std::vector<std::string>& names);
 
-/// What `word` was probably meant to be; case is ignored. The shortest candidate that begins with
-/// it, if it has three letters or more; else the one with the smallest edit distance (insertions,
-/// deletions, substitutions and swaps of neighbours), when that is at most a third of the word, or
-/// one edit of a word of two or three letters. The first of equals.
+/// The candidate that `word` probably means, ignoring case; the first of equal candidates. If
+/// `word` has three letters or more, it is the shortest candidate that starts with it. Otherwise it
+/// is the candidate with the smallest edit distance (insertions, deletions, substitutions,
+/// transpositions): at most a third of the word's length, and one edit for two or three letters.
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates);
 
-/// The tail of an error about an unknown name: "; did you mean 'cold'? allowed: cold, warm".
+/// The tail of an error message: "; did you mean 'cold'? allowed: cold, warm".
 std::string allowed_names(std::string_view word, const std::vector<std::string>& candidates);
 
-/// `text` cut to what fits in a message, never inside a UTF-8 character.
+/// `text` truncated for a message, at a UTF-8 character boundary.
 std::string shorten(std::string_view text);
 
 }  // namespace gpuexp

@@ -24,11 +24,11 @@ namespace {
   throw ReportError(fmt::format("{}: cannot write: {}", name, std::strerror(error)));
 }
 
-// A file descriptor that is closed, and its file removed, unless it was kept.
+// A temporary file. The destructor closes it, and removes it unless rename_to() succeeded.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target) {
-    // Opened by name, not by mkstemp, so that the file gets the permissions that the umask allows.
+    // Opened by name instead of with mkstemp, so that the umask determines its permissions.
     constexpr int kAttempts = 100;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       path_ = fmt::format("{}.{}.{}.tmp", target, ::getpid(), attempt);
@@ -71,8 +71,8 @@ class TemporaryFile {
   bool kept_ = false;
 };
 
-// The rename itself is on the disk once its directory is. Some file systems cannot sync a
-// directory; the content is safe there either way.
+// Makes the rename durable. Some file systems cannot sync a directory; the file's content is
+// durable anyway.
 void sync_directory_of(const std::filesystem::path& file) {
   const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -180,7 +180,7 @@ std::string read_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                              std::fclose);
   std::string text;
-  std::error_code unknown;  // the size of a pipe
+  std::error_code unknown;  // set for a pipe, which has no size
   const auto size = std::filesystem::file_size(path, unknown);
   if (!unknown) text.reserve(size);
   std::array<char, 1 << 16> chunk{};

@@ -1,4 +1,4 @@
-// Where sinks write. Every failure is noticed, also one that the system reports late.
+// Output to files and streams. Late write errors are reported, too.
 #pragma once
 
 #include <cstdio>
@@ -8,17 +8,17 @@
 
 namespace gpuexp {
 
-/// Takes a part of a text; parts follow each other.
+/// Writes the next part of a text.
 using WritePart = std::function<void(std::string_view)>;
 
-/// A part of this size costs little to write and little to keep.
+/// Size of a part: large enough to write efficiently, small enough to buffer.
 inline constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-/// A file or a standard stream. What fails throws ReportError with the name and the system's
-/// reason.
+/// A file or a standard stream. A failed operation throws ReportError with the name and the
+/// system's reason.
 class Output {
  public:
-  /// Creates the file, or empties one that exists.
+  /// Creates or truncates the file.
   explicit Output(const std::string& path);
   /// Writes to a stream that the caller keeps open; `name` is for messages.
   Output(std::FILE* stream, std::string name);
@@ -29,9 +29,9 @@ class Output {
   Output& operator=(Output&&) = delete;
 
   void write(std::string_view text);
-  /// Hands what was written to the system, where it survives the death of this process.
+  /// Passes written text to the operating system, so that it survives a crash of this process.
   void flush();
-  /// Closes a file; a stream of the caller's is only flushed.
+  /// Closes a file; flushes a stream of the caller.
   void close();
 
  private:
@@ -42,31 +42,30 @@ class Output {
   bool owned_;
 };
 
-/// Whether there is no file or folder of this name. False if the system does not tell: an attempt
-/// to read it says why.
+/// Whether no file or folder has this name. Returns false if the system reports an error; reading
+/// then reports the reason.
 bool is_missing(const std::string& path);
 
-/// Creates the folder, and those that it is in, unless they exist. Throws ReportError.
+/// Creates the folder and its parents if necessary. Throws ReportError.
 void create_folder(const std::string& path);
 
-/// Throws ReportError when the file could not be written now; writes nothing.
+/// Throws ReportError if the file is not writable now. Writes nothing.
 void check_writable(const std::string& path);
 
-/// Writes a whole file so that a reader sees the old content or all of the text, whatever happens
-/// meanwhile: into a temporary file beside it, then fsync and rename. A symbolic link keeps
-/// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. A file
-/// whose name ends in `.zst` is compressed by Zstandard. Throws ReportError.
+/// Writes a file atomically: a reader sees the old content or the whole new text. It writes a
+/// temporary file in the same folder, then calls fsync and rename. A symbolic link keeps its
+/// target. Other kinds of files (/dev/stdout, a pipe) are written directly. Compresses with
+/// Zstandard if the name ends in `.zst`. Throws ReportError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-/// The same from what `produce` hands to the function that it is given.
+/// Writes the parts that `produce` passes to its argument.
 void write_file_atomically(const std::string& path,
                            const std::function<void(const WritePart&)>& produce);
 
-/// The bytes of a file, which may also be a pipe. Throws ReportError.
+/// The bytes of a file or pipe. Throws ReportError.
 std::string read_file(const std::string& path);
 
-/// All text of a file or pipe, decompressed if it is compressed, whatever its name. Throws
-/// ReportError.
+/// The text of a file or pipe, decompressed if its contents are compressed. Throws ReportError.
 std::string read_text(const std::string& path);
 
 }  // namespace gpuexp

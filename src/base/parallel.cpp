@@ -33,13 +33,13 @@ void on_threads(unsigned threads, const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void for_parts(unsigned threads, std::int64_t count, std::int64_t most,
+void for_parts(unsigned threads, std::int64_t count, std::int64_t max_items,
                const std::function<void(std::int64_t first, std::int64_t end)>& part) {
-  const std::int64_t parts = (count + most - 1) / most;
+  const std::int64_t parts = (count + max_items - 1) / max_items;
   std::atomic<std::int64_t> next{0};
   on_threads(static_cast<unsigned>(std::min<std::int64_t>(threads, parts)), [&] {
     for (std::int64_t i = next++; i < parts; i = next++)
-      part(i * most, std::min(count, (i + 1) * most));
+      part(i * max_items, std::min(count, (i + 1) * max_items));
   });
 }
 

@@ -1,4 +1,4 @@
-// Work on several threads of the host.
+// Work on several host threads.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,16 @@
 
 namespace gpuexp {
 
-/// That the host runs at one time; 1 where nobody knows.
+/// Number of threads that the host runs concurrently; 1 if unknown.
 unsigned host_threads();
 
-/// Calls work() on so many threads, this one among them, and waits for all of them. Throws what one
-/// of them threw.
+/// Calls work() on `threads` threads, including the calling one, and waits for all of them.
+/// Rethrows the first exception.
 void on_threads(unsigned threads, const std::function<void()>& work);
 
-/// Calls part(first, end) for parts of [0, count) of at most `most` items, on several threads.
-void for_parts(unsigned threads, std::int64_t count, std::int64_t most,
+/// Splits [0, count) into parts of at most `max_items` items, and calls part(first, end) for each
+/// on several threads.
+void for_parts(unsigned threads, std::int64_t count, std::int64_t max_items,
                const std::function<void(std::int64_t first, std::int64_t end)>& part);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Random bits by a seed and a place, the same ones on the host and on a device. C++17, included by
+// Random bits as a function of a seed and an index, equal on host and device. C++17, included by
 // .cu files.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace gpuexp {
 
-/// Number i of SplitMix64's sequence (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// Element i of the SplitMix64 sequence (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators", 2014).
 GPUEXP_HOST_DEVICE inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15ull;

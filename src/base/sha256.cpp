@@ -12,7 +12,7 @@ namespace gpuexp {
 namespace {
 
 void check(int done) {
-  if (done != 1) throw std::runtime_error("libcrypto computes no SHA-256");
+  if (done != 1) throw std::runtime_error("libcrypto cannot compute SHA-256");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ struct evp_md_ctx_st;
 
 namespace gpuexp {
 
-/// SHA-256 (FIPS 180-4) of bytes that come in parts.
+/// Incremental SHA-256 (FIPS 180-4).
 class Sha256 {
  public:
   Sha256();
@@ -16,15 +16,14 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void add(std::string_view part);
-  /// Of all parts, as 64 lower-case hexadecimal digits; called once.
+  /// The hash of all parts as 64 lower-case hexadecimal digits; call it once.
   std::string digest();
 
  private:
   evp_md_ctx_st* context_;
 };
 
-/// The same of `bytes`. For provenance: it says which config a result came from, and what
-/// `sha256sum` prints for the same file.
+/// The hash of `bytes`, as `sha256sum` prints it. Results record the hash of their config.
 std::string sha256(std::string_view bytes);
 
 }  // namespace gpuexp

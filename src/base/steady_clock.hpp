@@ -1,11 +1,11 @@
-// The clock that durations are measured with.
+// The clock for durations.
 #pragma once
 
 #include <chrono>
 
 namespace gpuexp {
 
-/// Seconds of std::chrono::steady_clock.
+/// The current time of std::chrono::steady_clock, in seconds.
 inline double steady_seconds() {
   using std::chrono::duration;
   using std::chrono::steady_clock;

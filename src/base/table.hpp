@@ -1,4 +1,4 @@
-// Tables of typed fields: how rows are written, and what a file has.
+// Tables of typed fields, as written to and read from files.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace gpuexp {
 /// monostate is a missing number: empty in CSV, null in JSON.
 using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
 
-/// Missing where the text is "".
+/// Missing if the text is empty.
 Field text_field(std::string_view text);
-/// Missing where there is no number.
+/// Missing if there is no number.
 Field number_field(const std::optional<double>& number);
 
-/// The field as a reader would write it; "" where it is missing.
+/// The field as plain text; "" if it is missing.
 std::string text_of(const Field& field);
-/// The finite number in the field; empty where there is none.
+/// The finite number in the field; empty if there is none.
 std::optional<double> number_in(const Field& field);
 
 enum class FieldType { text, integer, real };
@@ -39,7 +39,7 @@ struct Table {
   std::vector<ColumnInfo> columns;
   std::vector<std::vector<Field>> rows;  ///< one field per column
 
-  /// Index of the column; a search.
+  /// Index of the column, by linear search.
   std::optional<std::size_t> column(std::string_view name) const;
 
   bool operator==(const Table&) const = default;

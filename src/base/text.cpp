@@ -166,7 +166,7 @@ std::string bar(double value, double full, std::size_t width) {
 }
 
 std::optional<int> decimals_for(const std::vector<double>& values) {
-  constexpr int kMost = 5;
+  constexpr int kMaxDecimals = 5;
   constexpr double kHuge = 1e15;
   bool whole = true;
   double largest = 0;
@@ -180,7 +180,7 @@ std::optional<int> decimals_for(const std::vector<double>& values) {
   if (!(largest < kHuge)) return std::nullopt;
   if (whole) return 0;
   const int decimals = std::max({3 - exponent_of(largest), 1 - exponent_of(smallest), 0});
-  return decimals <= kMost ? std::optional(decimals) : std::nullopt;
+  return decimals <= kMaxDecimals ? std::optional(decimals) : std::nullopt;
 }
 
 std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values) {
@@ -201,7 +201,7 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 std::string significant(double value, int digits) {
   const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
-  // Digits before the point are shown up to 10^14; an exponent below -4 is written as one.
+  // Digits before the point are kept up to 10^14; exponents below -4 use scientific notation.
   const int before_point = exponent_of(rounded) + 1;
   return fmt::format("{:.{}g}", rounded,
                      before_point > 15 ? digits : std::max(digits, before_point));
@@ -209,7 +209,7 @@ std::string significant(double value, int digits) {
 
 std::string time_text(double time_us) {
   constexpr int kDigits = 4;
-  // Rounded first, so that 999.96 µs is 1.000 ms.
+  // Rounded first, so that 999.96 µs becomes 1.000 ms.
   const double rounded = std::strtod(fmt::format("{:.{}e}", time_us, kDigits - 1).c_str(), nullptr);
   const auto unit = std::find_if(kTimeUnits.begin(), kTimeUnits.end() - 1,
                                  [&](const TimeUnit& u) { return rounded >= u.us; });

@@ -1,4 +1,4 @@
-// Splits text into words and numbers from the front.
+// Consumes words and numbers from the front of a text.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-/// Removes the text before `end`, and `end`, from the front of `text`. Returns the text before it,
-/// or all of it if it has no `end`.
+/// Removes and returns the text before `end`, and removes `end`. Without `end`, takes all of
+/// `text`.
 inline std::string_view take_until(std::string_view& text, std::string_view end) {
   const std::size_t position = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, position);
@@ -25,7 +25,7 @@ inline std::string_view take_until(std::string_view& text, std::string_view end)
   return taken;
 }
 
-/// Removes blanks and the first word from the front of `text`. Returns the word.
+/// Skips blanks, then removes and returns the first word.
 inline std::string_view take_word(std::string_view& text) {
   text = trimmed(text);
   const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
@@ -34,7 +34,7 @@ inline std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// Removes a number from the front of `text`. Empty if there is none, or if it is out of range.
+/// Removes and returns a number; empty if there is none or it is out of range.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text, int base = 10) {
   Number number = 0;

@@ -9,14 +9,14 @@ namespace gpuexp {
 
 enum class Align { left, right };
 
-/// Collects rows and renders them with every column as wide as its widest cell, two spaces apart.
+/// Renders rows with each column as wide as its widest cell, separated by two spaces.
 class TextTable {
  public:
   void add_column(std::string title, Align align);
   /// One cell per column; missing cells at the end are empty.
   void add_row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  /// Title line, rule and rows, each ending in a newline and free of trailing spaces.
+  /// Title line, rule and rows. Each line ends in a newline and has no trailing spaces.
   std::string render() const;
 
  private:

@@ -6,7 +6,7 @@ namespace gpuexp {
 
 namespace {
 
-// Bytes that the first byte of a sequence announces; 0 for one that cannot begin any.
+// Length of the sequence that starts with this byte; 0 if none does.
 std::size_t sequence_length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;

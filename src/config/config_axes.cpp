@@ -28,11 +28,10 @@ Bounds bounds_of(const Parameter& p) {
   return {p.min, p.max, false, fmt::format("{}: {}", p.name, p.doc)};
 }
 
-// Of a step: what rounding may take from (to - from) / step.
+// Tolerance for rounding of (to - from) / step, in steps.
 constexpr double kStepSlack = 1e-9;
 
-// Rounds to the 15 digits that every double keeps: the third step of 0.1 is 0.3, as one would write
-// it, not 0.30000000000000004.
+// Rounds to 15 significant digits: the third step of 0.1 is 0.3, not 0.30000000000000004.
 double as_written(double value) {
   return std::strtod(fmt::format("{:.15g}", value).c_str(), nullptr);
 }
@@ -42,14 +41,14 @@ struct IntegerRange {
   std::int64_t to;
 };
 
-// Expands the items of one axis, within the limit of kMaxCells for all of them together.
+// Expands the items of one axis, at most kMaxCells in total.
 class AxisReader {
  public:
   explicit AxisReader(const Parameter& parameter) : parameter_(parameter) {}
 
   void read(const Node& node) {
     if (!node.json().is_array()) return add(node);
-    check_room(node, static_cast<double>(node.json().size()));  // no item stands for less than one
+    check_room(node, static_cast<double>(node.json().size()));  // at least one value per item
     for (const Node& item : node.items("a value, or a list of at least one"))
       add(item);
   }
@@ -70,7 +69,7 @@ class AxisReader {
     add_real_range(node);
   }
 
-  // A misspelt key is looked up among those of all forms.
+  // For a misspelt key, the message suggests keys of all forms.
   static void check_form(const Node& node) {
     std::vector<Key> keys(kRangeKeys.begin(), kRangeKeys.end());
     keys.insert(keys.end(), kPow2Keys.begin(), kPow2Keys.end());
@@ -101,7 +100,7 @@ class AxisReader {
     const auto [from, to] = read_integer_range(node);
     const std::int64_t step = node.require("step").integer(
         {1, std::max(1.0, parameter_.max - parameter_.min), false, "step of " + parameter_.name});
-    // Unsigned, since to - from may need 64 bits.
+    // Unsigned, because to - from may exceed int64.
     const std::uint64_t steps =
         (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) /
         static_cast<std::uint64_t>(step);
@@ -203,7 +202,7 @@ std::vector<std::size_t> read_zip_list(const Node& node, const std::vector<Axis>
   return group;
 }
 
-// Every axis is in one group; groups stand in the order of their first axis.
+// Every axis is in one group. Groups are ordered by their first axis.
 std::vector<std::vector<std::size_t>> read_groups(const Node& node, const std::vector<Axis>& axes) {
   std::vector<std::vector<std::size_t>> groups;
   std::vector<bool> zipped(axes.size(), false);
@@ -288,10 +287,10 @@ void drop_repetitions(Experiment& experiment) {
           group, [&](std::size_t index) { return items(index)[a] != items(index)[b]; });
       return different != group.end() && items(*different)[a] < items(*different)[b];
     };
-    // Sorted, equal tuples are neighbours with the first to appear in front.
+    // A stable sort makes equal tuples adjacent, with the first one written in front.
     std::vector<std::size_t> order(items(group.front()).size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // A range ascends as it is, and may be long.
+    // A range already ascends and may be long, so it is not sorted.
     const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
     if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
     std::ranges::stable_sort(order, before);

@@ -1,4 +1,4 @@
-// One experiment of a config, and those of its settings that the command line can replace.
+// An experiment of a config, and readers of the settings that the command line can replace.
 #pragma once
 
 #include <string>
@@ -12,25 +12,26 @@
 
 namespace gpuexp {
 
-/// Everything but the repetitions in axes, which stay so that zipped axes keep their length.
+/// Reads an experiment. Axes keep their repetitions, so that zipped axes keep their lengths.
 Experiment read_experiment(const Node& node, const Registry& registry);
 
-/// A list of modes, none twice.
+/// Reads a list of distinct modes.
 std::vector<Mode> read_modes(const Node& node);
 
-/// A list of counters, their groups and metrics of Nsight Compute; "none" alone is an empty list.
+/// Reads a list of counters, counter groups and Nsight Compute metrics; ["none"] gives an empty
+/// list.
 std::vector<std::string> read_counters(const Node& node);
 
-/// Reads one number into the member that `key` stands for.
+/// Reads a number into the member of `key`.
 void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings);
 
-/// Fails at `place` when the settings contradict each other.
+/// Fails at `place` if settings contradict each other.
 void check_measure(const MeasureSettings& settings, const Node& place);
 
-/// Whether it can be part of a file name on any system: letters, digits, '.', '_' and '-', not
+/// Whether the name is valid in file names on any system: letters, digits, '.', '_' and '-', not
 /// starting with '.'.
 bool is_plain_name(std::string_view name);
-/// Such a name.
+/// Reads a name that is_plain_name() accepts.
 std::string read_name(const Node& node);
 
 }  // namespace gpuexp

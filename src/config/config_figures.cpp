@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kMetric = "metric.";
 constexpr std::string_view kCounter = "counter.";
 
-// With their units.
+// Column names with their units.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFixedColumns{
     {{"time_median_us", "us"},
      {"useful_gb_per_s", "GB/s"},
@@ -64,9 +64,9 @@ const Field* find_parameter(const ClaimedRow& row, const std::string& name) {
   return nullptr;
 }
 
-// How many steps of axes that advance together have the values that the row names. Edges of waves
-// are known once there is a device: they stand for any value that is named and not written, and for
-// several where none is named.
+// Number of steps of zipped axes that match the row's parameters. Wave edges are unknown without a
+// device: they match any named value that the config does not list, and count as several values if
+// the row names none.
 std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
                            const ClaimedRow& row) {
   constexpr std::size_t kSeveral = 2;
@@ -175,10 +175,10 @@ const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& ex
 
 struct ReadColumns {
   std::vector<std::string> names;
-  std::string unit;  ///< that all of them have
+  std::string unit;  ///< common unit of the columns
 };
 
-// Columns of the rows, by a name or a list of names.
+// Reads a column or a list of columns of the rows.
 ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
                          const std::vector<Experiment>& experiments) {
   const std::vector<Node> items =
@@ -231,21 +231,22 @@ void read_quantity(const Node& claim, const std::string& unit, Quantity& quantit
 
 void read_band(const Node& node, Claim& claim) {
   const std::vector<Node> ends = node.items("two ratios");
-  constexpr double kMost = 1e6;
+  constexpr double kMaxRatio = 1e6;
   if (ends.size() != 2)
     node.fail(
         fmt::format("expected two ratios, the minimum and the maximum, found {}", ends.size()));
   claim.band_low = ends[0].real({0, 1, true, "ratio of the measured to the expected value"});
-  claim.band_high = ends[1].real({1, kMost, false, "ratio of the measured to the expected value"});
+  claim.band_high =
+      ends[1].real({1, kMaxRatio, false, "ratio of the measured to the expected value"});
 }
 
 Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {
   node.check_keys(kClaimKeys);
-  constexpr double kMost = 1e18;
+  constexpr double kMaxNumber = 1e18;
   Claim claim;
   claim.name = text_at(node, "name");
   claim.unit = node.require("unit").text();
-  claim.published = node.require("published").real({0, kMost, true, "the published number"});
+  claim.published = node.require("published").real({0, kMaxNumber, true, "the published number"});
   read_quantity(node, claim.unit, claim.quantity, experiments);
   read_band(node.require("band"), claim);
   claim.because = text_at(node, "because");
@@ -255,12 +256,13 @@ Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {
 
 FigureSource read_source(const Node& node) {
   node.check_keys(kSourceKeys);
-  constexpr double kFirst = 1900;
-  constexpr double kLast = 2100;
+  constexpr double kMinYear = 1900;
+  constexpr double kMaxYear = 2100;
   FigureSource source;
   source.author = text_at(node, "author");
   source.title = text_at(node, "title");
-  source.year = node.require("year").integer({kFirst, kLast, false, "the year of publication"});
+  source.year =
+      node.require("year").integer({kMinYear, kMaxYear, false, "the year of publication"});
   source.address = text_at(node, "address");
   source.place = text_at(node, "place");
   return source;
@@ -306,7 +308,7 @@ std::vector<PublishedFigure> read_figures(const Node& root,
                                           const std::vector<Experiment>& experiments) {
   std::vector<PublishedFigure> figures;
   const auto list = root.find("figures");
-  for (const Node& item : list ? list->items("a list of figures") : std::vector<Node>{})
+  for (const Node& item : list ? list->items("a list of published figures") : std::vector<Node>{})
     figures.push_back(read_figure(item, experiments));
   return figures;
 }

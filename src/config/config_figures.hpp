@@ -1,4 +1,4 @@
-// The published figures of a config, whose claims name rows that its experiments have.
+// Readers of the published figures of a config.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace gpuexp {
 
-/// The unit of the column, if claims may name it: empty where no row of the family has it.
+/// The unit of a column that a claim about the family may name; empty if there is no such column.
 std::optional<std::string> unit_of_claim_column(const std::string& name, const Family& family);
 
-/// Reads the member "figures" of a config, whose experiments are still as written.
+/// Reads the member "figures" of a config. `experiments` still have the config's settings.
 std::vector<PublishedFigure> read_figures(const Node& root,
                                           const std::vector<Experiment>& experiments);
 

@@ -11,7 +11,8 @@ namespace gpuexp {
 
 namespace {
 
-/// Calls visit(experiment, axis, place in the axis, parameter, file).
+/// Calls visit(experiment, axis, index in the axis, parameter, file) for each value that names a
+/// file.
 template <class Visit>
 void for_files(const Config& config, const Visit& visit) {
   for (const Experiment& experiment : config.experiments) {

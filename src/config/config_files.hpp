@@ -1,4 +1,4 @@
-// Files that the values of a config name.
+// Files that values of a config name.
 #pragma once
 
 #include <string>
@@ -9,14 +9,13 @@
 
 namespace gpuexp {
 
-/// The names as the config has them, each once.
+/// The distinct file names, as written in the config.
 std::vector<std::string> files_of(const Config& config);
 
-/// The planned identities (input_file.hpp) of the files that values of the family name. Throws
-/// InputError.
+/// The planned identities (input_file.hpp) of the files that `values` name. Throws InputError.
 std::vector<FileIdentity> planned_files(const Family& family, const Values& values);
 
-/// Throws ConfigError with the place if a file cannot be used.
+/// Throws ConfigError with the location in the config if a file cannot be used.
 void check_files(const Config& config);
 
 }  // namespace gpuexp

@@ -17,12 +17,12 @@ namespace {
 constexpr std::string_view kMeasurePrefix = "measure.";
 
 struct Setting {
-  std::string option;  // as given, for messages
+  std::string option;  // for messages
   std::string key;
   std::vector<std::string> values;
 };
 
-// A value in double quotes is a JSON string, which may hold commas.
+// A value in double quotes is a JSON string, which may contain commas.
 std::size_t end_of_value(const std::string& text, std::size_t begin) {
   std::size_t end = begin;
   if (text[begin] == '"') {
@@ -57,7 +57,7 @@ Setting parse_setting(const std::string& text) {
   return setting;
 }
 
-// Numbers as in a config; everything else is a name, which needs no quotes here.
+// Reads numbers as in a config; other values are names, which need no quotes.
 Json to_json(const std::string& value, const std::string& option, bool is_name) {
   const bool is_number = value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
   return is_number && !is_name ? read_json(value, option) : Json(value);
@@ -103,7 +103,7 @@ void set_axis(const Setting& setting, const Parameter& parameter, Experiment& ex
   experiment.axes.push_back({parameter.name, std::move(items), setting.option});
 }
 
-// Whether the experiment has what the setting sets.
+// Returns whether the experiment has the setting's key.
 bool set(const Setting& setting, Experiment& experiment) {
   const std::string path = fmt::format("{}.{}", experiment.name, setting.key);
   if (setting.key == "modes") {
@@ -128,7 +128,7 @@ bool set(const Setting& setting, Experiment& experiment) {
   return parameter != nullptr;
 }
 
-// Settings may fit together only once all of them are made.
+// Checks the experiments after all settings are applied, because settings may depend on each other.
 void apply_sets(const std::vector<std::string>& sets, std::vector<Experiment>& experiments) {
   std::set<std::string> keys;
   for (const std::string& text : sets) {

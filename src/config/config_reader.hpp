@@ -1,4 +1,4 @@
-// Experiment configs: strict JSON in, typed values out. Every error names the place in the file.
+// Reads experiment configs from strict JSON. Every error names the location in the file.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,21 @@
 
 namespace gpuexp {
 
-/// Path of a config that is read from standard input.
+/// Path that selects standard input.
 inline constexpr const char* kStandardInput = "-";
 
-/// Reads and checks one config. Throws ConfigError; touches no GPU.
+/// Reads and checks one config. Throws ConfigError. Uses no GPU.
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 
-/// The same from text already read; `path` is for messages.
+/// Reads a config from its text; `path` is for messages.
 Config parse_config(std::string text, const std::string& path, const Registry& registry,
                     const ConfigOverrides& overrides = {});
 
-/// The experiments and figures of all configs in their order, experiments named
-/// <config>.<experiment>; of a single config it is that config. It is named after the folder that
-/// holds the files where they share one, and its text is a config by itself, by which a run is
-/// resumed. Throws ConfigError where two configs have one name or, without a seed in `overrides`,
-/// different seeds.
+/// Merges several configs: all experiments and figures in order, with experiments named
+/// <config>.<experiment>. A single config stays unchanged. The name is that of the files' common
+/// folder. The text is a complete config, from which a run can be resumed. Throws ConfigError if
+/// two configs have the same name or, without a seed in `overrides`, different seeds.
 Config read_as_one(const std::vector<std::filesystem::path>& paths, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 

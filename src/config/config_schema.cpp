@@ -1,7 +1,6 @@
-// The JSON Schema of configs, for editors and for people without the source: made from the same
-// declarations that the reader checks against. Where JSON Schema cannot say what the reader asks
-// for (unique names of experiments, equally long zipped axes, 4096.0 for 4096), the reader is
-// stricter.
+// The JSON Schema of configs, for editors and for people without the source, generated from the
+// reader's declarations. The reader is stricter where JSON Schema cannot express a rule: unique
+// names of experiments, equal lengths of zipped axes, 4096.0 instead of 4096.
 #include "config/config_schema.hpp"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ using json_schema::described;
 using json_schema::list_of;
 using json_schema::reference;
 
-constexpr double kExactIntegers = 0x1p53;  // doubles hold every whole number up to this
+constexpr double kExactIntegers = 0x1p53;  // doubles represent every integer up to this
 
 Json number(double value) {
   if (std::abs(value) <= kExactIntegers && value == std::floor(value))
@@ -42,12 +41,12 @@ Json set_of(const Json& items, int at_least = 1) {
   return list;
 }
 
-// One name that is allowed; an editor shows the description beside it.
+// One allowed name. Editors show its description.
 Json constant(std::string_view name, std::string_view doc) {
   return described(doc, {{"const", name}});
 }
 
-// An object with these keys and no others. Each key's schema is looked up by its name.
+// An object with only these keys. `schemas` maps each key's name to its schema.
 Json object(std::span<const Key> keys, const std::map<std::string_view, Json>& schemas,
             const std::vector<std::string>& required) {
   Json properties = Json::object();
@@ -93,7 +92,7 @@ Json counters() {
   return {{"anyOf", forms}};
 }
 
-// One value of a number or an object that stands for several.
+// A number, or an object that expands to several numbers.
 Json number_item(const Parameter& parameter) {
   const bool whole = std::holds_alternative<std::int64_t>(parameter.default_value);
   const Json value = {{"type", whole ? "integer" : "number"},
@@ -120,7 +119,7 @@ Json number_item(const Parameter& parameter) {
   return {{"anyOf", forms}};
 }
 
-// Of what ends so, in upper or lower case.
+// Pattern of texts with this ending; ignores case.
 std::string pattern_of_ending(const std::string& ending) {
   std::string pattern;
   for (const char c : ending)
@@ -146,7 +145,7 @@ Json default_of(const Parameter& parameter) {
   return std::visit([](const auto& value) -> Json { return value; }, parameter.default_value);
 }
 
-// What the family of an experiment says about its other keys.
+// Rules for the other keys of an experiment of this family.
 Json family_rules(const Family& family, Json& definitions) {
   Json variants = Json::array();
   for (const Variant& variant : family.variants)

@@ -1,5 +1,5 @@
-// A figure that the field teaches with, as claims about rows of a config: what was published,
-// where, and when a measured number counts as the same.
+// A published figure as claims about rows of a config: the published numbers, their source, and the
+// range in which a measured number reproduces them.
 #pragma once
 
 #include <cstdint>
@@ -12,49 +12,49 @@
 
 namespace gpuexp {
 
-/// One row of results.
+/// Identifies a row of the results.
 struct ClaimedRow {
   std::string experiment;
   std::string variant;
   std::string mode;
-  /// Of the parameters that tell it from other rows of its experiment, by their names.
+  /// Values, by name, of the parameters that distinguish the row within its experiment.
   std::vector<std::pair<std::string, Field>> parameters;
-  std::int64_t times = 1;  ///< how often it is added
+  std::int64_t times = 1;  ///< number of times the row is added
 
   bool operator==(const ClaimedRow&) const = default;
 };
 
-/// The sum over rows and columns; where `over` is not empty, divided by that of the rows there.
+/// The sum over rows and columns, divided by the sum over the rows of `over` unless it is empty.
 struct Quantity {
   std::vector<std::string> columns;
   std::vector<ClaimedRow> rows;
   std::vector<ClaimedRow> over;
-  std::vector<std::string> over_columns;  ///< of the rows there; empty: the same
-  double scale = 1;  ///< units of the columns, or of a quotient, in one of the claim's unit
+  std::vector<std::string> over_columns;  ///< columns of the rows in `over`; empty: `columns`
+  double scale = 1;  ///< units of the columns, or of a ratio, in one unit of the claim
 
   bool operator==(const Quantity&) const = default;
 };
 
-/// What the model says of a claim's quantity. Empty where it says nothing.
+/// The model's values for the quantity of a claim; empty where the model gives none.
 struct ClaimModel {
   std::optional<double> here;       ///< on the device of the run
-  std::optional<double> published;  ///< on the device that the number was published for
-  /// Why one of the two is missing; "" where the figure has no device, and where nobody has asked.
+  std::optional<double> published;  ///< on the device of the published number
+  /// Why a value is missing; "" if the figure has no device, or if no model was evaluated.
   std::string why_not;
-  std::string bound_by;  ///< here, of the last of the quantity's rows: what takes longest
+  std::string bound_by;  ///< limiting resource of the quantity's last row on the run's device
 
   bool operator==(const ClaimModel&) const = default;
 };
 
 struct Claim {
   std::string name;
-  std::string unit;  ///< of `published`, and of all that is shown beside it
+  std::string unit;  ///< unit of `published` and of all numbers shown with it
   double published = 0;
   Quantity quantity;
-  double band_low = 0;  ///< of what is measured over what is expected
+  double band_low = 0;  ///< minimum ratio of the measured to the expected value
   double band_high = 0;
-  std::string because;      ///< why the band is as wide
-  std::string expectation;  ///< why a device may differ, known beforehand; "" where nothing is
+  std::string because;      ///< reason for the width of the band
+  std::string expectation;  ///< known reason why a device may differ; may be ""
   ClaimModel model;         ///< in the claim's unit
 
   bool operator==(const Claim&) const = default;
@@ -65,7 +65,7 @@ struct FigureSource {
   std::string title;
   std::int64_t year = 0;
   std::string address;
-  std::string place;  ///< in the source: "figure 2"
+  std::string place;  ///< location in the source: "figure 2"
 
   bool operator==(const FigureSource&) const = default;
 };
@@ -73,15 +73,15 @@ struct FigureSource {
 struct PublishedFigure {
   std::string title;
   FigureSource source;
-  std::string published_on;  ///< the GPU, for readers
-  std::string device;        ///< its spec in configs/devices; "" where it has none
+  std::string published_on;  ///< name of the GPU, for readers
+  std::string device;        ///< id of its spec in configs/devices; "" if it has none
   std::vector<Claim> claims;
 
   bool operator==(const PublishedFigure&) const = default;
 };
 
-/// Of the base unit, as columns have it, how many one of the claim's unit is; empty where the one
-/// cannot be given in the other. A quotient has no base unit: "×" or "%".
+/// Number of base units, those of columns, in one unit of a claim; empty if the unit cannot be
+/// converted. A ratio ("×", "%") has the base unit "".
 std::optional<double> units_per(const std::string& unit, const std::string& base);
 
 }  // namespace gpuexp

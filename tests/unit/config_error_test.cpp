@@ -361,31 +361,27 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
            "min_samples, min_seconds, sustain_seconds, target_relative_ci, warmup_launches, "
            "warmup_seconds"},
           {R"("measure": {"min_samples": 0})",
-           ".measure.min_samples: 0 is out of range; allowed: 1 to 1000000 (samples to take before "
-           "stopping early)"},
+           ".measure.min_samples: 0 is out of range; allowed: 1 to 1000000 (minimum number of "
+           "samples before stopping early)"},
           {R"("measure": {"min_samples": 2.5})",
-           ".measure.min_samples: expected an integer without point or exponent (samples to take "
-           "before "
-           "stopping early), found 2.5"},
+           ".measure.min_samples: expected an integer without point or exponent (minimum "
+           "number of samples before stopping early), found 2.5"},
           {R"("measure": {"min_samples": 9, "max_samples": 8})",
            ".measure: min_samples is 9, above max_samples, which is 8"},
           {R"("measure": {"min_samples": 1001})",
            ".measure: min_samples is 1001, above max_samples, which is 1000"},
           {R"("measure": {"max_seconds": 0})",
-           ".measure.max_seconds: 0 is out of range; allowed: above 0, at most 3600 (wall time per "
-           "cell, "
-           "wins over min_samples and min_seconds)"},
+           ".measure.max_seconds: 0 is out of range; allowed: above 0, at most 3600 (maximum "
+           "wall time per cell; overrides min_samples and min_seconds)"},
           {R"("measure": {"max_seconds": 3600.5})",
-           ".measure.max_seconds: 3600.5 is out of range; allowed: above 0, at most 3600 (wall "
-           "time per "
-           "cell, wins over min_samples and min_seconds)"},
+           ".measure.max_seconds: 3600.5 is out of range; allowed: above 0, at most 3600 "
+           "(maximum wall time per cell; overrides min_samples and min_seconds)"},
           {R"("measure": {"target_relative_ci": 1.5})",
-           ".measure.target_relative_ci: 1.5 is out of range; allowed: 0 to 1 (stop when the 95 % "
-           "interval's half-width over the median is below this; 0 never stops early)"},
+           ".measure.target_relative_ci: 1.5 is out of range; allowed: 0 to 1 (ratio of the 95 % "
+           "interval's half-width to the median below which sampling stops; 0 never stops early)"},
           {R"("measure": {"warmup_launches": 1001})",
-           ".measure.warmup_launches: 1001 is out of range; allowed: 0 to 1000 (untimed launches "
-           "before "
-           "the first sample)"},
+           ".measure.warmup_launches: 1001 is out of range; allowed: 0 to 1000 (number of untimed "
+           "launches before the first sample)"},
       });
 }
 
@@ -468,12 +464,10 @@ TEST_CASE("--set is checked", "[config][error]") {
        "back_to_back, back_to_back_graph, profile"},
       {"measure.max_seconds=0",
        "--set measure.max_seconds=0: tiling.measure.max_seconds: 0 is out of range; allowed: above "
-       "0, "
-       "at most 3600 (wall time per cell, wins over min_samples and min_seconds)"},
+       "0, at most 3600 (maximum wall time per cell; overrides min_samples and min_seconds)"},
       {"measure.max_seconds=1,2",
-       "--set measure.max_seconds=1,2: tiling.measure.max_seconds: expected a number (wall time "
-       "per "
-       "cell, wins over min_samples and min_seconds), found a list"},
+       "--set measure.max_seconds=1,2: tiling.measure.max_seconds: expected a number (maximum "
+       "wall time per cell; overrides min_samples and min_seconds), found a list"},
       {"measure.min_samples=5000",
        "--set: tiling: min_samples is 5000, above max_samples, which is 1000"},
   });

@@ -120,14 +120,14 @@ TEST_CASE("what is no JSON is refused with its place", "[json][error]") {
 TEST_CASE("what is no string is refused with its place", "[json][error]") {
   CHECK(scan_error("\"a") ==
         "1:3: expected the '\"' that ends a string, found the end of the text");
-  CHECK(scan_error("\"\n\"") == "1:2: byte 0x0A in a string has to be escaped");
+  CHECK(scan_error("\"\n\"") == "1:2: byte 0x0A in a string must be escaped");
   CHECK(scan_error("\"a\xFF\"") == "1:3: byte 0xFF is not UTF-8");
   CHECK(scan_error("\"\xED\xA0\x80\"") == "1:2: byte 0xED is not UTF-8");
   CHECK(scan_error(R"("\x")") == "1:3: expected one of \" \\ / b f n r t u after '\\', found 'x'");
   CHECK(scan_error(R"("\u12")") == "1:4: expected four hexadecimal digits after '\\u'");
-  CHECK(scan_error(R"("\ud800")") == "1:2: half of a surrogate pair");
-  CHECK(scan_error(R"("\ud800\u0041")") == "1:2: half of a surrogate pair");
-  CHECK(scan_error(R"("\udc00")") == "1:2: half of a surrogate pair");
+  CHECK(scan_error(R"("\ud800")") == "1:2: unpaired surrogate");
+  CHECK(scan_error(R"("\ud800\u0041")") == "1:2: unpaired surrogate");
+  CHECK(scan_error(R"("\udc00")") == "1:2: unpaired surrogate");
 }
 
 TEST_CASE("depth is bounded, whatever the length", "[json][error]") {
