@@ -174,11 +174,11 @@ MatrixMarketHeader read_header(Lines& lines, const std::string& name) {
   read_banner(lines, name, header);
   if (!lines.next_with_content())
     lines.fail("the file ends here; expected the numbers of rows, columns and entries");
-  header.rows = lines.integer(1, kMostMatrixMarketRows, "the number of rows");
-  header.columns = lines.integer(1, kMostMatrixMarketRows, "the number of columns");
+  header.rows = lines.integer(1, kMaxMatrixMarketRows, "the number of rows");
+  header.columns = lines.integer(1, kMaxMatrixMarketRows, "the number of columns");
   const bool is_mirrored = header.symmetry != Symmetry::general;
   header.entries =
-      lines.integer(1, kMostMatrixMarketNonzeros / (is_mirrored ? 2 : 1), "the number of entries");
+      lines.integer(1, kMaxMatrixMarketNonzeros / (is_mirrored ? 2 : 1), "the number of entries");
   lines.expect_end("the numbers of rows, columns and entries");
   if (is_mirrored && header.rows != header.columns) {
     lines.fail(

@@ -45,8 +45,8 @@ struct MatrixMarket {
   std::vector<float> values;
 };
 
-constexpr std::int64_t kMostMatrixMarketRows = std::int64_t{1} << 27;  ///< and columns
-constexpr std::int64_t kMostMatrixMarketNonzeros = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxMatrixMarketRows = std::int64_t{1} << 27;  ///< and columns
+constexpr std::int64_t kMaxMatrixMarketNonzeros = std::int64_t{1} << 30;
 
 /// Errors name the source `name`.
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);

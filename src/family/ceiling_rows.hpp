@@ -1,4 +1,4 @@
-// Which rows of a run show what a device can do at most: declared by the family that measures it.
+// Rows of results from which a ceiling of a device is measured. The measuring family declares them.
 // C++17, included by .cu files.
 #pragma once
 
@@ -10,34 +10,34 @@
 
 namespace gpuexp {
 
-/// What one row of these variants in this mode says of a ceiling. The setters return the source, so
-/// that a declaration is one expression.
+/// How a row of these variants in this mode gives a ceiling. The setters return the object, so that
+/// a declaration is one expression.
 struct CeilingRows {
   enum class Kind {
     rate,     ///< amount over time
     latency,  ///< time over amount
-    sm_clock  ///< the row's SM clock: of one that no power limit slows
+    sm_clock  ///< the row's SM clock, for a variant that no power limit slows
   };
 
-  /// `ceiling` is a CeilingTerm::id, `amount` the name of a column.
+  /// `ceiling` is a CeilingTerm::id; `amount` is a column name.
   static CeilingRows rate(std::string ceiling, std::vector<std::string> variants, Mode mode,
                           std::string amount);
   static CeilingRows latency(std::string ceiling, std::vector<std::string> variants, Mode mode,
                              std::string amount);
   static CeilingRows sm_clock(std::string variant, Mode mode);
 
-  /// Only where the parameter has this value.
+  /// Restricts the rows to this value of the parameter.
   CeilingRows& where(std::string name, std::string wanted);
-  /// An amount counts so many of the ceiling's units, on this device.
+  /// Multiplies the amount by the number of the ceiling's units that it counts on the device.
   CeilingRows& times(double (*units)(const DeviceSpec&));
-  /// The time of an empty kernel is no part of it.
+  /// Subtracts the time of an empty kernel.
   CeilingRows& without_launch();
-  /// Nor is this share of the time that another variant takes for the same problem.
+  /// Subtracts this share of the other variant's time for the same problem.
   CeilingRows& without(std::string variant, double share);
 
   std::string ceiling;
   Kind kind = Kind::rate;
-  std::vector<std::string> variants;  ///< all of a vendor's library, or none
+  std::vector<std::string> variants;  ///< either all or none use a vendor library
   Mode mode = Mode::warm;
   std::string amount;
   std::string parameter = {};

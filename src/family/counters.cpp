@@ -19,7 +19,7 @@ std::optional<double> sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// What holds for the whole launch, of what each of its kernels counted.
+// A metric's value for the whole launch, from its values of each kernel.
 std::optional<double> combined(const std::string& metric, const std::vector<double>& values) {
   if (values.size() == 1) return values.front();
   if (values.empty()) return std::nullopt;
@@ -81,7 +81,7 @@ std::vector<SelectedCounter> select_counters(const std::vector<std::string>& nam
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (is_nsight_metric(name) && seen.insert(name).second)
-      counters.push_back({name, "", "metric of Nsight Compute", name, "", 1});
+      counters.push_back({name, "", "Nsight Compute metric", name, "", 1});
   }
   return counters;
 }

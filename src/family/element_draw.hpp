@@ -1,5 +1,5 @@
-// Which elements of an output are compared, where a reference of all of them costs too much. C++17,
-// included by .cu files.
+// Sampling of the output elements to compare, for references that are too expensive to compute in
+// full. C++17, included by .cu files.
 #pragma once
 
 #include <cmath>
@@ -9,15 +9,15 @@
 
 namespace gpuexp {
 
-/// Pieces of neighbouring elements, drawn by a hash of their place: a device and the host draw the
-/// same ones, and nobody keeps a list.
+/// Selects pieces of neighbouring elements by a hash of their index. Device and host select the
+/// same pieces without storing a list.
 struct ElementDraw {
-  /// Neighbours, because a reference reads what they have in common; few, because faults come in
-  /// rows and tiles.
+  /// Neighbouring elements share data that the reference reads. A piece is small, because errors
+  /// often cover rows and tiles.
   static constexpr std::int64_t kPiece = 64;
 
   std::uint64_t seed = 0;
-  /// A piece is drawn when its hash is below this; all bits set: every piece is.
+  /// A piece is selected if its hash is below this value; with all bits set, every piece is.
   std::uint64_t threshold = ~std::uint64_t{0};
 
   GPUEXP_HOST_DEVICE bool is_all() const { return threshold == ~std::uint64_t{0}; }
@@ -29,8 +29,8 @@ struct ElementDraw {
   }
 };
 
-/// About this share of the pieces, all of them from 1 on; equal seeds draw the same ones. Inputs
-/// that are made from the same seed have random bits of their own.
+/// Selects about this share of the pieces; all pieces for a share of 1 or more. Equal seeds select
+/// equal pieces, independently of inputs generated from the same seed.
 inline ElementDraw drawn_share(double share, std::uint64_t seed) {
   if (!(share < 1)) return {};
   return {random_bits(~seed, 0), static_cast<std::uint64_t>(std::ldexp(share, 64))};

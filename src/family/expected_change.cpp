@@ -53,7 +53,7 @@ std::string text_of(const std::vector<ExpectedChange>& changes) {
 
 namespace {
 
-// The text up to the separator, which is taken away with it.
+// Removes and returns the text up to the separator, and removes the separator.
 std::string_view next_part(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);

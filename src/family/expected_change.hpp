@@ -1,5 +1,5 @@
-// What a variant says beforehand of its hardware counters, and of its metrics: which of them change
-// against the variant that it compares to, and how. C++17, included by .cu files.
+// Changes of hardware counters and metrics that a variant declares relative to the variant that it
+// is compared to. C++17, included by .cu files.
 #pragma once
 
 #include <array>
@@ -14,11 +14,10 @@
 
 namespace gpuexp {
 
-/// Before the name of a metric, as columns have it.
+/// Prefix of metric columns.
 inline constexpr std::string_view kMetricMark = "metric.";
 
-/// The column of the time, for changes that neither counters nor metrics show: those of what the
-/// host does.
+/// Time column, for changes of the host's work, which no counter or metric shows.
 inline constexpr std::string_view kTimeColumn = "time_median_us";
 
 enum class Direction { decreases, increases, unchanged };
@@ -26,32 +25,32 @@ inline constexpr std::array kDirections{Direction::decreases, Direction::increas
                                         Direction::unchanged};
 std::string_view name_of(Direction direction);
 
-/// Within this factor a counter is unchanged, unless the declaration says otherwise.
+/// Default factor within which a counter counts as unchanged.
 inline constexpr double kUnchangedFactor = 1.05;
 
-/// What a counter does from the variant that another compares to, to that other. Condition takes
-/// the problem: the family's own struct, or a pointer to it where its type is erased.
+/// Expected change of one counter between two variants. Condition is a predicate of the problem,
+/// which it receives as the family's struct or, if the type is erased, as a pointer.
 template <class Condition>
 struct BasicExpectedChange {
   BasicExpectedChange(std::string c, Direction d, double f = kUnchangedFactor,
                       Condition w = nullptr)
       : counter(std::move(c)), direction(d), factor(f), where(std::move(w)) {}
 
-  /// Id of one of kCounters, metric.<name> of one of the family's metrics, or kTimeColumn.
+  /// Id in kCounters, metric.<name> of a metric of the family, or kTimeColumn.
   std::string counter;
   Direction direction;
-  double factor;    ///< by this at least; of Direction::unchanged, at most
-  Condition where;  ///< problems at which it is promised; empty: at all of them
+  double factor;    ///< minimum factor; maximum for Direction::unchanged
+  Condition where;  ///< problems at which the change is expected; empty: all
 };
 
 using ExpectedChange = BasicExpectedChange<Callback<bool(const void* problem)>>;
-/// Conditions aside, which cannot be compared.
+/// Ignores conditions, which cannot be compared.
 bool operator==(const ExpectedChange& a, const ExpectedChange& b);
 void add_expected_change(std::vector<ExpectedChange>& changes, ExpectedChange change);
 template <class Problem>
 using ExpectedChangeOf = BasicExpectedChange<TypedCallback<bool(), Problem>>;
 
-/// A list of changes whose conditions see the family's own struct.
+/// Changes whose conditions receive the family's struct.
 template <class Problem>
 class ExpectedChangesOf {
  public:
@@ -67,20 +66,20 @@ class ExpectedChangesOf {
   std::vector<ExpectedChange> erased_;
 };
 
-/// Whether the counter did what was expected, from the one variant to the other. Counters are not
-/// negative; one that was 0 and is not has increased by any factor. False for NaN.
+/// Whether the counter changed as expected. Counters are not negative. A change from 0 to a
+/// positive value is an increase by any factor. False for NaN.
 bool happened(const ExpectedChange& change, double from, double to);
 
-/// The changes that are promised at the problem, without their conditions.
+/// The changes expected at the problem, without conditions.
 std::vector<ExpectedChange> expected_changes_at(const std::vector<ExpectedChange>& changes,
                                                 const void* problem);
 
-/// "dram_read_bytes decreases 1.9;l2_sectors unchanged 1.05": as the column has them; without
-/// conditions.
+/// Text of the column, without conditions: "dram_read_bytes decreases 1.9;l2_sectors unchanged
+/// 1.05".
 std::string text_of(const std::vector<ExpectedChange>& changes);
 
-/// The changes that the text names; nothing where a part of it is none, such as one with a
-/// direction of a later version.
+/// Parses the text of the column. Empty if a part is invalid, such as a direction of a later
+/// version.
 std::optional<std::vector<ExpectedChange>> expected_changes_in(std::string_view text);
 
 }  // namespace gpuexp

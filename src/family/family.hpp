@@ -1,10 +1,9 @@
-// The one abstraction: a Family of kernel variants that answer one question, as plain data and
-// callbacks. Everything else (list, describe, plan, predict, run, the config schema, the tests, the
-// docs) iterates families.
+// A Family is a set of kernel variants that answer one question, as plain data and callbacks. The
+// other parts of the program (list, describe, plan, predict, run, config schema, tests, docs)
+// iterate over families.
 //
-// Kernel files declare families through the typed FamilyOf<Problem, Data> (family_of.hpp); this
-// header is the type-erased form that the rest of the program sees. Problems and data are opaque
-// here.
+// Kernel files declare families with the typed FamilyOf<Problem, Data> (family_of.hpp). This header
+// is the type-erased form, in which problems and data are opaque pointers.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@
 
 namespace gpuexp {
 
-/// A parameter of a family: an axis that configs may sweep.
+/// A parameter of a family, which configs may sweep as an axis.
 struct Parameter {
   std::string name;
   Value default_value;
@@ -37,12 +36,12 @@ struct Parameter {
   std::string doc;
   double min = 0;  ///< numbers only, inclusive
   double max = 0;
-  std::vector<std::string> choices;  ///< text only; one that is a glob ("*.mtx") stands for files
-  /// Why a file cannot be a value; empty: it can. Set if values may name files.
+  std::vector<std::string> choices;  ///< text only; globs such as "*.mtx" stand for files
+  /// Returns why a file cannot be a value, or "". Set if values may name files.
   Callback<std::string(const std::string& file)> file_error = nullptr;
-  /// Other parameters, which do not hold if the value names a file: the file says what they would.
+  /// Parameters that are ignored if the value names a file, because the file determines them.
   std::vector<std::string> unless_file = {};
-  /// The parameter is a size of the problem: tests sweep it over 1, odd, prime and tail sizes.
+  /// The parameter is a size of the problem; tests sweep it over 1, odd, prime and tail sizes.
   bool is_extent = false;
 
   /// Whether the value is the name of a file.
@@ -52,28 +51,27 @@ struct Parameter {
 /// Values in the order of Family::parameters.
 using Values = std::vector<Value>;
 
-/// What the variant has to do at least, whatever the hardware.
+/// The minimum work of a variant, independent of hardware.
 struct Work {
-  double bytes_read = 0;     ///< useful: each input element that the result needs, once
-  double bytes_written = 0;  ///< useful: each output element, once
-  /// Bytes that DRAM has to move when nothing is cached before the launch and every line is fetched
-  /// once: useful bytes rounded up to 32-byte sectors as the access pattern touches them.
+  double bytes_read = 0;     ///< useful bytes: each required input element once
+  double bytes_written = 0;  ///< useful bytes: each output element once
+  /// Bytes that DRAM must move if nothing is cached before the launch and every line is fetched
+  /// once: useful bytes rounded up to the 32-byte sectors that the accesses touch.
   double moved_read = 0;
   double moved_written = 0;
-  // Bytes that cross the bus between host and device.
+  // Bytes transferred between host and device.
   double to_device = 0;
   double to_host = 0;
-  // Bytes that cross the links between GPUs: out of the rank that sends most, into the one that
+  // Bytes over the links between GPUs: sent by the rank that sends most, received by the rank that
   // receives most.
   double to_peers = 0;
   double from_peers = 0;
   std::vector<Operations> operations;
 };
-/// Of all pipes.
+/// Sum over all pipes.
 double operation_count(const Work& work);
 
-/// A number of the variant's own, in the column `metric.<name>`; names are declared in
-/// Family::metrics.
+/// Values of the columns `metric.<name>`; Family::metrics declares the names.
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
 struct Metric {
@@ -82,85 +80,82 @@ struct Metric {
   std::string doc;
 };
 
-/// The metric by which explanations know how many bytes of loads a thread has in flight (B): a
-/// family that knows them declares it under this name.
+/// Name of the metric for bytes of loads in flight per thread, which explanations use.
 inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread";
 
-/// The metric by which headlines know what a dependent step takes, in SM clocks.
+/// Name of the metric for cycles per dependent step, which headlines use.
 inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
-/// What a launch is made for, besides the problem and its buffers.
+/// Arguments of a launch besides the problem and its buffers.
 struct LaunchContext {
   const DeviceSpec& device;
-  void* workspace;  ///< Variant::workspace_bytes of uninitialised device memory, 256-byte aligned
-  WaitReport* report = nullptr;  ///< in host memory that kernels write; of problems that span GPUs
+  void* workspace;  ///< Variant::workspace_bytes uninitialised device bytes, 256-byte aligned
+  WaitReport* report = nullptr;  ///< in host memory that kernels can write; only for several GPUs
 };
 
-/// Numbers read from a variant's results: steps that leave `bytes` bytes in device memory from
-/// `from` on, and what these say.
+/// Numbers read from a variant's results. The steps store `bytes` bytes in device memory at `from`;
+/// `values` converts a host copy of them.
 struct Measurement {
   Steps steps;
   const void* from = nullptr;
   std::int64_t bytes = 0;
   Callback<MetricValues(const void* copied)> values;
-  /// The numbers are a GPU's clocks: who executes kernels without one has none.
+  /// The numbers are clock readings of a GPU, which the simulator cannot provide.
   bool reads_clocks = false;
 };
 
 /// How launches are timed.
 enum class Timing {
-  gated,    ///< events; the stream is blocked until the launch is enqueued, so that no host latency
-            ///< is in the time
-  ungated,  ///< events, for a launch that waits for the GPU: it can be neither gated nor captured
+  gated,    ///< CUDA events; the stream is blocked until the launch is enqueued, so that the time
+            ///< contains no host latency
+  ungated,  ///< CUDA events, for a launch that waits for the GPU, which cannot be gated or captured
             ///< into a graph
-  host_clock,  ///< the host's clock, from before the launch is enqueued until the GPU has done it
-  fresh_process,  ///< the host's clock; each sample is the first launch of a process, from before
-                  ///< the launch is prepared: with all that is loaded on first use
-  from_first,     ///< the host's clock; the samples are the launches of one process, the first as
-                  ///< above
+  host_clock,     ///< host clock, from before the launch is enqueued until the GPU has finished
+  fresh_process,  ///< host clock; each sample is the first launch of a process, including its
+                  ///< preparation and everything loaded on first use
+  from_first,     ///< host clock; all samples are launches of one process, and the first includes
+                  ///< preparation and loading
 };
-/// Whether launches are timed that nothing has warmed up.
+/// Whether launches without warm-up are timed.
 constexpr bool times_first_launches(Timing timing) {
   return timing == Timing::fresh_process || timing == Timing::from_first;
 }
 
-/// How the host hands a launch's steps to the GPU.
+/// How the host submits the steps of a launch to the GPU.
 enum class Submission {
   one_by_one,
-  graph,          ///< as a graph, captured once: a launch is one call
-  updated_graph,  ///< likewise, but each launch first gives all of its kernels their arguments anew
+  graph,          ///< as a CUDA graph, captured once: a launch is one call
+  updated_graph,  ///< as `graph`, but each launch first updates the arguments of all its kernels
 };
 
-/// What a variant says of itself in words and figures.
+/// The data members of a variant.
 struct VariantFacts {
-  std::string id;  ///< the mechanism, unique in the family
-  /// What changed, what it relieves, what it costs, which counter should change. Left empty, it is
-  /// the comment over the variant (variant_comments.hpp).
+  std::string id;  ///< names the mechanism; unique in the family
+  /// Explains what changed, which resource it relieves, its cost, and which counter should change.
+  /// If empty, it is the comment above the variant (variant_comments.hpp).
   std::string why;
-  std::string compare_to;  ///< the variant that differs by this mechanism alone; empty for the
-                           ///< first variant
-  bool is_vendor = false;  ///< a library call: shapes are not known
+  std::string compare_to;  ///< variant that differs only by this mechanism; empty for the first one
+  bool is_vendor = false;  ///< a library call, whose launch shapes are unknown
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
   Submission submission = Submission::one_by_one;
-  /// Equal inputs give equal bits, launch after launch, in whatever order blocks, warps and atomics
-  /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
+  /// Equal inputs give bitwise-identical results in every launch, in any order of blocks, warps and
+  /// atomics: sums of integers, or of floats in an order that the code fixes. A test launches each
   /// such variant ten times.
   bool deterministic = false;
-  /// Why no time is predicted; empty: one is, from its phases or from its machine code.
+  /// Why no time is predicted; empty if one is predicted from phases or machine code.
   std::string without_time;
-  /// Parameters, with their values, of a problem that shows what the variant does, where it does
-  /// not support the defaults. `annotate` and the tests of expected_changes take them in place of
-  /// these.
+  /// Parameter values of a problem that demonstrates the variant, if it does not support the
+  /// defaults. `annotate` and the tests of expected_changes use them instead of the defaults.
   std::vector<std::pair<std::string, Value>> shown_at;
-  /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
-  /// columns of this variant look at these alone. For families whose variants differ in what they
-  /// store, such as its type.
+  /// Names of the outputs that a launch writes; empty: all outputs. Verification and error columns
+  /// of the variant use only these. For families whose variants store different outputs, such as
+  /// different types.
   std::vector<std::string> writes;
-  /// A reason when a library this variant needs is absent on this machine. Touches no GPU.
+  /// Returns why a required library is unavailable on this machine. Uses no GPU.
   Callback<std::optional<std::string>()> unavailable;
 
-  // Defined once, in family.cpp: every family file would compile them again.
+  // Defined in family.cpp, so that family files do not compile them again.
   VariantFacts();
   VariantFacts(const VariantFacts&);
   VariantFacts(VariantFacts&&) noexcept;
@@ -180,81 +175,82 @@ struct Variant : VariantFacts {
   Variant& operator=(Variant&&) noexcept;
   ~Variant();
 
-  /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
-  /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
-  /// unless it is a vendor's.
+  /// Expected counter changes relative to compare_to: the testable part of `why`. The first is the
+  /// one that the mechanism targets. Required for variants with a compare_to, except vendor
+  /// libraries.
   std::vector<ExpectedChange> expected_changes;
-  /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
+  /// Returns why this variant cannot run the problem on the device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   Callback<Work(const void* problem)> work;
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
-  /// Host-pure facts about how this problem is run (load width, number of tiles).
+  /// Properties of this run of the problem (load width, number of tiles), computed without a GPU.
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
-  /// Of problems that span GPUs: the parts of one launch, from which its time is predicted. A
-  /// vendor's may have them, too.
+  /// For problems that span GPUs: the parts of a launch, from which its time is predicted. Optional
+  /// for vendor libraries.
   Callback<std::vector<Phase>(const void* problem, const DeviceSpec&)> phases;
-  /// What one launch consists of. Host-pure. A vendor's is one opaque step. What it must clear for
-  /// each launch is a step of it.
+  /// Returns the steps of one launch, including memory that each launch must clear, without using a
+  /// GPU. A vendor library's launch is one opaque step.
   Callback<Steps(const void* problem, const void* data, const LaunchContext&)> launch;
-  /// Optional: numbers read from this variant's results after a verified launch, outside any timed
-  /// region. Its steps may use the workspace.
+  /// Optional: numbers read from the results after a verified launch, outside timed regions. The
+  /// steps may use the workspace.
   Callback<Measurement(const void* problem, const void* data, const LaunchContext&)>
       measured_metrics;
-  /// The family's data without buffers: for the shapes of launches that nobody makes.
+  /// The family's data without buffers, for computing shapes without a launch.
   std::shared_ptr<const void> unbound_data;
 
-  /// Of the kernels of a launch, in order; none for a vendor's.
+  /// The shapes of a launch's kernels, in order; empty for vendor libraries.
   std::vector<Shape> shapes(const void* problem, const DeviceSpec& device) const;
 };
 
-/// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
-/// with (the sum of absolute terms for a sum of products). Null pointers: this output is not asked
-/// for; all outputs that one variant writes are asked for together.
+/// Arrays into which a reference writes one output: the exact value, and the magnitude that scales
+/// the tolerance (for a sum of products, the sum of absolute terms). Null pointers: this output is
+/// not requested. All outputs that a variant writes are requested together.
 struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
-  ElementDraw draw = {};  ///< the elements that are asked for; others may be left as they are
+  ElementDraw draw = {};  ///< requested elements; others may stay unwritten
   explicit operator bool() const { return value != nullptr; }
 };
 
 enum class BufferRole {
   input,
   output,
-  in_out,  ///< an output whose contents before the launch are an input, too
-  /// What launches tell each other: zero when the problem is set up, and as the last launch left it
-  /// since.
+  in_out,  ///< an output whose contents before the launch are also an input
+  /// Data that one launch leaves for the next, such as signals. Zero when the problem is set up;
+  /// afterwards as the last launch left it.
   state,
 };
 constexpr bool is_output(BufferRole role) {
   return role == BufferRole::output || role == BufferRole::in_out;
 }
 
-/// Where a buffer lives (CUDA C++ Programming Guide, chapters on page-locked and unified memory).
+/// Memory kind of a buffer (CUDA C++ Programming Guide, page-locked and unified memory).
 enum class Residence {
   device,
   pinned,  ///< page-locked host memory
-  /// Likewise, which the host's caches pass by: to be written by the host in order, never read.
+  /// Page-locked host memory that bypasses the host's caches. The host writes it in order and never
+  /// reads it.
   write_combined,
-  pageable,  ///< host memory as malloc gives it, which kernels may not reach
-  mapped,    ///< page-locked host memory that kernels read and write in place
-  managed,   ///< unified memory, which moves to whoever touches it
+  pageable,  ///< host memory from malloc, which kernels may be unable to access
+  mapped,    ///< page-locked host memory that kernels access in place
+  managed,   ///< unified memory, which migrates to the processor that accesses it
 };
 
 struct Buffer {
   std::string name;
   BufferRole role;
   Callback<DataType(const void* problem)> type;
-  Callback<std::int64_t(const void* problem)> count;  ///< elements
-  /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
+  Callback<std::int64_t(const void* problem)> count;  ///< number of elements
+  /// Outputs only: overrides Family::tolerance, for outputs of different types.
   Callback<Tolerance(const void* problem)> tolerance;
   Residence residence = Residence::device;
-  /// State of problems that span GPUs: the 32-bit word from which on other ranks write the number
-  /// of the launch, 1 of the first. The rank waits for that number or a later one, as whoever
-  /// executes it by itself puts there.
+  /// For state of problems that span GPUs: index of the first 32-bit word to which other ranks
+  /// write the number of the launch, counted from 1. The rank waits for that number or a later one.
+  /// An executor that runs one rank by itself stores a later number there.
   std::optional<std::int64_t> flags_from = {};
 };
 
-/// Variables that a process is started with, by name.
+/// Environment variables and their values.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Family {
@@ -265,69 +261,67 @@ struct Family {
   Family& operator=(Family&&) noexcept;
   ~Family();
 
-  std::string id;  ///< equals the stem of its file in kernels/
+  std::string id;  ///< stem of its file in kernels/
   Topic topic = Topic::memory;
-  std::string question;  ///< the one question that the family answers
-  std::string physics;   ///< a paragraph: why the hardware behaves so
+  std::string question;  ///< names the operation and the measured quantity
+  std::string physics;   ///< one paragraph on the hardware's behaviour
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
   std::vector<Metric> metrics;
   std::vector<Variant> variants;
-  std::vector<CeilingRows> ceilings;  ///< that its rows show
-  std::vector<Figure> figures;        ///< none: one that suits any family
+  std::vector<CeilingRows> ceilings;  ///< ceilings that its rows measure
+  std::vector<Figure> figures;        ///< empty: a plot that suits any family
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;
-  /// Binds the pointers of one rank. Launches get buffers where they live; inputs, reset and the
-  /// references get them in device memory, host_reference in host memory.
+  /// Binds the buffers of one rank. Launches receive buffers in their residence; inputs, reset and
+  /// the device references receive them in device memory, host_reference in host memory.
   Callback<std::shared_ptr<const void>(const RankBuffers&)> make_data;
-  /// GPUs that a problem spans, each with a rank from 0 and with buffers of its own, all of equal
-  /// sizes; empty: one. What is said of a launch, of inputs and of references holds for each rank.
+  /// Number of GPUs that a problem spans; empty: one. Each is a rank, numbered from 0, with its own
+  /// buffers of equal sizes. Launches, inputs and references apply to each rank.
   Callback<int(const void* problem)> gpus;
 
-  /// Environment variables, with their values, of the processes that run the problem: what a
-  /// library reads once, when it is loaded. Empty: none.
+  /// Environment variables for the processes that run the problem, such as settings that a library
+  /// reads when it is loaded. Empty: none.
   Callback<Environment(const void* problem)> environment;
 
-  /// Extents of the output grid that shapes must cover.
+  /// Extents of the output grid that launch shapes must cover.
   Callback<Extent(const void* problem)> outputs;
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   /// Fills the inputs; equal seeds give equal inputs.
   Callback<Steps(const void* problem, const void* data, std::uint64_t seed)> inputs;
-  /// Untimed, before every launch: restores what BufferRole::in_out buffers hold before it. Of
-  /// families that have such.
+  /// Restores in_out buffers before every launch, untimed. Only for families with such buffers.
   Callback<Steps(const void* problem, const void* data)> reset;
-  /// Launches may also follow each other without: no launch is led by what reset restores, which
-  /// is there for results to be compared.
+  /// Launches may follow each other without `reset`: no launch depends on the contents that it
+  /// restores, which only verification needs.
   bool repeats_without_reset = false;
-  /// The plain fp64 reference on the device, one view per output buffer in declaration order.
+  /// The fp64 reference on the device, with one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;
-  /// References are made after each launch, and may read outputs: what a chain of operations wrote
-  /// is held, operation by operation, to what it found. Otherwise they are made once, before
-  /// launches, from the inputs alone.
+  /// References are computed after each launch and may read outputs: each operation of a chain is
+  /// checked with the inputs that the chain gave it. Otherwise references are computed once, before
+  /// launches, only from the inputs.
   bool refers_to_results = false;
-  /// The same by plain host loops, on host pointers; tests hold `reference` against it at small
+  /// The reference as host loops on host pointers. Tests compare `reference` with it at small
   /// sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
-  /// Optional: operations of the reference, where it has what variants compute by fewer of them.
+  /// Optional: number of operations of the reference, if it differs from the number in variants.
   Callback<double(const void* problem)> reference_operations;
-  /// Optional: what the result would be had the inputs never been rounded; the error columns refer
-  /// to it.
+  /// Optional: the result for unrounded inputs, to which the error columns refer.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       accuracy_reference;
-  /// For every output that has no tolerance of its own.
+  /// Tolerance of outputs that have none of their own.
   Callback<Tolerance(const void* problem)> tolerance;
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;
   Values defaults() const;
-  /// Whether the value of this parameter holds among these (Parameter::unless_file).
+  /// Whether the parameter applies, given these values (Parameter::unless_file).
   bool holds(const Parameter& parameter, const Values& values) const;
-  /// Values with what the variant is shown at in them.
+  /// `values` with the variant's shown_at values.
   Values shown_at(const Variant& variant, Values values) const;
-  /// GPUs that the problem spans.
+  /// Number of GPUs that the problem spans.
   int gpus_of(const void* problem) const { return gpus ? gpus(problem) : 1; }
 };
 

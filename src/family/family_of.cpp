@@ -24,7 +24,7 @@ void run_on_host(const Steps& steps) {
     } else {
       throw std::logic_error(
           "a step of the reference has no host loop: expected kernels with host loops, or a "
-          "host_reference that the family declares");
+          "host_reference of the family");
     }
   }
 }

@@ -1,5 +1,5 @@
-// The typed face of a Family: a kernel file describes its problem and its data as plain structs,
-// and FamilyOf ties names, ranges and buffers to their members once. C++17, included by .cu files.
+// The typed form of a Family. A kernel file declares its problem and data as plain structs, and
+// FamilyOf binds parameters and buffers to their members. C++17, included by .cu files.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace gpuexp {
 
-/// Element type of a buffer from the C++ type; device types (half, bfloat16) specialise it in
-/// kernels/common.
+/// Element type of a buffer, from the C++ type. kernels/common specializes it for device types
+/// (half, bfloat16).
 template <class T>
 struct DataTypeOf;
 template <>
@@ -34,7 +34,7 @@ template <>
 struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::uint64> {};
 
 namespace detail {
-/// What is said of a problem, as a function of it: it is one already, or a member.
+/// Converts a member pointer to a function of the problem; other callables are unchanged.
 template <class F>
 constexpr auto function_of_problem(F f) {
   if constexpr (std::is_member_object_pointer<F>::value) {
@@ -44,7 +44,7 @@ constexpr auto function_of_problem(F f) {
   }
 }
 
-/// The type that a pointer, or each of several ranks' pointers, points to.
+/// The element type of a pointer or of a Ranks.
 template <class Pointers>
 struct Pointee;
 template <class T>
@@ -57,10 +57,10 @@ struct Pointee<Ranks<T>> {
 };
 }  // namespace detail
 
-/// A Variant whose callbacks see the family's own structs. Fields mean what they mean in Variant.
+/// A Variant whose callbacks receive the family's structs. Members have the meaning of Variant's.
 template <class Problem, class Data>
 struct VariantOf : VariantFacts {
-  /// A function of the problem, or of the problem and its buffers, and of what the signature names.
+  /// Callbacks of the problem, or of the problem and its buffers, with further arguments.
   template <class Signature>
   using OnProblem = TypedCallback<Signature, Problem>;
   template <class Signature>
@@ -73,7 +73,7 @@ struct VariantOf : VariantFacts {
     id = std::move(name);
     compare_to = std::move(reference);
   }
-  /// The same with these changes expected, against another one where it is named.
+  /// Copies with other expected changes; against() also replaces compare_to.
   VariantOf expecting(ExpectedChangesOf<Problem> expected) const {
     VariantOf v = *this;
     v.expected_changes = std::move(expected);
@@ -95,19 +95,19 @@ struct VariantOf : VariantFacts {
   OnData<Measurement(const LaunchContext&)> measured_metrics;
 };
 
-/// What of a declaration needs no types. Every family file would compile it again, were it in the
-/// template below.
+/// The untyped part of a declaration. It is not a template, so that family files do not compile it
+/// again.
 class FamilyDeclaration {
  public:
-  std::string physics;               ///< why the hardware behaves so; one paragraph
-  std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
+  std::string physics;               ///< one paragraph on the hardware's behaviour
+  std::string tolerance_derivation;  ///< derivation of `tolerance`, with its source
   std::vector<CeilingRows> ceilings;
   bool refers_to_results = false;      ///< Family::refers_to_results
   bool repeats_without_reset = false;  ///< Family::repeats_without_reset
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;
-  /// Pointers to one buffer by rank, of which `own` is the place of the rank that is bound.
+  /// Pointers to one buffer by rank; `own` is the bound rank.
   using BindMember = Callback<void(void* data, const std::vector<void*>& of_ranks, int own)>;
   using BindRank = Callback<void(void* data, int rank)>;
   using MakeStruct = Callback<std::shared_ptr<void>()>;
@@ -122,22 +122,22 @@ class FamilyDeclaration {
                   std::string doc, SetMember set);
   void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
                   SetMember set);
-  /// Of the choice added last.
+  /// Applies to the last choice added.
   void set_file(Callback<std::string(const std::string&)> file_error,
                 std::vector<std::string> unless_file);
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
                   Callback<std::int64_t(const void*)> count,
                   Callback<Tolerance(const void*)> own_tolerance, BindMember bind);
-  void set_residence(Residence residence);  ///< of the buffer added last
-  void set_told_from(std::int64_t word);    ///< likewise
+  void set_residence(Residence residence);  ///< applies to the last buffer added
+  void set_told_from(std::int64_t word);    ///< applies to the last buffer added
   void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
   void add_figure(Figure figure);
   void add_variant(gpuexp::Variant variant);
-  /// The family with everything added, which makes problems and data of the given structs.
+  /// The complete family, whose callbacks create problems and data with the given functions.
   Family declared(MakeStruct make_problem, MakeStruct make_data) const;
-  /// Gives the family the defaults of callbacks that FamilyOf lets it omit.
+  /// Sets the callbacks that FamilyOf may omit to their defaults.
   static void set_defaults(Family& family);
 
  private:
@@ -160,7 +160,7 @@ class FamilyOf : public FamilyDeclaration {
       : FamilyDeclaration(std::move(id), topic, std::move(question)) {}
 
   OnProblem<Environment()> environment;
-  OnProblem<Extent()> outputs;  ///< default: the elements of the first output, along x
+  OnProblem<Extent()> outputs;  ///< default: the number of elements of the first output, along x
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
   OnData<Steps(std::uint64_t seed)> inputs;
   OnData<Steps()> reset;
@@ -171,7 +171,7 @@ class FamilyOf : public FamilyDeclaration {
   OnData<Steps(const std::vector<ReferenceView>&)> accuracy_reference;
   OnProblem<Tolerance()> tolerance;  ///< default: zero
 
-  /// A size of the problem, at least 1.
+  /// Adds a size of the problem, at least 1.
   template <class Int>
   FamilyOf& extent(std::string name, Int Problem::*member, std::int64_t default_value,
                    std::int64_t max, std::string doc) {
@@ -179,7 +179,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// A whole number in [min, max].
+  /// Adds an integer in [min, max].
   template <class Int>
   FamilyOf& integer(std::string name, Int Problem::*member, std::int64_t default_value,
                     std::int64_t min, std::int64_t max, std::string unit, std::string doc) {
@@ -188,7 +188,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// A real number in [min, max].
+  /// Adds a real number in [min, max].
   FamilyOf& real(std::string name, double Problem::*member, double default_value, double min,
                  double max, std::string unit, std::string doc) {
     add_number(std::move(name), default_value, min, max, std::move(unit), std::move(doc),
@@ -198,7 +198,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// One of a set of names, each standing for a value of T; the first is the default.
+  /// Adds a set of names, each for a value of T; the first is the default.
   template <class T>
   FamilyOf& choice(std::string name, T Problem::*member,
                    std::vector<std::pair<std::string, T>> options, std::string doc) {
@@ -215,8 +215,9 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Likewise; or the name of a file that matches one of `patterns` ("*.mtx"), which `file` gets,
-  /// while the member gets `of_file`. `file_error` and `unless_file` are members of Parameter.
+  /// Adds a choice that also accepts names of files that match one of `patterns` ("*.mtx"). For a
+  /// file, `member` is set to `of_file` and `file` to the name. `file_error` and `unless_file` are
+  /// members of Parameter.
   template <class T>
   FamilyOf& choice_or_file(std::string name, T Problem::*member,
                            std::vector<std::pair<std::string, T>> options,
@@ -243,19 +244,19 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// The problem spans GPUs, as many as its member `gpus` says, a parameter from 2 to `most`; a
-  /// rank's data get its number in `rank`.
-  FamilyOf& spans(int Problem::*gpus, int Data::*rank, int most = kMaxRanks) {
-    integer("gpus", gpus, 2, 2, most, "", "GPUs that the problem spans");
+  /// Declares that the problem spans `gpus` GPUs, a parameter from 2 to `max`. `rank` in a rank's
+  /// data is set to its number.
+  FamilyOf& spans(int Problem::*gpus, int Data::*rank, int max = kMaxRanks) {
+    integer("gpus", gpus, 2, 2, max, "", "number of GPUs that the problem spans");
     set_span([gpus](const void* p) { return static_cast<const Problem*>(p)->*gpus; },
              [rank](void* d, int own) { static_cast<Data*>(d)->*rank = own; });
     return *this;
   }
 
-  /// A buffer that binds to the member, a pointer. Of a problem that spans GPUs, each rank has one,
-  /// and the member (a Ranks) holds pointers to all of them. `of` says how many elements it has; of
-  /// what is written, perhaps a tolerance of its own behind it; and before it, where the member
-  /// points to void, the type of the elements. Each is a function or a member of the problem.
+  /// Adds a buffer that binds to a pointer. If the problem spans GPUs, each rank has such a buffer,
+  /// and the member is a Ranks with all their pointers. `of` is the number of elements. An output
+  /// may have its own tolerance after it. A pointer to void requires the element type before it.
+  /// Each argument is a function of the problem or a member pointer.
   template <class Pointers, class... Of>
   FamilyOf& input(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::input, member, std::move(of)...);
@@ -264,22 +265,22 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& output(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::output, member, std::move(of)...);
   }
-  /// An output whose contents before the launch are an input; `inputs` fills it, too.
+  /// Adds an output whose contents before the launch are an input; `inputs` fills it.
   template <class Pointers, class... Of>
   FamilyOf& in_out(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::in_out, member, std::move(of)...);
   }
-  /// What launches tell each other (BufferRole::state).
+  /// Adds BufferRole::state.
   template <class Pointers, class... Of>
   FamilyOf& state(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::state, member, std::move(of)...);
   }
-  /// Of the state declared last (Buffer::flags_from).
+  /// Sets Buffer::flags_from of the last state added.
   FamilyOf& flags_from(std::int64_t word) {
     set_told_from(word);
     return *this;
   }
-  /// Of the buffer declared last; device memory where nothing is said.
+  /// Sets the residence of the last buffer added; the default is device memory.
   FamilyOf& lives_in(Residence residence) {
     set_residence(residence);
     return *this;
@@ -291,14 +292,14 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Declares a figure of its results, drawn over `axes`.
+  /// Declares a plot of the family's results over `axes`.
   FamilyOf& figure(std::string name, std::string kind, std::string title,
                    std::vector<FigureAxis> axes = {}) {
     add_figure({std::move(name), std::move(kind), std::move(title), std::move(axes)});
     return *this;
   }
 
-  /// Appends variants; the order is that of the ladder, simplest first.
+  /// Appends variants in the order of presentation, simplest first.
   template <class... Variants>
   FamilyOf& variants(const Variants&... all) {
     (variant(all), ...);
@@ -382,8 +383,8 @@ class FamilyOf : public FamilyDeclaration {
   }
 };
 
-/// Registers a family before main: `const Registration registration(declare());` at the bottom of
-/// its file.
+/// Registers a family before main: `const Registration registration(declare());` at the end of its
+/// file.
 struct Registration {
   template <class Problem, class Data>
   explicit Registration(const FamilyOf<Problem, Data>& family) : Registration(family.build()) {}

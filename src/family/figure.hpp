@@ -1,4 +1,4 @@
-// How scripts/plot.py draws a family's results. C++17, included by .cu files.
+// Plots of a family's results, drawn by scripts/plot.py. C++17, included by .cu files.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace gpuexp {
 
-/// A column that a figure is drawn over, and what stands at its axis.
+/// A column that is an axis of a plot, and the axis label.
 struct FigureAxis {
   std::string column;
   std::string label;
 };
 
-/// Two families may declare the same figure, which then shows the rows of both.
+/// If two families declare the same plot, it shows the rows of both.
 struct Figure {
-  std::string name;   ///< of its file
+  std::string name;   ///< file name
   std::string kind;   ///< one of KINDS in scripts/plot.py
-  std::string title;  ///< what there is to see
+  std::string title;  ///< title of the plot
   std::vector<FigureAxis> axes = {};
 };
 

@@ -1,4 +1,4 @@
-// A family's functions and a problem's values as text.
+// Text of a family's functions and of a problem's values.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace gpuexp {
 
-/// The definition of the function with this name, from its `template` or return type to the brace
-/// that ends it, without the comment above; "" where the source defines none. The source is
-/// formatted as this project's is: what stands in a namespace is not indented.
+/// The definition of the function, from its `template` or return type to its closing brace, without
+/// the comment above; "" if there is none. Requires this project's format, in which namespaces are
+/// not indented.
 std::string function_text(std::string_view source, std::string_view name);
 
-/// "n=1024,share=0.5": in the order of the family's parameters, without those that do not hold
-/// (Family::holds).
+/// Text such as "n=1024,share=0.5", in the order of the family's parameters, without parameters
+/// that do not apply (Family::holds).
 std::string values_text(const Family& family, const Values& values);
 
 }  // namespace gpuexp

@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-// Up to the separator, which is taken away with it.
+// Removes and returns the text up to the separator, and removes the separator.
 std::string_view next_part(std::string_view& text, std::string_view separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -16,7 +16,7 @@ std::string_view next_part(std::string_view& text, std::string_view separator) {
   return part;
 }
 
-// "1/4", "2.5".
+// Parses numbers such as "1/4" and "2.5".
 std::optional<double> number_in(std::string_view text) {
   if (text.ends_with('/')) return std::nullopt;
   const auto numerator = parsed<double>(next_part(text, "/"));
@@ -43,7 +43,7 @@ bool read_parameters(std::string_view text, HeldClaim& claim) {
   return !claim.at.empty();
 }
 
-// " × VARIANT", " within P %" behind "=", and " at NAME=VALUE, ...", each of which may be missing.
+// Parses " × VARIANT", " within P %" (only after "=") and " at NAME=VALUE, ...", all optional.
 bool read_rest(std::string_view text, HeldClaim& claim) {
   bool has_tolerance = false;
   while (!text.empty()) {

@@ -1,10 +1,10 @@
-// A number that the comment over a variant states, in a form that a test evaluates in the
-// simulator or, for counters that depend on caches or time, in recorded results:
+// A checked number of the comment above a variant. A test evaluates it in the simulator or, for
+// counters that depend on caches or time, in recorded results:
 //
 //   // held: global_load_requests = 1/4 × shuffles within 2 % at dtype=fp32, n=4194304
 //
-// Quantities are counters, and those of kHeldQuantities. The problem is the one that shows the
-// variant, but for the parameters behind "at".
+// The quantity is a counter, a metric (metric.<name>) or one of kHeldQuantities. The problem is the
+// one that shows the variant, with the parameters after "at" replaced.
 #pragma once
 
 #include <array>
@@ -16,41 +16,39 @@
 
 namespace gpuexp {
 
-/// What a claim may be about besides counters and metrics of the family (metric.<name>). What is
-/// said of a kernel is that of the one that starts the most threads where a launch has several.
+/// Further quantities. In a launch of several kernels, a kernel's quantity refers to the kernel
+/// with the most threads.
 inline constexpr std::array<std::string_view, 10> kHeldQuantities{
-    "bank_conflict",       // most wavefronts of an access of shared memory, over the least for as
-                           // many bytes
-    "barriers_per_block",  // barriers of the block that a warp executes, on average
+    "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
+                           // for the same bytes
+    "barriers_per_block",  // block barriers that a warp executes, on average
     "registers_per_thread", "shared_bytes_per_block", "threads_per_block",
-    "blocks_per_sm",   // that are resident
-    "blocks",          // of the grid
-    "kernels",         // of a launch
-    "bytes_written",   // useful bytes, as the variant declares them
-    "bytes_to_peers",  // of the rank that sends most to other GPUs, as the variant declares them
+    "blocks_per_sm",   // resident blocks
+    "blocks",          // blocks of the grid
+    "kernels",         // kernels of a launch
+    "bytes_written",   // useful bytes that the variant declares
+    "bytes_to_peers",  // by the rank that sends most to other GPUs, as declared by the variant
 };
 
 enum class HeldRelation { equal, at_most, at_least };
 
-/// Within this share of it a value is equal, unless the claim says otherwise: of counts below 100
-/// none but the number itself.
+/// Default relative tolerance of "=". Counts below 100 must match exactly.
 inline constexpr double kHeldTolerance = 0.009;
 
 struct HeldClaim {
-  std::string text;  ///< as the comment has it, without "held: "
+  std::string text;  ///< text of the comment without "held: "
   std::string quantity;
   HeldRelation relation = HeldRelation::equal;
   double number = 0;
-  std::string of;  ///< the variant whose value is one; empty: the number is the value itself
+  std::string of;  ///< variant to whose value the number is relative; empty: absolute
   double tolerance = kHeldTolerance;                         ///< share of the number
-  std::vector<std::pair<std::string, std::string>> at = {};  ///< parameters with their values
+  std::vector<std::pair<std::string, std::string>> at = {};  ///< parameter values
 
-  /// Whether the value, of `of` where there is one the ratio, is what the claim says. False for
-  /// NaN.
+  /// Whether the claim holds for the value or, if `of` is set, for the ratio. False for NaN.
   bool holds(double value) const;
 };
 
-/// The claim that the text spells; nothing where it spells none.
+/// Parses a claim; empty if the text is invalid.
 std::optional<HeldClaim> held_claim_in(std::string_view text);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Timelines as lists of JSON: what a worker sends, and what predictions keep.
+// Timelines as lists in JSON, for messages of workers and stored predictions.
 #pragma once
 
 #include "base/listed_json.hpp"

@@ -1,5 +1,5 @@
-// Problems that span several GPUs: each GPU is a rank, as in MPI and NCCL, and reaches the buffers
-// of the others by pointers of its own. C++17, included by .cu files.
+// Problems that span several GPUs. Each GPU is a rank, as in MPI and NCCL, with its own pointers to
+// the buffers of the others. C++17, included by .cu files.
 #pragma once
 
 #include <initializer_list>
@@ -8,29 +8,29 @@
 
 namespace gpuexp {
 
-/// Of one problem. As many as one host of today's has GPUs behind one NVSwitch.
+/// Maximum number of ranks: the GPUs of one host behind one NVSwitch.
 inline constexpr int kMaxRanks = 8;
 
-/// One buffer on each rank, as the rank that holds this reaches it; null behind the last. It may be
-/// a kernel's parameter.
+/// Pointers of one rank to a buffer of each rank; null past the last rank. It may be a kernel
+/// argument.
 template <class T>
 struct Ranks {
   T* of[kMaxRanks];
 };
 
-/// What a kernel writes to host memory before it traps, when it has waited for another rank in
-/// vain: nothing else outlives its context.
+/// A kernel that has waited too long for another rank writes this to host memory before it traps.
+/// Only host memory outlives its context.
 struct WaitReport {
-  int missing;    ///< one more than that rank; 0: nobody waits in vain
-  unsigned step;  ///< of the launch: how many waits the block had behind it
+  int missing;    ///< 1 + the rank waited for; 0: no report
+  unsigned step;  ///< number of waits of the launch that the block completed before
 };
 
-/// Where one rank finds the family's buffers: its own, and those of all ranks.
+/// Pointers of one rank to the family's buffers on all ranks.
 struct RankBuffers {
   int rank = 0;
   std::vector<std::vector<void*>> of_ranks;  ///< by rank, in the order of Family::buffers
 
-  /// Of a problem on one GPU.
+  /// For a problem on one GPU.
   RankBuffers(std::vector<void*> buffers) : of_ranks{std::move(buffers)} {}
   RankBuffers(std::initializer_list<void*> buffers) : of_ranks{std::vector<void*>(buffers)} {}
   RankBuffers(int own_rank, std::vector<std::vector<void*>> buffers_of_ranks)

@@ -15,7 +15,7 @@ bool has_metric(const Family& family, std::string_view name) {
   });
 }
 
-// What a family must declare for the rest of the program to rely on it.
+// Checks the parts of a declaration on which the program relies.
 void check(const Family& family, std::vector<std::string>& errors) {
   const auto require = [&](bool present, const std::string& what) {
     if (!present) errors.push_back("family '" + family.id + "' " + what);
@@ -26,7 +26,7 @@ void check(const Family& family, std::vector<std::string>& errors) {
   require(bool(family.inputs), "declares no inputs");
   require(bool(family.reference), "declares no reference");
   require(bool(family.host_reference), "declares no host reference");
-  require(!family.tolerance_derivation.empty(), "does not derive its tolerance");
+  require(!family.tolerance_derivation.empty(), "declares no tolerance_derivation");
   std::set<std::string> outputs;
   for (const Buffer& b : family.buffers) {
     if (!is_output(b.role)) continue;
@@ -39,9 +39,9 @@ void check(const Family& family, std::vector<std::string>& errors) {
       std::any_of(family.buffers.begin(), family.buffers.end(),
                   [](const Buffer& b) { return b.residence == Residence::managed; });
   require(has_in_out || has_managed || !family.reset,
-          "restores what launches find by `reset`, and no buffer is declared in_out or managed");
+          "declares `reset`, but no in_out or managed buffer to restore");
   require(!has_in_out || family.reset,
-          "declares an in_out buffer, and no `reset` that restores it");
+          "declares an in_out buffer, but no `reset` that restores it");
   std::set<std::string> ids;
   for (const Variant& v : family.variants) {
     require(ids.insert(v.id).second, "declares variant '" + v.id + "' twice");
@@ -49,21 +49,20 @@ void check(const Family& family, std::vector<std::string>& errors) {
             "compares variant '" + v.id + "' to '" + v.compare_to +
                 "', which is not declared before it");
     require(v.expected_changes.empty() || !v.compare_to.empty(),
-            "says how counters of variant '" + v.id + "' change, and not against which variant");
-    require(
-        !v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
-        "does not say which counter changes from variant '" + v.compare_to + "' to '" + v.id + "'");
+            "declares expected changes of variant '" + v.id + "', but no compare_to");
+    require(!v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
+            "declares no expected change from variant '" + v.compare_to + "' to '" + v.id + "'");
     for (const ExpectedChange& expected : v.expected_changes) {
       require(find_counter(expected.counter) != nullptr || has_metric(family, expected.counter) ||
                   expected.counter == kTimeColumn,
-              "says that variant '" + v.id + "' changes '" + expected.counter +
-                  "', which is no counter, and no metric of the family");
-      require(expected.factor >= 1, "says that '" + expected.counter + "' of variant '" + v.id +
-                                        "' changes by a factor below 1");
+              "expects variant '" + v.id + "' to change '" + expected.counter +
+                  "', which is not a counter, a metric of the family or time_median_us");
+      require(expected.factor >= 1, "expects '" + expected.counter + "' of variant '" + v.id +
+                                        "' to change by a factor below 1");
     }
     for (const std::string& name : v.writes) {
       require(outputs.count(name) > 0,
-              "says that variant '" + v.id + "' writes '" + name + "', which is no output");
+              "declares that variant '" + v.id + "' writes '" + name + "', which is not an output");
     }
     require(bool(v.work), "declares no work for variant '" + v.id + "'");
     require(bool(v.launch), "declares no launch for variant '" + v.id + "'");
@@ -74,7 +73,7 @@ void check(const Family& family, std::vector<std::string>& errors) {
   }
 }
 
-// Whether the family has what the claim names.
+// Whether the family has the quantity, variant and parameters of the claim.
 bool is_about(const Family& family, const HeldClaim& claim) {
   const auto is_parameter = [&](const auto& at) { return family.find_parameter(at.first); };
   const bool is_known = find_counter(claim.quantity) || has_metric(family, claim.quantity) ||
@@ -124,7 +123,7 @@ void Registry::add_source(std::string_view family_id, std::string_view text) noe
 void Registry::leave_out(std::string_view families, std::string_view built) noexcept {
   left_out_ = "," + std::string(families) + ",";
   built_ = built;
-  std::replace(built_.begin(), built_.end(), ',', ';');  // as CMake has it
+  std::replace(built_.begin(), built_.end(), ',', ';');  // CMake's separator
 }
 
 std::optional<std::string> Registry::left_out(std::string_view id) const {
@@ -132,7 +131,7 @@ std::optional<std::string> Registry::left_out(std::string_view id) const {
   return "family '" + std::string(id) + "' is not in this build (GPUEXP_FAMILIES=" + built_ + ")";
 }
 
-// A text that is computed stands in the variant's `why`, any other over the variant.
+// A variant's `why` is set only if its text is computed; otherwise it is the comment above.
 void Registry::explain(Family& family, std::string_view source) {
   const auto defect = [&](const std::string& variant, const std::string& what) {
     errors_.push_back(file_of(family.id) + " " + what + " '" + variant + "'");
@@ -144,17 +143,17 @@ void Registry::explain(Family& family, std::string_view source) {
     if (v == family.variants.end()) {
       defect(comment.variant, "has a comment under a heading that names no variant:");
     } else if (!explained.insert(v->id).second) {
-      defect(v->id, "has two comments over variant");
+      defect(v->id, "has two comments above variant");
     } else if (!v->why.empty()) {
       defect(v->id, "has both a comment and a `why` for variant");
     } else {
       v->why = comment.why;
-      hold(family, comment);
+      store_claims(family, comment);
     }
   }
 }
 
-void Registry::hold(const Family& family, const VariantComment& comment) {
+void Registry::store_claims(const Family& family, const VariantComment& comment) {
   std::vector<HeldClaim>& claims = held_claims_[family.id + "/" + comment.variant];
   for (const std::string& text : comment.held) {
     const auto claim = held_claim_in(text);
@@ -163,8 +162,9 @@ void Registry::hold(const Family& family, const VariantComment& comment) {
       continue;
     }
     errors_.push_back(
-        file_of(family.id) + ": '" + text + "' over variant '" + comment.variant +
-        "' is no claim: expected 'QUANTITY = NUMBER [× VARIANT] [within P %] [at NAME=VALUE, ...]' "
+        file_of(family.id) + ": '" + text + "' above variant '" + comment.variant +
+        "' is not a claim; expected 'QUANTITY = NUMBER [× VARIANT] [within P %] [at NAME=VALUE, "
+        "...]' "
         "(=, <= or >=), with a counter, a metric or another quantity of held_claim.hpp");
   }
 }
@@ -181,9 +181,9 @@ std::vector<std::string> Registry::errors() const {
   for (const Family& f : families_) {
     for (const Variant& v : f.variants) {
       if (v.why.empty())
-        errors.push_back("family '" + f.id + "' does not say why variant '" + v.id +
-                         "' exists: " + file_of(f.id) + " has no comment over it, '// ---- " +
-                         v.id + "', and it has no `why`");
+        errors.push_back("family '" + f.id + "' does not explain variant '" + v.id +
+                         "': " + file_of(f.id) + " has no comment '// ---- " + v.id +
+                         "' above it, and it has no `why`");
     }
   }
   return errors;

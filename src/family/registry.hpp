@@ -1,5 +1,5 @@
-// The families that this binary was built with. Registration only stores: no CUDA call, no output,
-// no throw; what is wrong with a declaration is kept and reported by main.
+// The families of this binary. Registration makes no CUDA call, prints nothing and does not throw.
+// Errors in declarations are stored, and main reports them.
 #pragma once
 
 #include <list>
@@ -17,37 +17,36 @@ namespace gpuexp {
 
 class Registry {
  public:
-  /// The process-wide registry that kernel files register with before main.
+  /// The registry of the process. Kernel files register with it before main.
   static Registry& global();
 
-  /// Before main, or later, before a config is read that names it.
+  /// Call it before main, or before reading a config that names the family.
   void add(Family family) noexcept;
-  /// The text of a file of a family's, the one that declares it or a further one, before or behind
-  /// the family: the comments over its variants become their `why`.
+  /// Adds the text of one of a family's files, before or after the family itself. The comments
+  /// above variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
 
-  /// The build has only the families `built`, and has left out `families`: both separated by
-  /// commas.
+  /// Records the families that the build contains and those that it omits, separated by commas.
   void leave_out(std::string_view families, std::string_view built) noexcept;
 
-  /// Sorted by id. A family stays where it is when others are added.
+  /// Sorted by id. Addresses stay valid when families are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
-  /// What to say of a family that the build has left out; empty for any other.
+  /// The message about a family that the build omits; empty for other ids.
   std::optional<std::string> left_out(std::string_view id) const;
-  /// The text of the family's files, one behind the other; "" where it is not known.
+  /// The concatenated text of the family's files; "" if unknown.
   std::string_view source_of(std::string_view family_id) const;
 
-  /// The numbers in the variant's comment that a test holds.
+  /// The claims in the variant's comment that a test checks.
   const std::vector<HeldClaim>& held_claims(const std::string& family_id,
                                             const std::string& variant_id) const;
 
-  /// What is wrong with the declarations, one line each; empty when all is well.
+  /// Errors in the declarations, one line each.
   std::vector<std::string> errors() const;
 
  private:
   void explain(Family& family, std::string_view source);
-  void hold(const Family& family, const VariantComment& comment);
+  void store_claims(const Family& family, const VariantComment& comment);
 
   std::list<Family> families_;
   std::map<std::string, std::string, std::less<>> sources_;    // by family

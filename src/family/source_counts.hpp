@@ -1,5 +1,4 @@
-// What a GPU counts at each instruction of a kernel: the quantities of Nsight Compute's source
-// page.
+// Counts per instruction of a kernel, as on Nsight Compute's source page.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +7,14 @@
 
 namespace gpuexp {
 
-/// Sums over the warps of a launch. Sectors are 32 bytes of global memory that the addresses of
-/// loads, stores and cp.async touch; the ideal is the least that hold the bytes asked for.
-/// Wavefronts are those of the data stage for shared memory, and what they would be without bank
+/// Sums over the warps of a launch. Sectors are the 32-byte sectors of global memory that loads,
+/// stores and cp.async access; ideal sectors are the minimum for the requested bytes. Wavefronts
+/// are those of the data stage for shared memory; ideal wavefronts are the number without bank
 /// conflicts.
 struct SourceCounts {
-  double warps = 0;     ///< instructions of warps
-  double lanes = 0;     ///< their active lanes
-  double lanes_on = 0;  ///< of these, those whose predicate let the instruction through
+  double warps = 0;     ///< warp instructions
+  double lanes = 0;     ///< active lanes
+  double lanes_on = 0;  ///< active lanes whose predicate is true
   double sectors = 0;
   double ideal_sectors = 0;
   double shared_wavefronts = 0;
@@ -26,12 +25,12 @@ struct SourceCounts {
 };
 
 struct CountedInstruction {
-  std::string kernel;         ///< its mangled name
-  std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
+  std::string kernel;         ///< mangled name
+  std::uint32_t address = 0;  ///< byte offset from the kernel's first instruction
   SourceCounts counts;
 };
 
-/// The members with the SASS metrics of CUPTI that they are.
+/// A CUPTI SASS metric and its member.
 struct SourceMetric {
   const char* name;
   double SourceCounts::*member;

@@ -32,9 +32,9 @@ const TensorMap* PackedArguments::tensor_map(std::size_t i) const {
 }
 
 void PackedArguments::add(const Texture& texture) {
-  constexpr std::byte kUnmade[kTextureObjectBytes] = {};
+  constexpr std::byte kNotCreated[kTextureObjectBytes] = {};
   textures_.emplace_back(count(), texture);
-  append(kUnmade, kTextureObjectBytes, kTextureObjectBytes);
+  append(kNotCreated, kTextureObjectBytes, kTextureObjectBytes);
 }
 
 const Texture* PackedArguments::texture(std::size_t i) const {
@@ -77,7 +77,7 @@ Steps& Steps::operator+=(Steps next) {
   return *this;
 }
 
-// Whoever launches would wait for nothing.
+// An executor would not wait for a step that comes later.
 std::size_t Steps::add(Step step) {
   for (const std::size_t place : step.after) {
     if (place >= steps_.size()) {
@@ -107,11 +107,11 @@ Steps with_host_loop(Steps kernel, HostLoop loop) {
   return kernel;
 }
 
-Shape grid_stride(std::int64_t items, std::int64_t most_blocks) {
+Shape grid_stride(std::int64_t items, std::int64_t max_blocks) {
   constexpr std::int64_t kBlock = 256;
   Shape shape;
   shape.block.x = kBlock;
-  shape.grid.x = std::min(ceil_div(items, kBlock), most_blocks);
+  shape.grid.x = std::min(ceil_div(items, kBlock), max_blocks);
   return shape;
 }
 

@@ -1,6 +1,6 @@
-// What a launch consists of, as data: kernels with their shapes and packed arguments, fills,
-// copies, and calls of libraries. The launcher (gpu/launcher.hpp) and the executor on the CPU run
-// it; variants start no kernel themselves. C++17 and free of CUDA, included by .cu files.
+// The steps of a launch as data: kernels with shapes and packed arguments, fills, copies and
+// library calls. The launcher (gpu/launcher.hpp) and the CPU executor run them; variants do not
+// launch kernels. C++17 and free of CUDA, included by .cu files.
 #pragma once
 
 #include <cstddef>
@@ -24,26 +24,23 @@ namespace gpuexp {
 
 using Stream = CUstream_st*;
 
-/// One kernel launch without its arguments. Host-pure: computed from the problem and the device's
-/// specs, never from the device.
+/// The shape of one kernel launch, computed from the problem and the device's specs without a GPU.
 struct Shape {
-  /// The pointer that cudaLaunchKernel takes: a host stub of this binary, or the handle of a kernel
-  /// loaded at run time. It is the key into the kernel resource table, which has the kernel's
-  /// module and lowered name.
+  /// The pointer passed to cudaLaunchKernel: a host stub of this binary, or the handle of a kernel
+  /// loaded at run time. The kernel resource table uses it as key for module and lowered name.
   const void* kernel = nullptr;
   Extent grid;
   Extent block;
   Extent cluster;
   std::int64_t dynamic_shared_bytes = 0;
-  /// Outputs that one block covers along each grid dimension; grid × tile must cover
-  /// Family::outputs.
+  /// Outputs per block along each grid dimension; grid × tile must cover Family::outputs.
   Extent tile;
 };
 
-/// Arguments of a kernel, packed as its parameters lie in memory.
+/// Kernel arguments, packed in the layout of kernel parameters.
 class PackedArguments {
  public:
-  /// For so many arguments and bytes, which are a hint: one allocation of each kind holds them.
+  /// Reserves memory for this number of arguments and bytes, so that each allocates once.
   void reserve(std::size_t arguments, std::size_t bytes);
 
   template <class T>
@@ -51,22 +48,22 @@ class PackedArguments {
     static_assert(std::is_trivially_copyable<T>::value,
                   "a kernel's parameters are copied byte by byte");
     static_assert(alignof(T) <= alignof(std::max_align_t),
-                  "parameters start at multiples of 16 at most");
+                  "parameters are aligned to at most 16 bytes");
     append(&value, sizeof(T), alignof(T));
   }
-  /// Whose bytes are zero until whoever launches has encoded it.
+  /// The bytes are zero until the launcher encodes the map.
   void add(TensorMap map, std::size_t alignment);
-  /// Likewise, until whoever launches has made the texture object.
+  /// The bytes are zero until the launcher creates the texture object.
   void add(const Texture& texture);
 
   std::size_t count() const { return places_.size(); }
-  /// All of them, the first at the begin.
+  /// All arguments; the first one starts at offset 0.
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  /// The i-th argument's first byte.
+  /// First byte of argument i.
   const std::byte* at(std::size_t i) const { return bytes_.data() + places_[i].offset; }
   std::size_t size(std::size_t i) const { return places_[i].bytes; }
   std::size_t alignment(std::size_t i) const { return places_[i].alignment; }
-  /// Null where the i-th argument is none.
+  /// Null if argument i is not a tensor map or texture.
   const TensorMap* tensor_map(std::size_t i) const;
   const Texture* texture(std::size_t i) const;
   bool has_textures() const { return !textures_.empty(); }
@@ -81,8 +78,8 @@ class PackedArguments {
 
   std::vector<std::byte> bytes_;
   std::vector<Place> places_;
-  std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by their place
-  std::vector<std::pair<std::size_t, Texture>> textures_;       ///< likewise
+  std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by argument index
+  std::vector<std::pair<std::size_t, Texture>> textures_;       ///< by argument index
 };
 
 template <class Parameter, class Argument>
@@ -90,61 +87,59 @@ void pack(PackedArguments& packed, Argument&& argument) {
   if constexpr (std::is_same<std::decay_t<Argument>, TensorMap>::value) {
     static_assert(
         sizeof(Parameter) == kTensorMapBytes && alignof(Parameter) >= kLeastTensorMapAlignment,
-        "a tensor map stands for a parameter of type CUtensorMap");
+        "a tensor map requires a parameter of type CUtensorMap");
     packed.add(std::forward<Argument>(argument), alignof(Parameter));
   } else if constexpr (std::is_same<std::decay_t<Argument>, Texture>::value) {
     static_assert(sizeof(Parameter) == kTextureObjectBytes && std::is_integral<Parameter>::value,
-                  "a texture stands for a parameter of type cudaTextureObject_t");
+                  "a texture requires a parameter of type cudaTextureObject_t");
     packed.add(argument);
   } else {
     packed.add<Parameter>(static_cast<Parameter>(std::forward<Argument>(argument)));
   }
 }
 
-/// Global memory whose accesses persist in the part of L2 that is set aside for them.
+/// Global memory whose accesses persist in the set-aside part of L2.
 struct AccessPolicyWindow {
   const void* base = nullptr;
   std::int64_t bytes = 0;
-  float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
-  /// Of L2, while launches with the window run, also where it has no bytes. A launch that asks for
-  /// more than the device sets aside at most fails.
+  float hit_ratio = 1;  ///< share of accesses that persist; the others stream
+  /// Bytes of L2 to set aside while launches with the window run, even if the window is empty. A
+  /// launch fails if they exceed the device's maximum.
   std::int64_t set_aside_bytes = 0;
 };
 
-/// What a kernel computes whose items do not depend on each other, as a loop on the host: for
-/// whoever needs some of the items alone, or has no GPU. One that fills inputs computes the same
-/// bits.
+/// The computation of a kernel with independent items, as a host loop, for executors that need only
+/// some items or have no GPU. A loop that fills inputs gives bitwise-identical results.
 struct HostLoop {
   std::int64_t items = 0;
-  /// Of these items; none: no such loop. With a place, the kernel's threads then make an item each,
-  /// and go on with further ones where the grid has fewer threads than there are items.
+  /// Computes items [first, end); empty: no host loop. If `to` is set, each kernel thread computes
+  /// one item, and further items at the grid's stride if there are fewer threads than items.
   Callback<void(std::int64_t first, std::int64_t end)> run;
-  /// Where item 0 is written, and the others behind it without gaps; null: they lie elsewhere.
+  /// Address of item 0, followed by the other items without gaps; null: other addresses.
   void* to = nullptr;
   std::int64_t item_bytes = 0;
 };
 
-/// A kernel whose grid is empty is not launched.
+/// A kernel launch; skipped if the grid is empty.
 struct KernelStep {
   Shape shape;
   PackedArguments arguments;
   HostLoop on_host = {};
-  bool cooperative = false;  ///< all blocks are resident at once, for barriers of the grid
-  /// May start before the kernel ahead of it in its stream has ended (programmatic dependent
-  /// launch).
+  bool cooperative = false;  ///< all blocks are resident, for grid-wide barriers
+  /// May start before the previous kernel of its stream has ended (programmatic dependent launch).
   bool programmatic = false;
   std::optional<AccessPolicyWindow> window = std::nullopt;
 };
 
-/// Sets bytes of device memory.
+/// A fill of device memory.
 struct MemsetStep {
   void* to = nullptr;
   unsigned char value = 0;
   std::int64_t bytes = 0;
 };
 
-/// Copies between any two places that the device or the host can reach. Of several rows, bytes are
-/// each row's, and a pitch is from the begin of one to that of the next.
+/// A copy between any memory of device and host. For several rows, `bytes` is the length of a row,
+/// and a pitch is the distance between the starts of successive rows.
 struct CopyStep {
   void* to = nullptr;
   const void* from = nullptr;
@@ -152,62 +147,61 @@ struct CopyStep {
   std::int64_t rows = 1;
   std::int64_t to_pitch = 0;
   std::int64_t from_pitch = 0;
-  std::shared_ptr<const void> owner = nullptr;  ///< of host memory that the step reads; may be null
+  std::shared_ptr<const void> owner = nullptr;  ///< of host memory to read; may be null
 };
 
-/// What only a call can start, such as a library's function. An executor without CUDA cannot run
-/// it.
+/// A function call, such as into a library. An executor without CUDA cannot run it.
 struct OpaqueStep {
-  std::string what;  ///< for people: "cuBLAS gemm"
+  std::string what;  ///< name for messages: "cuBLAS gemm"
   Callback<void(Stream stream, int device)> call;
 };
 
-/// Moves managed memory to where it will be used (CUDA Runtime API, cudaMemPrefetchAsync).
+/// Migrates managed memory (CUDA Runtime API, cudaMemPrefetchAsync).
 struct PrefetchStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
-  bool to_host = false;  ///< to the device otherwise
+  bool to_host = false;  ///< otherwise to the device
 };
 
-/// Where managed memory stays as long as nobody has to move it (CUDA Runtime API, cudaMemAdvise).
+/// Advice on the location of managed memory (CUDA Runtime API, cudaMemAdvise).
 enum class Advice {
-  none,            ///< all advice is taken back
-  stays_on_host,   ///< its preferred location is the host, and the device maps it there
-  is_mostly_read,  ///< whoever reads it gets a copy of its own
+  none,            ///< removes all advice
+  stays_on_host,   ///< preferred location is the host; the device maps it there
+  is_mostly_read,  ///< each processor that reads it gets its own copy
 };
 
-/// Advises the driver, when it is enqueued.
+/// Gives the advice to the driver when it is enqueued.
 struct AdviseStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
   Advice advice = Advice::none;
 };
 
-/// The host waits for all that was enqueued before in the stream, and then reads a word of each
-/// page of this memory, if there is any. A launch that has one is ungated or on the host's clock.
+/// The host waits for all work enqueued in the stream, then reads one word per page of this memory,
+/// if any. A launch with this step must be ungated or timed on the host's clock.
 struct HostReadStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
 };
 
-/// CUDA's legacy default stream. It waits for all streams that block with it, and they for it (CUDA
+/// CUDA's legacy default stream. It and the streams that block with it wait for each other (CUDA
 /// C++ Programming Guide, "Default stream").
 inline constexpr int kDefaultStream = -1;
-/// Those from here downwards block with the legacy stream; those above it do not.
+/// Streams up to this number block with the legacy stream; streams above it do not.
 inline constexpr int kFirstBlockingStream = -2;
 
-/// Blocks of kernels in these and those above start before blocks of others that wait for a place,
-/// too (CUDA C++ Programming Guide, "Stream Priorities").
+/// Streams from this number have priority: pending blocks of their kernels start before those of
+/// other streams (CUDA C++ Programming Guide, "Stream Priorities").
 inline constexpr int kFirstPriorityStream = 1000;
 
 struct Step {
   std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep, PrefetchStep, AdviseStep, HostReadStep>
       action;
-  /// Steps of one stream run in order; 0 is the one that is timed. Below it see kDefaultStream.
+  /// Steps of one stream run in order. Stream 0 is timed; for negative numbers see kDefaultStream.
   int stream = 0;
-  std::vector<std::size_t> after;  ///< places of earlier steps, in other streams, that it waits for
+  std::vector<std::size_t> after;  ///< indices of earlier steps in other streams that it waits for
 
-  // Defined once, in step.cpp: every family file would compile them again.
+  // Defined in step.cpp, so that family files do not compile them again.
   Step(KernelStep step);
   Step(MemsetStep step);
   Step(CopyStep step);
@@ -222,13 +216,13 @@ struct Step {
   ~Step();
 };
 
-/// Steps in the order in which they are enqueued. Every stream waits for what was enqueued before
-/// the first of them, and what is enqueued behind the last waits for all streams.
+/// Steps in the order of enqueueing. Each stream waits for work enqueued before the first step, and
+/// work enqueued after the last step waits for all streams.
 class Steps {
  public:
   Steps();
   Steps(Step step);
-  /// Of one action.
+  /// One step with this action.
   template <class Action, class = std::enable_if_t<std::is_convertible<Action, Step>::value>>
   Steps(Action action) : Steps(Step(std::move(action))) {}
   Steps(const Steps&);
@@ -237,10 +231,11 @@ class Steps {
   Steps& operator=(Steps&&) noexcept;
   ~Steps();
 
-  /// Appends steps, whose `after` are places among themselves. Throws std::logic_error where one
-  /// waits for a step that is not before it.
+  /// Appends steps, whose `after` are indices into `next`. Throws std::logic_error if a step waits
+  /// for one that is not before it.
   Steps& operator+=(Steps next);
-  /// Appends a step, whose `after` are places here, and returns its place. Throws likewise.
+  /// Appends a step, whose `after` are indices into this list, and returns its index. Throws as
+  /// above.
   std::size_t add(Step step);
   friend Steps operator+(Steps first, Steps next) {
     first += std::move(next);
@@ -249,40 +244,40 @@ class Steps {
 
   const std::vector<Step>& all() const { return steps_; }
   std::vector<Step>& all() { return steps_; }
-  /// Of the kernels, in order.
+  /// The shapes of the kernels, in order.
   std::vector<Shape> shapes() const;
-  /// Whether they take several streams, so that some of them may run at once.
+  /// Whether the steps use several streams, so that some may run concurrently.
   bool overlap() const;
 
  private:
   std::vector<Step> steps_;
 };
 
-/// Blocks of 256 threads, one thread per item, at most `most_blocks` of them: for kernels that go
-/// over their items in strides of the grid. Empty without items.
-Shape grid_stride(std::int64_t items, std::int64_t most_blocks);
+/// Blocks of 256 threads, one thread per item, at most `max_blocks` blocks, for kernels with a
+/// grid-stride loop. The grid is empty without items.
+Shape grid_stride(std::int64_t items, std::int64_t max_blocks);
 
-/// Address of a kernel's host stub, as Shape::kernel wants it.
+/// The address of a kernel's host stub, for Shape::kernel.
 template <class... Parameters>
 const void* kernel_address(void (*kernel)(Parameters...)) {
   return reinterpret_cast<const void*>(kernel);
 }
 
-/// A launch of `kernel` with this shape, whose own kernel need not be set. Arguments convert to the
-/// kernel's parameter types as in a call.
+/// A launch of `kernel`; shape.kernel need not be set. Arguments convert to the kernel's parameter
+/// types as in a call.
 template <class... Parameters, class... Arguments>
 Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument per kernel parameter");
   shape.kernel = kernel_address(kernel);
   PackedArguments packed;
-  constexpr std::size_t kMostPadding = alignof(std::max_align_t);
+  constexpr std::size_t kMaxPadding = alignof(std::max_align_t);
   packed.reserve(sizeof...(Parameters),
-                 (std::size_t{0} + ... + (sizeof(Parameters) + kMostPadding)));
+                 (std::size_t{0} + ... + (sizeof(Parameters) + kMaxPadding)));
   (pack<std::remove_cv_t<Parameters>>(packed, std::forward<Arguments>(arguments)), ...);
   return Steps(KernelStep{shape, std::move(packed)});
 }
 
-/// The kernel, and what computes the same on the host.
+/// The kernel step with its equivalent host loop.
 Steps with_host_loop(Steps kernel, HostLoop loop);
 
 }  // namespace gpuexp

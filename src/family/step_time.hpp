@@ -1,4 +1,4 @@
-// When a step of a launch ran, or is likely to.
+// Measured or predicted time of a launch's step.
 #pragma once
 
 #include <optional>
@@ -6,15 +6,15 @@
 
 namespace gpuexp {
 
-/// In µs from the launch's start.
+/// Times are in µs from the start of the launch.
 struct StepTime {
-  /// A kernel's name or "kernel", "copy_to_device", "copy_to_host", "copy", "other"; "call" of the
-  /// host.
+  /// A kernel's name, or "kernel", "copy_to_device", "copy_to_host", "copy", "other", or "call" of
+  /// the host.
   std::string what;
   int stream = 0;       ///< Step::stream
-  double begin_us = 0;  ///< from when its stream could begin it
+  double begin_us = 0;  ///< from when its stream could start it
   double end_us = 0;
-  std::optional<int> rank = {};  ///< of a problem that spans GPUs
+  std::optional<int> rank = {};  ///< for problems that span GPUs
 
   bool operator==(const StepTime&) const = default;
 };

@@ -1,5 +1,4 @@
-// What families are about, in the order in which a reader is to meet them: what a kernel asks of
-// memory comes first, since it binds most of them.
+// Topics of families in reading order. Memory comes first, because it limits most families.
 #pragma once
 
 #include <array>
@@ -26,14 +25,14 @@ struct TopicName {
 };
 
 inline constexpr std::array kTopics{
-    TopicName{Topic::memory, "memory", "Memory: which bytes move, and how they are asked for"},
+    TopicName{Topic::memory, "memory", "Memory: traffic and access patterns"},
     TopicName{Topic::execution, "execution", "Execution: warps, blocks and waves"},
-    TopicName{Topic::fusion, "fusion", "Fusion: what intermediate results cost"},
-    TopicName{Topic::patterns, "patterns", "Patterns: what many programs are made of"},
-    TopicName{Topic::precision, "precision", "Precision: what fewer bits buy and cost"},
-    TopicName{Topic::matrix_products, "matrix_products", "Matrix products: reuse of data"},
-    TopicName{Topic::links, "links", "Links: several GPUs, and what crosses between them"},
-    TopicName{Topic::limits, "limits", "Limits: what a device does at most"},
+    TopicName{Topic::fusion, "fusion", "Fusion: cost of intermediate results"},
+    TopicName{Topic::patterns, "patterns", "Patterns: common building blocks of programs"},
+    TopicName{Topic::precision, "precision", "Precision: speed and error of narrower types"},
+    TopicName{Topic::matrix_products, "matrix_products", "Matrix products: data reuse"},
+    TopicName{Topic::links, "links", "Links: communication between GPUs"},
+    TopicName{Topic::limits, "limits", "Limits: peak rates and latencies of a device"},
 };
 
 }  // namespace gpuexp

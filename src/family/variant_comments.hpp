@@ -1,4 +1,4 @@
-// Why each variant exists, read from its family's source: the comment that stands over the variant,
+// Extracts each variant's `why` from the comment above it in its family's source:
 //
 //   // ---- smem_tile: 32×32 tiles of A and B in shared memory
 //   //
@@ -6,7 +6,7 @@
 //   //
 //   // held: global_load_requests = 1/32 × naive
 //
-// so that whoever reads the file and whoever asks the program read one text.
+// Thus the source and the program show the same text.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@
 namespace gpuexp {
 
 struct VariantComment {
-  std::string variant;  ///< what stands between the dashes and the colon
-  std::string why;      ///< its lines, joined by single spaces
-  /// What its lines say that begin with "held: " (held_claim.hpp), separated there by "; ".
+  std::string variant;  ///< text between the dashes and the colon
+  std::string why;      ///< lines of the comment, joined by single spaces
+  /// Claims of lines that start with "held: " (held_claim.hpp), which "; " separates.
   std::vector<std::string> held;
 };
 
-/// Those of a source, in order. A heading whose comment ends with it is none.
+/// The variant comments of a source, in order. A heading without text below it is skipped.
 std::vector<VariantComment> variant_comments(std::string_view source);
 
 }  // namespace gpuexp

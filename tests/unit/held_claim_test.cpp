@@ -76,7 +76,8 @@ TEST_CASE(
     CHECK(registry.held_claims(family.id, "first").empty());
     std::vector<std::string> found = registry.errors();
     CHECK(registry.held_claims(family.id, "second").size() + found.size() == of_toy + 2);
-    std::erase_if(found, [](const auto& e) { return e.find("is no claim") == std::string::npos; });
+    std::erase_if(found,
+                  [](const auto& e) { return e.find("is not a claim") == std::string::npos; });
     return found;
   };
   for (const char* claims :
@@ -87,7 +88,7 @@ TEST_CASE(
         "blocks = 1 × third; kernels = 1", "blocks = 1 × first at k=8; kernels = 1"}) {
     const auto found = errors(claims);
     REQUIRE(found.size() == 1);
-    CHECK_THAT(found.front(), contains_text("over variant 'second' is no claim: expected"));
+    CHECK_THAT(found.front(), contains_text("above variant 'second' is not a claim; expected"));
   }
 }
 

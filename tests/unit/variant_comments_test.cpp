@@ -103,12 +103,12 @@ TEST_CASE("a variant says why it exists in one place, and no comment is left ove
   using Errors = std::vector<std::string>;
   CHECK(errors(family_of("", "computed"), kSource).empty());
   CHECK(errors(family_of("", ""), kSource) ==
-        Errors{"family 'planted' does not say why variant 'second' exists: kernels/planted.cu has "
-               "no comment over it, '// ---- second', and it has no `why`"});
+        Errors{"family 'planted' does not explain variant 'second': kernels/planted.cu has no "
+               "comment '// ---- second' above it, and it has no `why`"});
   CHECK(errors(family_of("computed", "computed"), kSource) ==
         Errors{"kernels/planted.cu has both a comment and a `why` for variant 'first'"});
   CHECK(errors(family_of("", "computed"), kSource + kSource) ==
-        Errors{"kernels/planted.cu has two comments over variant 'first'"});
+        Errors{"kernels/planted.cu has two comments above variant 'first'"});
   CHECK(errors(family_of("", "computed"), kSource + "// ---- third\n// Of a third.\n") ==
         Errors{"kernels/planted.cu has a comment under a heading that names no variant: 'third'"});
 }
