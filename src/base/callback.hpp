@@ -1,5 +1,5 @@
 // Type-erased callables of families. They replace std::function: each family file creates dozens of
-// callables in three compiler passes, and <functional> took a third of its compile time
+// callables, three compiler passes read it, and <functional> took a third of its compile time
 // (docs/decisions/base.md). C++17, included by .cu files.
 #pragma once
 

@@ -86,7 +86,7 @@ inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread"
 /// Name of the metric for cycles per dependent step, which headlines use.
 inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
-/// Arguments of a launch besides the problem and its buffers.
+/// What a launch needs besides the problem and its buffers.
 struct LaunchContext {
   const DeviceSpec& device;
   void* workspace;  ///< Variant::workspace_bytes uninitialised device bytes, 256-byte aligned
@@ -128,7 +128,7 @@ enum class Submission {
   updated_graph,  ///< as `graph`, but each launch first updates the arguments of all its kernels
 };
 
-/// The data members of a variant.
+/// Properties of a variant that do not depend on the problem.
 struct VariantFacts {
   std::string id;  ///< names the mechanism; unique in the family
   /// Explains what changed, which resource it relieves, its cost, and which counter should change.
@@ -263,7 +263,7 @@ struct Family {
 
   std::string id;  ///< stem of its file in kernels/
   Topic topic = Topic::memory;
-  std::string question;  ///< names the operation and the measured quantity
+  std::string question;  ///< the question that the family answers
   std::string physics;   ///< one paragraph on the hardware's behaviour
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;

@@ -270,7 +270,7 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& in_out(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::in_out, member, std::move(of)...);
   }
-  /// Adds BufferRole::state.
+  /// Adds a buffer with BufferRole::state.
   template <class Pointers, class... Of>
   FamilyOf& state(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::state, member, std::move(of)...);

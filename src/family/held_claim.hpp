@@ -1,4 +1,4 @@
-// A checked number of the comment above a variant. A test evaluates it in the simulator or, for
+// A number in the comment above a variant, in a form that a test checks in the simulator or, for
 // counters that depend on caches or time, in recorded results:
 //
 //   // held: global_load_requests = 1/4 × shuffles within 2 % at dtype=fp32, n=4194304
@@ -17,7 +17,7 @@
 namespace gpuexp {
 
 /// Further quantities. In a launch of several kernels, a kernel's quantity refers to the kernel
-/// with the most threads.
+/// with the largest number of threads.
 inline constexpr std::array<std::string_view, 10> kHeldQuantities{
     "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
                            // for the same bytes

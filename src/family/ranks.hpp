@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// Maximum number of ranks: the GPUs of one host behind one NVSwitch.
+/// Maximum number of ranks: the GPUs of one host that NVSwitch connects.
 inline constexpr int kMaxRanks = 8;
 
 /// Pointers of one rank to a buffer of each rank; null past the last rank. It may be a kernel

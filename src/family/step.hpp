@@ -109,7 +109,7 @@ struct AccessPolicyWindow {
 };
 
 /// The computation of a kernel with independent items, as a host loop, for executors that need only
-/// some items or have no GPU. A loop that fills inputs gives bitwise-identical results.
+/// some items or have no GPU. A loop that fills inputs writes the kernel's values bitwise.
 struct HostLoop {
   std::int64_t items = 0;
   /// Computes items [first, end); empty: no host loop. If `to` is set, each kernel thread computes
@@ -147,7 +147,7 @@ struct CopyStep {
   std::int64_t rows = 1;
   std::int64_t to_pitch = 0;
   std::int64_t from_pitch = 0;
-  std::shared_ptr<const void> owner = nullptr;  ///< of host memory to read; may be null
+  std::shared_ptr<const void> owner = nullptr;  ///< keeps `from` alive; may be null
 };
 
 /// A function call, such as into a library. An executor without CUDA cannot run it.
