@@ -13,8 +13,8 @@ SharedUse use_of(sim::Access kind) {
   return kind == sim::Access::store ? SharedUse::store : SharedUse::other;
 }
 
-// Of the banks, in the mean over its wavefronts: of 32 bytes, a quarter. Lanes that share a sector
-// are taken to be neighbours.
+// Share of the banks that an access uses, averaged over its wavefronts: a quarter if a wavefront
+// has 32 bytes. Lanes of one sector are assumed to be adjacent.
 double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
   constexpr std::uint64_t kSector = 32;
   if (access.lanes == sim::kAllLanes && access.width >= 4 &&
@@ -33,15 +33,15 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
 }  // namespace
 
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
-  // In its place: what is made elsewhere and copied is read before it has been written.
+  // Constructs in place: a copied temporary would be read before its stores have completed.
   ::new (&running) RunningInstruction{.warp = &warp, .op = &op, .now = now};
 }
 
 Served AccessTimes::end(bool has_lanes) {
   const double now = running.now;
   if (!has_lanes) return {now, now, now};
-  if (running.has_asked) return running.served;
-  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
+  if (running.has_requested) return running.served;
+  // Exchanges between lanes use the data stage's crossbar for one wavefront.
   if (running.op->kind == TimedOp::Kind::shared) return memory().shared(now, 1);
   return end_asynchronous();
 }
@@ -80,9 +80,9 @@ Served AccessTimes::end_asynchronous() {
   return {now + 1, now + op.latency, now + op.latency};
 }
 
-// An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
-// read it. What products of a warpgroup read, and what asynchronous stores write, is not the
-// warp's.
+// An instruction may access memory twice: cp.async reads global memory, then writes shared memory.
+// The warp does not wait for the reads of warpgroup products or for the writes of asynchronous
+// stores.
 void AccessTimes::hear(const sim::MemoryAccess& access) {
   if (running.op->kind == TimedOp::Kind::bulk) return hear_bulk(access);
   if (access.kind == sim::Access::matrix_load || access.kind == sim::Access::bulk_store) return;
@@ -93,22 +93,22 @@ void AccessTimes::hear(const sim::MemoryAccess& access) {
     return;
   }
   const Served one = served(access);
-  all = running.has_asked ? Served{std::max(all.taken, one.taken), std::max(all.done, one.done),
-                                   std::max(all.alone, one.alone)}
-                          : one;
-  running.has_asked = true;
+  all = running.has_requested ? Served{std::max(all.taken, one.taken), std::max(all.done, one.done),
+                                       std::max(all.alone, one.alone)}
+                              : one;
+  running.has_requested = true;
 }
 
 Served AccessTimes::served(const sim::MemoryAccess& access) {
   const double now = running.now;
   const bool passes_l1 = running.op->passes_l1;
-  if (access.space == sim::Space::cluster) return reach_other(access);
+  if (access.space == sim::Space::cluster) return access_cluster(access);
   if (access.space == sim::Space::shared) {
     const double wavefronts = shared_wavefronts(access);
     return memory().shared(now, wavefronts, use_of(access.kind),
                            share_of_banks(access, wavefronts));
   }
-  if (access.space == sim::Space::local) return reach_local(access);
+  if (access.space == sim::Space::local) return access_local(access);
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)
     return memory().copy(now, touch_of(access), passes_l1);
@@ -116,9 +116,9 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   return memory().load(now, touch_of(access), passes_l1);
 }
 
-// Lines of the warps that may be resident lie side by side: one that comes to a place on the SM has
-// the lines of the one before it there.
-Served AccessTimes::reach_local(const sim::MemoryAccess& access) {
+// The local memory of all warps that may be resident is interleaved by line. A warp uses the same
+// lines as the previous warp in its slot.
+Served AccessTimes::access_local(const sim::MemoryAccess& access) {
   constexpr std::uint64_t kSector = 32;
   constexpr std::uint64_t kLine = 128;
   constexpr std::uint64_t kWarpsOfSm = 64;
@@ -140,8 +140,9 @@ Served AccessTimes::reach_local(const sim::MemoryAccess& access) {
   return all;
 }
 
-// Shared memory of another block. All lanes are taken to reach the block of the first.
-Served AccessTimes::reach_other(const sim::MemoryAccess& access) {
+// Shared memory of another block. All lanes are assumed to access the block that the first
+// accesses.
+Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
   const auto lane = sim::first_lane(access.lanes);
   const sim::SharedPlace at =
       running.warp->block->block->shared_place(static_cast<std::uint32_t>(access.address[lane]));
@@ -152,8 +153,8 @@ Served AccessTimes::reach_other(const sim::MemoryAccess& access) {
       memory_of(at.block));
 }
 
-// A bulk copy's rows of global memory, one after the other; what it has of shared memory follows
-// from them, but where it copies from one block's to another's.
+// Called for each row of a bulk copy. Accesses to global memory determine the time, except for a
+// copy between the shared memories of two blocks.
 void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   using Moves = TimedOp::Moves;
   const TimedOp& op = *running.op;
@@ -182,14 +183,15 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   running.copied_bytes += access.width;
 }
 
-// The bytes of a copy, an arrival behind a thread's cp.async, or one at once. To another block it
-// takes as long as a load from there.
+// The arrival of a copy's bytes, one that waits for a thread's cp.async, or an immediate one. An
+// arrival in another block takes as long as a load from there.
 void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   using Kind = TimedOp::Kind;
   const TimedOp& op = *running.op;
   const bool is_other = arrival.block != running.warp->block->block;
-  const bool goes_out = is_other || op.kind == Kind::async_store;
-  double when = running.now + (goes_out ? figures_.async.remote_latency : figures_.async.arrival);
+  const bool leaves_block = is_other || op.kind == Kind::async_store;
+  double when =
+      running.now + (leaves_block ? figures_.async.remote_latency : figures_.async.arrival);
   double alone = when;
   if (op.kind == Kind::bulk) {
     when = std::max(running.now, running.copied.there);

@@ -1,5 +1,5 @@
-// When what an instruction asks of memory is there, and what it brings to mbarriers: heard from the
-// simulator, which has both at once.
+// Completion times of an instruction's memory accesses and mbarrier arrivals. The simulator reports
+// both to this listener while it executes the instruction.
 #pragma once
 
 #include "sim/block.hpp"
@@ -8,17 +8,17 @@
 
 namespace gpuexp {
 
-/// An instruction that is executed.
+/// The instruction that the simulator is executing.
 struct RunningInstruction {
   ResidentWarp* warp = nullptr;
   const TimedOp* op = nullptr;
   double now = 0;
-  bool has_asked = false;  ///< for memory
-  Served served{};         ///< what it has asked for
-  CopyTime copied{};       ///< likewise, of the copy engine
+  bool has_requested = false;  ///< whether it accessed memory
+  Served served{};             ///< completion of its memory accesses
+  CopyTime copied{};           ///< completion of its bulk copies
   double copied_bytes = 0;
-  bool has_ended_phase = false;  ///< of an mbarrier
-  double holds_until = 0;        ///< it lets its warp's next one be issued
+  bool has_ended_phase = false;  ///< whether it completed an mbarrier phase
+  double holds_until = 0;        ///< the warp's next instruction cannot issue earlier
   WarpState holds_in = WarpState::wait;
 };
 
@@ -26,9 +26,10 @@ class AccessTimes final : public sim::AccessListener {
  public:
   explicit AccessTimes(const SmFigures& figures) : figures_(figures) {}
 
-  /// Of an instruction that is to be executed.
+  /// Call before the instruction is executed.
   void begin(ResidentWarp& warp, const TimedOp& op, double now);
-  /// It was executed; for no lane, where its guard switched it off.
+  /// Returns the completion times of the executed instruction. `has_lanes` is false if its guard
+  /// predicate is false in all lanes.
   Served end(bool has_lanes);
 
   void hear(const sim::MemoryAccess& access) override;
@@ -41,8 +42,8 @@ class AccessTimes final : public sim::AccessListener {
   Served end_asynchronous();
   void hear_bulk(const sim::MemoryAccess& access);
   Served served(const sim::MemoryAccess& access);
-  Served reach_other(const sim::MemoryAccess& access);
-  Served reach_local(const sim::MemoryAccess& access);
+  Served access_cluster(const sim::MemoryAccess& access);
+  Served access_local(const sim::MemoryAccess& access);
   MemoryPath& memory() const { return running.warp->block->sm->memory; }
   MemoryPath& memory_of(const sim::Block& block) const;
 

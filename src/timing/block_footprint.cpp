@@ -19,7 +19,7 @@ bool writes_memory(sim::Access kind) {
   return kind == sim::Access::store || kind == sim::Access::bulk_store || sim::is_atomic(kind);
 }
 
-/// A bit for each byte of a line.
+/// One bit for each byte of a line.
 class LineBytes {
  public:
   void add(std::uint64_t first, std::uint64_t end) {
@@ -57,8 +57,7 @@ class LineBytes {
   std::array<std::uint64_t, kLineSize / kBits> words_{};
 };
 
-/// The bytes of the lines that instructions touch. Open addressing: most of what is added is there
-/// already.
+/// Accessed bytes by line and instruction. Open addressing, because most insertions find their key.
 class TouchedLines {
  public:
   struct Entry {
@@ -123,16 +122,16 @@ class Recorder final : private sim::AccessListener {
       if (++rounds_ < rounds_of_phase_) continue;
       rounds_ = 0;
       phases_.emplace_back();
-      if (phases_.size() == kMostPhases) halve();
+      if (phases_.size() == kMaxPhases) halve();
     }
     return footprints();
   }
 
  private:
-  static constexpr std::size_t kMostPhases = 32;
-  static constexpr unsigned kPlaceBits = 10;  ///< of a key, below the line's number
+  static constexpr std::size_t kMaxPhases = 32;
+  static constexpr unsigned kPlaceBits = 10;  ///< bits of a key below the line number
 
-  // A few instructions of each warp. False where all have exited.
+  // Executes a few instructions of each warp. Returns false if all warps have exited.
   bool run_round() {
     constexpr int kTurn = 32;
     sim::Round round;
@@ -197,14 +196,14 @@ class Recorder final : private sim::AccessListener {
     return numbers_[key];
   }
 
-  // Two phases become one each.
+  // Merges pairs of phases.
   void halve() {
     for (std::size_t i = 0; i < phases_.size() / 2; ++i) {
       TouchedLines both = std::move(phases_[2 * i]);
       both.add(phases_[2 * i + 1]);
       phases_[i] = std::move(both);
     }
-    phases_.resize(kMostPhases / 2 + 1);
+    phases_.resize(kMaxPhases / 2 + 1);
     phases_.back() = {};
     rounds_of_phase_ *= 2;
   }
@@ -234,9 +233,9 @@ class Recorder final : private sim::AccessListener {
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
 
   std::vector<PlaceFootprint> places_;
-  std::vector<std::uint64_t> numbers_;  ///< among them, by instruction and whether it writes
+  std::vector<std::uint64_t> numbers_;  ///< index in places_, by instruction and direction
   std::vector<TouchedLines> phases_{1};
-  std::uint64_t rounds_ = 0;  ///< of the last phase
+  std::uint64_t rounds_ = 0;  ///< in the last phase
   std::uint64_t rounds_of_phase_ = 1;
   std::uint32_t warp_place_ = 0;
 };
@@ -251,7 +250,7 @@ class AddressRecorder final : private sim::AccessListener {
 
   std::map<std::uint32_t, PlaceAddresses> run(bool once) {
     sim::Warp& warp = *block_.warps().front();
-    while (!warp.divergence.has_exited() && !(once && came_again_)) {
+    while (!warp.divergence.has_exited() && !(once && repeated_)) {
       if (!warp.divergence.is_running() && !block_.release_barriers()) block_.report_barrier();
       place_ = warp.divergence.next();
       block_.step(warp);
@@ -266,8 +265,8 @@ class AddressRecorder final : private sim::AccessListener {
     const auto [at, is_new] = places_.try_emplace(place_);
     PlaceAddresses& place = at->second;
     if (is_new) place.first = access.address[lowest];
-    came_again_ |= !is_new;
-    constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a, over 64 bits at a time
+    repeated_ |= !is_new;
+    constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a, 64 bits at a time
     const auto mix = [&](std::uint64_t& hash, std::uint64_t value) {
       hash = (hash ^ value) * kPrime;
     };
@@ -283,7 +282,7 @@ class AddressRecorder final : private sim::AccessListener {
   sim::Block block_;
   std::map<std::uint32_t, PlaceAddresses> places_;
   std::uint32_t place_ = 0;
-  bool came_again_ = false;
+  bool repeated_ = false;
 };
 
 }  // namespace

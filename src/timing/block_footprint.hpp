@@ -1,4 +1,4 @@
-// Which bytes of global memory a block touches, and in which order: its footprint, by executing it.
+// Footprint of a block: the bytes of global memory that it accesses and their order, by execution.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,46 @@
 
 namespace gpuexp {
 
-/// [begin, end) of global memory.
+/// Addresses [begin, end) of global memory.
 struct ByteRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// What one instruction touches: ranges that are apart, in ascending order, for each of a block's
-/// phases, which are as many instructions of its warps each.
+/// Bytes that one instruction accesses: disjoint ascending ranges for each phase of the block.
+/// Warps execute equal numbers of instructions in each phase.
 struct PlaceFootprint {
-  std::uint32_t place = 0;  ///< in the program
+  std::uint32_t place = 0;  ///< index in the program
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;
 };
 
-/// Of all warps of the block, or of the cluster, a few instructions of each in turn. Throws
-/// sim::Fault, and sim::Stopped where `stop` says so.
+/// Executes all warps of the block or cluster, a few instructions of each in turn. Throws
+/// sim::Fault, and sim::Stopped if `stop` returns true.
 std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
-/// The addresses that a warp has at one instruction.
+/// Addresses that a warp accesses at one instruction.
 struct PlaceAddresses {
   struct Hashes {
-    /// Of all addresses' sectors less that of `first`, in order: where in a sector an address is
-    /// may depend on data.
+    /// Hash of all sectors relative to the sector of `first`, in order. It excludes the offset
+    /// within a sector, which may depend on data.
     std::uint64_t sectors = 0;
-    std::uint64_t bytes = 0;  ///< likewise, of the addresses themselves
+    std::uint64_t bytes = 0;  ///< hash of all addresses relative to `first`
 
     bool operator==(const Hashes&) const = default;
   };
 
-  std::uint64_t first = 0;  ///< of the lowest lane, when it came there first
-  /// When it has come there once, twice, …: a loop with fewer turns may be alike as far as it goes.
+  std::uint64_t first = 0;  ///< address of the lowest lane at the first execution
+  /// Hashes after 1, 2, … executions, to compare loops that have different numbers of iterations.
   std::vector<Hashes> after;
 
-  /// As far as both have come.
+  /// Hashes after the smaller of both numbers of executions.
   Hashes hashes(const PlaceAddresses& other) const;
 };
 
-/// Executes the first warps of blocks alone. They wait for no others: what they read of theirs may
-/// be anything, which addresses hardly depend on.
+/// Executes only the first warp of a block. It does not wait for other warps, so it may read
+/// incorrect values from them, on which addresses hardly depend.
 class FirstWarps {
  public:
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
@@ -57,8 +57,8 @@ class FirstWarps {
     launch_.is_alone = true;
   }
 
-  /// By place; of a cluster, its first block's. `once` ends with the first instruction that is
-  /// executed a second time.
+  /// Addresses by index of the instruction, in the first block of a cluster. If `once` is set,
+  /// execution ends when the first instruction accesses memory a second time.
   std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& cluster, bool once) const;
 
  private:

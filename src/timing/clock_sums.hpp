@@ -1,4 +1,4 @@
-// Amounts by the clock in which they come, of those that are near.
+// Amounts per cycle, for recent cycles.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace gpuexp {
 
-/// Of as many clocks as any load waits; what came earlier is forgotten.
+/// Holds more cycles than any load waits, and forgets earlier cycles.
 class ClockSums {
  public:
-  /// Comes from `when` on, for a clock.
+  /// Adds an amount for the cycle that starts at `when`.
   void add(double when, double amount) {
     if (clocks_.empty()) clocks_.resize(kKept);
     const double first = std::floor(when);
@@ -21,7 +21,7 @@ class ClockSums {
     of(number + 1) += amount * (when - first);
   }
 
-  /// What comes from `from` on, for so many clocks.
+  /// The amount in `clocks` cycles, starting at `from`.
   double sum(double from, double clocks) const {
     if (clocks_.empty()) return 0;
     double sum = 0;

@@ -1,5 +1,5 @@
-// The part of an instruction's encoding that says when it may be issued: from Volta on the compiler
-// schedules, and the hardware checks nothing of fixed latencies.
+// Scheduling fields of an instruction's encoding. Since Volta, the compiler schedules instructions
+// of fixed latency, and the hardware does not check for their results.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace gpuexp {
 struct Control {
   static constexpr unsigned kNoScoreboard = 7;
 
-  unsigned stall = 0;  ///< clocks until the warp's next instruction may be issued
-  bool stays = false;  ///< the scheduler goes on with this warp rather than with another
-  unsigned writes = kNoScoreboard;  ///< scoreboard that its result releases
-  unsigned reads = kNoScoreboard;   ///< scoreboard that is released when its operands are read
-  unsigned waits = 0;               ///< a bit for each scoreboard that has to be free before it
-  unsigned reuse = 0;               ///< a bit for each operand that stays for the next instruction
+  unsigned stall = 0;               ///< cycles until the warp's next instruction may issue
+  bool stays = false;               ///< the scheduler prefers this warp for the next instruction
+  unsigned writes = kNoScoreboard;  ///< scoreboard that is released when the result is available
+  unsigned reads = kNoScoreboard;   ///< scoreboard that is released when the operands are read
+  unsigned waits = 0;               ///< bit mask of scoreboards that must be free before issue
+  unsigned reuse = 0;               ///< bit mask of operands kept for the next instruction
 };
 
-/// Of ListedInstruction::schedule, bits 64 to 127.
+/// Decodes ListedInstruction::schedule, which has bits 64 to 127.
 constexpr Control control_of(std::uint64_t schedule) {
   constexpr unsigned kFirst = 105 - 64;
   const auto bits = [&](unsigned from, unsigned count) {

@@ -17,48 +17,51 @@ bool is_timed_throughout(const TimedOp& op) {
          op.kind == Kind::async_store || op.kind == Kind::product || op.kind == Kind::cluster_wait;
 }
 
-/// A warp, and where it was.
-struct Home {
+/// A warp and its position before the iteration.
+struct WarpPosition {
   ResidentWarp* warp = nullptr;
   std::uint32_t next = 0;
-  bool is_running = false;  ///< it waits at a barrier otherwise
+  bool is_running = false;  ///< false: the warp waits at a barrier
   std::uint64_t executed = 0;
   bool has_left = false;
 
-  bool is_there() const {
+  bool has_returned() const {
     const sim::Divergence& at = warp->warp->divergence;
     return at.next() == next && at.is_running() == is_running;
   }
 };
 
-// Until the warp has to wait, is back, or would leave the places. Returns whether it did anything.
-bool execute_turn(Home& home, const Schedule& schedule, const std::vector<bool>& places,
-                  std::uint64_t least) {
-  const sim::Divergence& at = home.warp->warp->divergence;
-  sim::Block& block = *home.warp->block->block;
-  const std::uint64_t before = home.executed;
-  while (at.is_running() && !(home.executed >= least && home.is_there())) {
+// Executes the warp until it waits, returns to its position, or would leave `places`. Returns
+// whether it executed an instruction.
+bool execute_iteration(WarpPosition& position, const Schedule& schedule,
+                       const std::vector<bool>& places, std::uint64_t least) {
+  const sim::Divergence& at = position.warp->warp->divergence;
+  sim::Block& block = *position.warp->block->block;
+  const std::uint64_t before = position.executed;
+  while (at.is_running() && !(position.executed >= least && position.has_returned())) {
     const std::uint32_t next = at.next();
-    home.has_left = next >= places.size() || !places[next] ||
-                    (schedule.ops[next].exits && block.lanes_of_next(*home.warp->warp) != 0);
-    if (home.has_left) break;
-    block.step(*home.warp->warp);
-    ++home.executed;
+    position.has_left =
+        next >= places.size() || !places[next] ||
+        (schedule.ops[next].exits && block.lanes_of_next(*position.warp->warp) != 0);
+    if (position.has_left) break;
+    block.step(*position.warp->warp);
+    ++position.executed;
   }
-  return home.executed > before;
+  return position.executed > before;
 }
 
-std::vector<Home> homes_of(const std::vector<std::unique_ptr<ResidentCluster>>& clusters) {
-  std::vector<Home> homes;
+std::vector<WarpPosition> positions_of(
+    const std::vector<std::unique_ptr<ResidentCluster>>& clusters) {
+  std::vector<WarpPosition> positions;
   for (const auto& cluster : clusters) {
     for (const auto& block : cluster->blocks) {
       for (const auto& warp : block->warps) {
         const sim::Divergence& at = warp->warp->divergence;
-        if (!at.has_exited()) homes.push_back({warp.get(), at.next(), at.is_running()});
+        if (!at.has_exited()) positions.push_back({warp.get(), at.next(), at.is_running()});
       }
     }
   }
-  return homes;
+  return positions;
 }
 
 }  // namespace
@@ -73,10 +76,10 @@ bool SteadyState::end_window(SmProgress now, std::size_t warps) {
   end_ = now.instructions + length_;
   marks_.push_back(std::move(now));
   if (marks_.size() > kMarks) marks_.pop_front();
-  return marks_.size() == kMarks && is_alike(warps);
+  return marks_.size() == kMarks && is_steady(warps);
 }
 
-void SteadyState::begin_anew(SmProgress now) {
+void SteadyState::restart(SmProgress now) {
   end_ = now.instructions + length_;
   marks_.clear();
   marks_.push_back(std::move(now));
@@ -89,11 +92,11 @@ std::vector<bool> SteadyState::visited(const SmProgress& from, const SmProgress&
   return places;
 }
 
-// Windows of few turns differ by the part of one that is in them, and windows of few clocks by the
-// latencies that were drawn: longer ones will tell.
-bool SteadyState::is_alike(std::size_t warps) {
-  constexpr double kFewestTurns = 2;
-  constexpr double kAlike = 0.01;
+// Short windows differ by a partial iteration and by the latencies that were drawn, so windows are
+// lengthened until they agree.
+bool SteadyState::is_steady(std::size_t warps) {
+  constexpr double kMinIterations = 2;
+  constexpr double kTolerance = 0.01;
   const SmProgress& middle = marks_[1];
   if (begin().blocks != end().blocks) return false;
   const std::vector<bool> first = visited(begin(), middle);
@@ -108,8 +111,8 @@ bool SteadyState::is_alike(std::size_t warps) {
                       static_cast<double>(warps);
   const double of_first = (middle.clock - begin().clock) / count(begin(), middle);
   const double of_second = (end().clock - middle.clock) / count(middle, end());
-  if (count(middle, end()) >= kFewestTurns * visits &&
-      std::abs(of_second - of_first) <= kAlike * of_first)
+  if (count(middle, end()) >= kMinIterations * visits &&
+      std::abs(of_second - of_first) <= kTolerance * of_first)
     return true;
   lengthen();
   return false;
@@ -119,28 +122,28 @@ void SteadyState::lengthen() {
   if (length_ >= kLongest) return;
   length_ *= 2;
   SmProgress last = std::move(marks_.back());
-  begin_anew(std::move(last));
+  restart(std::move(last));
 }
 
-Turns execute_turns(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
-                    const Schedule& schedule, const std::vector<bool>& places, std::uint64_t least,
-                    double alone) {
-  std::vector<Home> homes = homes_of(clusters);
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
-    for (Home& home : homes)
-      goes_on |= execute_turn(home, schedule, places, least);
+SkippedIterations execute_iterations(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
+                                     const Schedule& schedule, const std::vector<bool>& places,
+                                     std::uint64_t least, double alone) {
+  std::vector<WarpPosition> positions = positions_of(clusters);
+  for (bool any_progress = true; any_progress;) {
+    any_progress = false;
+    for (WarpPosition& position : positions)
+      any_progress |= execute_iteration(position, schedule, places, least);
     for (const auto& cluster : clusters)
-      goes_on |= cluster->cluster->release_barriers();
+      any_progress |= cluster->cluster->release_barriers();
   }
-  Turns turns;
-  for (const Home& home : homes) {
-    turns.instructions += home.executed;
-    home.warp->alone += alone * static_cast<double>(home.executed);
-    home.warp->block->cluster->instructions += home.executed;
-    turns.are_last |= home.has_left || !home.is_there();
+  SkippedIterations iterations;
+  for (const WarpPosition& position : positions) {
+    iterations.instructions += position.executed;
+    position.warp->alone += alone * static_cast<double>(position.executed);
+    position.warp->block->cluster->instructions += position.executed;
+    iterations.are_last |= position.has_left || !position.has_returned();
   }
-  return turns;
+  return iterations;
 }
 
 }  // namespace gpuexp

@@ -16,11 +16,11 @@ namespace {
 constexpr std::uint64_t kSector = 32;
 
 using Addresses = std::map<std::uint32_t, PlaceAddresses>;
-/// In bytes, by place and by block.
+/// Shifts in bytes, by instruction and block.
 using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
-// What parts have in common with whom they are joined.
-bool moves_alike(const GridPart& a, const GridPart& b) {
+// Whether two parts have the same shifts and can be merged.
+bool have_equal_shifts(const GridPart& a, const GridPart& b) {
   return a.writes == b.writes && a.step == b.step && a.shifts == b.shifts &&
          a.within.begin == b.within.begin && !a.is_scattered && !b.is_scattered;
 }
@@ -28,7 +28,7 @@ bool moves_alike(const GridPart& a, const GridPart& b) {
 void add_part(GridFootprint& grid, GridPart part) {
   grid.phases = std::max(grid.phases, part.phases.size());
   const auto same = std::find_if(grid.parts.begin(), grid.parts.end(),
-                                 [&](const GridPart& p) { return moves_alike(p, part); });
+                                 [&](const GridPart& p) { return have_equal_shifts(p, part); });
   if (same == grid.parts.end()) {
     grid.parts.push_back(std::move(part));
     return;
@@ -40,7 +40,7 @@ void add_part(GridFootprint& grid, GridPart part) {
   }
 }
 
-/// A block whose addresses are held against those of the one that stands for all.
+/// A block whose addresses are compared with those of the executed block.
 struct Probe {
   Extent block;
   Addresses addresses;
@@ -62,7 +62,7 @@ class GridProbe {
       execute_all();
       return std::move(result_);
     }
-    // Not the last along any dimension, which may be cut off.
+    // Not the last block along any dimension, which may be partial.
     const Extent middle{(grid_.x - 1) / 2, (grid_.y - 1) / 2, (grid_.z - 1) / 2};
     result_.block = middle;
     std::vector<PlaceFootprint> places = footprint_of(launch_, middle, stop_);
@@ -81,7 +81,7 @@ class GridProbe {
 
  private:
   static constexpr std::size_t kDimensions = 3;
-  static constexpr std::int64_t kMostPeriod = 32;
+  static constexpr std::int64_t kMaxPeriod = 32;
 
   void execute_all() {
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
@@ -94,7 +94,7 @@ class GridProbe {
     }
   }
 
-  // Where the first warp does not come to all places.
+  // Used if the first warp does not execute all of the instructions.
   static Addresses addresses_of(const std::vector<PlaceFootprint>& places) {
     Addresses addresses;
     for (const PlaceFootprint& place : places) {
@@ -131,7 +131,7 @@ class GridProbe {
       along_.push_back(d);
       add({next[0], next[1], next[2]});
     }
-    // And others, which say whether what these showed holds further away.
+    // Further probes show whether the shifts between neighbours also hold far away.
     const auto share = [](std::int64_t extent, double of) {
       return static_cast<std::int64_t>(static_cast<double>(extent - 1) * of);
     };
@@ -140,15 +140,15 @@ class GridProbe {
       add({share(grid_.x, x), share(grid_.y, y), share(grid_.z, z)});
   }
 
-  // From the middle block's addresses to the probe's; empty where it does something else.
+  // Shift from the middle block's addresses to the probe's; empty if the probe does something else.
   std::optional<std::int64_t> shift_of(const Probe& probe, std::uint32_t place) const {
     const auto other = probe.addresses.find(place);
     const PlaceAddresses& own = base_.at(place);
     if (other == probe.addresses.end()) return std::nullopt;
-    // Where blocks share what there is, some have one more turn than others.
-    constexpr std::size_t kFewerOf = 8;
+    // If blocks divide the work unevenly, some execute one more iteration than others.
+    constexpr std::size_t kToleranceDivisor = 8;
     const auto [fewer, more] = std::minmax({own.after.size(), other->second.after.size()});
-    if (more - fewer > std::max<std::size_t>(1, more / kFewerOf)) return std::nullopt;
+    if (more - fewer > std::max<std::size_t>(1, more / kToleranceDivisor)) return std::nullopt;
     const PlaceAddresses::Hashes here = own.hashes(other->second);
     const PlaceAddresses::Hashes there = other->second.hashes(own);
     if (there.bytes == here.bytes)
@@ -182,7 +182,7 @@ class GridProbe {
     part.step = {};
     part.shifts = shifts_of_all(place.place, shifts);
     if (part.shifts.empty())
-      result_.refusal = "how its blocks' addresses depend on their place in the grid is not known";
+      result_.refusal = "how addresses depend on the block index is not known";
     return part;
   }
 
@@ -198,10 +198,10 @@ class GridProbe {
     return part;
   }
 
-  /// By block, of the places that first warps come to before they repeat one.
+  /// Shifts by block, of the instructions that first warps execute before one repeats.
   const Shifts& first_shifts() {
     if (first_shifts_.empty()) first_shifts_ = shifts_by_digits();
-    for (std::int64_t period = 2; first_shifts_.empty() && period <= kMostPeriod; period *= 2)
+    for (std::int64_t period = 2; first_shifts_.empty() && period <= kMaxPeriod; period *= 2)
       first_shifts_ = shifts_by_period(period);
     if (first_shifts_.empty()) first_shifts_ = shifts_of_each_block();
     return first_shifts_;
@@ -219,7 +219,7 @@ class GridProbe {
     return shifts;
   }
 
-  /// Whether further blocks do what follows from few.
+  /// Whether a sample of all blocks has the derived shifts.
   bool holds(const Shifts& shifts) {
     constexpr std::int64_t kChecked = 256;
     for (std::int64_t i = 0; i <= kChecked; ++i) {
@@ -238,8 +238,8 @@ class GridProbe {
     return true;
   }
 
-  // Most kernels divide the number of a block by what is constant, so that the shifts of all follow
-  // from few. Empty where those of others are not what follows.
+  // Most kernels divide the block number by constants, so a few blocks determine all shifts.
+  // Returns an empty map if other blocks contradict them.
   Shifts shifts_by_digits() {
     Shifts shifts;
     for (const auto& [place, at] : first_addresses(0)) {
@@ -249,8 +249,9 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // Rows that begin within a vector come to places that others do not, and do so again and again:
-  // each block is so many bytes behind the one that is a period before it. Empty likewise.
+  // If rows start within a vector, some blocks execute other instructions, periodically. Each shift
+  // exceeds the one a period before it by a constant. Returns an empty map if blocks contradict
+  // this.
   Shifts shifts_by_period(std::int64_t period) {
     const auto count = static_cast<std::size_t>(grid_.count());
     const auto length = static_cast<std::size_t>(period);
@@ -273,9 +274,9 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // A block's number in a mixed radix, each of whose digits moves the place by so many bytes: a
-  // digit goes up as long as its first step holds, and the next counts how often it has begun
-  // again. Empty where a block does not come to the place.
+  // The block number in a mixed radix, each digit of which shifts the addresses by a constant step.
+  // A digit's radix ends where its first step no longer holds; then the next digit counts. Empty if
+  // a block does not execute the instruction.
   std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
     const std::int64_t count = grid_.count();
     bool has_all = true;
@@ -289,14 +290,14 @@ class GridProbe {
     shifts.reserve(static_cast<std::size_t>(count));
     for (std::int64_t weight = 1; weight < count;) {
       const std::int64_t step = shift_at(weight) - shifts.front();
-      const auto goes_on = [&](std::int64_t digit) {
+      const auto step_holds = [&](std::int64_t digit) {
         return shift_at(digit * weight) == shifts.front() + digit * step;
       };
       std::int64_t last = 1;
       std::int64_t radix = ceil_div(count, weight);
       while (radix - last > 1) {
         const std::int64_t digit = std::min(2 * last, last + (radix - last) / 2);
-        (goes_on(digit) ? last : radix) = digit;
+        (step_holds(digit) ? last : radix) = digit;
       }
       for (std::int64_t digit = 1; digit < radix; ++digit) {
         for (std::int64_t i = 0; i < weight; ++i)
@@ -322,15 +323,15 @@ class GridProbe {
                               : static_cast<std::int64_t>(at.first - own->second.first);
   }
 
-  // Shifts of a place that not all first warps came to are a sum of two others', each so many
-  // times: an element of C is where a row of A and a column of B meet.
+  // If some first warps do not execute an instruction, its shifts are a linear combination of two
+  // other shifts: an element of C depends on a row of A and a column of B.
   std::vector<std::int64_t> shifts_of_all(std::uint32_t place,
-                                          const std::vector<std::int64_t>& of_probes) {
+                                          const std::vector<std::int64_t>& probe_shifts) {
     const auto& known = first_shifts();
     if (const auto own = known.find(place); own != known.end()) return own->second;
     for (auto a = known.begin(); a != known.end(); ++a) {
       for (auto b = std::next(a); b != known.end(); ++b) {
-        if (auto sum = sum_of(a->second, b->second, of_probes); !sum.empty()) return sum;
+        if (auto sum = sum_of(a->second, b->second, probe_shifts); !sum.empty()) return sum;
       }
     }
     return {};
@@ -338,7 +339,7 @@ class GridProbe {
 
   std::vector<std::int64_t> sum_of(const std::vector<std::int64_t>& a,
                                    const std::vector<std::int64_t>& b,
-                                   const std::vector<std::int64_t>& of_probes) const {
+                                   const std::vector<std::int64_t>& probe_shifts) const {
     const auto at = [&](const std::vector<std::int64_t>& shifts, std::size_t probe) {
       return static_cast<double>(
           shifts[static_cast<std::size_t>(sim::number_in(grid_, probes_[probe].block))]);
@@ -347,7 +348,7 @@ class GridProbe {
       for (std::size_t j = i + 1; j < probes_.size(); ++j) {
         const double determinant = at(a, i) * at(b, j) - at(a, j) * at(b, i);
         if (determinant == 0) continue;
-        const auto y = [&](std::size_t probe) { return static_cast<double>(of_probes[probe]); };
+        const auto y = [&](std::size_t probe) { return static_cast<double>(probe_shifts[probe]); };
         const double of_a = (y(i) * at(b, j) - y(j) * at(b, i)) / determinant;
         const double of_b = (at(a, i) * y(j) - at(a, j) * y(i)) / determinant;
         bool holds = true;
@@ -370,8 +371,8 @@ class GridProbe {
   Extent grid_;
   Addresses base_;
   std::vector<Probe> probes_;
-  std::vector<std::size_t> along_;                     ///< dimensions, of the first probes
-  std::map<std::int64_t, Addresses> first_addresses_;  ///< by block, before they repeat a place
+  std::vector<std::size_t> along_;                     ///< dimensions of the first probes
+  std::map<std::int64_t, Addresses> first_addresses_;  ///< by block, before an instruction repeats
   Shifts first_shifts_;
   GridFootprint result_;
 };
@@ -414,13 +415,13 @@ std::vector<std::int64_t> GridFootprint::shifts(const GridPart& part) const {
 
 bool GridFootprint::ascends(const GridPart& part) const {
   if (!part.shifts.empty()) return false;
-  std::int64_t behind = 0;  // what stands in front of the next row, of the first in it
+  std::int64_t extent_below = 0;  // shift of the last block along the dimensions so far
   for (const auto& [extent, step] :
        {std::pair{grid.x, part.step[0]}, std::pair{grid.y, part.step[1]},
         std::pair{grid.z, part.step[2]}}) {
     if (extent == 1) continue;
-    if (step <= behind) return false;
-    behind += step * (extent - 1);
+    if (step <= extent_below) return false;
+    extent_below += step * (extent - 1);
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// Which bytes of global memory all blocks of a grid touch, from executing a few of them: blocks do
-// at other addresses what one of them does.
+// Bytes of global memory that all blocks of a grid access. A few blocks are executed; others do the
+// same at shifted addresses.
 #pragma once
 
 #include <array>
@@ -13,40 +13,41 @@
 
 namespace gpuexp {
 
-/// Ranges that are as far from one block's to another's, all of them.
+/// Ranges that all have the same shift between two blocks.
 struct GridPart {
   static constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 
   bool writes = false;
-  std::vector<std::vector<ByteRange>> phases;  ///< of one block
-  /// From that block's addresses to another's: so many bytes for each block along x, y and z.
+  std::vector<std::vector<ByteRange>> phases;  ///< ranges of one block
+  /// Bytes from a block's addresses to those of its neighbours along x, y and z.
   std::array<std::int64_t, 3> step{};
-  /// Where these do not say it, by the other block's number; kNothing: it touches none of them.
+  /// If `step` does not describe the shifts: by block number; kNothing for a block without
+  /// accesses.
   std::vector<std::int64_t> shifts;
-  ByteRange within;           ///< the buffer that they are of: what all blocks touch at most
-  bool is_scattered = false;  ///< addresses depend on data, and are anywhere in the buffer
+  ByteRange within;           ///< buffer of the ranges, which bounds all blocks' accesses
+  bool is_scattered = false;  ///< addresses depend on data, anywhere in the buffer
 };
 
-/// Sorts ranges, and joins those that meet.
+/// Sorts ranges, and joins those that overlap or touch.
 void join(std::vector<ByteRange>& ranges);
 
-/// Of a launch with clusters, each stands for a block.
+/// Footprint of a launch. If it has clusters, each cluster is a block here.
 struct GridFootprint {
   Extent grid;
-  Extent block;  ///< whose ranges the parts have
+  Extent block;  ///< block whose ranges the parts contain
   std::size_t phases = 0;
   std::vector<GridPart> parts;
-  std::string refusal;  ///< why it is not known; empty where it is
+  std::string refusal;  ///< why the footprint is not known; empty if it is
 
-  /// In bytes, of a block with this number; GridPart::kNothing where it touches none.
+  /// Bytes from the addresses of `block` to those of block `number`, or GridPart::kNothing.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
-  /// Of all blocks, by their numbers.
+  /// Shifts of all blocks, by number.
   std::vector<std::int64_t> shifts(const GridPart& part) const;
-  /// Whether each block's is above that of the one before it.
+  /// Whether each block's addresses are above those of the block before it.
   bool ascends(const GridPart& part) const;
 };
 
-/// Throws sim::Fault, and sim::Stopped where `stop` says so.
+/// Throws sim::Fault, and sim::Stopped if `stop` returns true.
 GridFootprint grid_footprint(const sim::LaunchState& launch, const std::function<bool()>& stop);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// How far the latencies of single lines lie around their mean: a warp waits for the last line that
-// it has asked for, and a block for its last warp.
+// Distribution of the latencies of single lines. A warp waits for the last line that it requested,
+// and a block for its last warp.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace gpuexp {
 
-/// The latency of a line over the mean of all lines, by the share of lines that take no longer.
+/// Latency of a line relative to the mean of all lines, by the share of lines that take no longer.
 struct LatencySpread {
   static constexpr std::size_t kKnots = 13;
   static constexpr std::array<double, kKnots> kShares{0,   0.01, 0.05, 0.1,  0.25,  0.5, 0.75,
                                                       0.9, 0.95, 0.98, 0.99, 0.999, 1};
   std::array<double, kKnots> ratios{};
 
-  /// `share` is from 0 to 1; linear between the knots.
+  /// Ratio at a share from 0 to 1; linear between the knots.
   double at(double share) const {
     std::size_t i = 1;
     while (i + 1 < kKnots && kShares[i] < share)
@@ -27,17 +27,17 @@ struct LatencySpread {
 
 inline constexpr LatencySpread kNoSpread{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
 
-// Measured on an H200, and alike on an H100: docs/studies/warp_scheduling/latency_spread.csv. Other
-// GPUs are taken to be alike. What makes a line slow is not documented.
+// Measured on an H200, and similar on an H100 (docs/studies/warp_scheduling/latency_spread.csv).
+// Other GPUs are assumed to be similar. The cause of slow lines is not documented.
 inline constexpr LatencySpread kL2Spread{
     {0.867, 0.891, 0.908, 0.922, 0.946, 0.993, 1.054, 1.085, 1.102, 1.119, 1.129, 1.150, 1.167}};
 inline constexpr LatencySpread kDramSpread{
     {0.717, 0.740, 0.760, 0.773, 0.809, 1.002, 1.073, 1.240, 1.441, 1.602, 1.676, 1.781, 2.000}};
 
-/// Shares from 0 to 1, each as likely as any other; the same in every run.
+/// Uniformly distributed shares from 0 to 1; the same in every run.
 class ShareDraw {
  public:
-  /// Which may be passed over at once.
+  /// Maximum count for peek() and pass().
   static constexpr std::size_t kMostPassed = 64;
 
   explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}
@@ -46,12 +46,12 @@ class ShareDraw {
     pass(1);
     return share_of(state_);
   }
-  /// The one that next() would give if it were asked so often, from 1 to kMostPassed.
+  /// Returns the result of the `count`-th call of next(), 1 to kMostPassed, without advancing.
   double peek(std::size_t count) const { return share_of(kSteps[count].from(state_)); }
   void pass(std::size_t count) { state_ = kSteps[count].from(state_); }
 
  private:
-  /// Of a linear congruential generator, as many are one with other factors.
+  /// Step of a linear congruential generator. Several steps combine into one with other factors.
   struct Step {
     std::uint64_t factor = 1;
     std::uint64_t more = 0;
@@ -72,13 +72,12 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMostPassed + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
-/// The shares of lines that L2 has. Neighbouring lines take equally long: of the eight lines in each
-/// aligned KiB, an H200 keeps lines 0, 1, 4 and 5 in one slice of L2 and the other four in another,
-/// whose distances from the SM have nothing to do with each other
-/// (docs/studies/shared_memory/latency_of_neighbours.csv).
+/// Shares of lines in L2. Lines of one slice have equal latency: an H200 stores lines 0, 1, 4 and 5
+/// of each aligned KiB in one slice of L2, and the other four in another. The distances of the two
+/// slices from the SM are unrelated (docs/studies/shared_memory/latency_of_neighbours.csv).
 class SliceShares {
  public:
-  /// The share of the sector's line. A line of a slice that no recent line was in takes `drawn`.
+  /// The share of the sector's line; `drawn` if no recent line was in the same slice.
   double of(std::uint64_t sector, double drawn) {
     constexpr std::uint64_t kSectorsPerKib = 32;
     constexpr std::uint64_t kSectorsPerPair = 8;

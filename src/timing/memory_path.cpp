@@ -14,13 +14,13 @@ namespace {
 constexpr std::uint64_t kSectorSize = 32;
 constexpr std::uint64_t kSectorsPerLine = 4;
 
-/// Clocks of the data stage that what has left the schedulers' queues may wait for. With this and
-/// the queues' length (timing/sm_time.cpp), warps of the matmul family wait for a place in a queue,
-/// for shared memory and at barriers in the proportions that an H200 counts.
-constexpr double kAhead = 40;
+/// Maximum cycles that a request outside the schedulers' queues may wait for the data stage. With
+/// this figure and the queues' length (timing/warp_choice.cpp), warps of the matmul family stall on
+/// a full queue, on shared memory and at barriers in the proportions that an H200 counts.
+constexpr double kMaxBacklog = 40;
 
-// Whether this sector is one of `share` of all. Pairs of sectors come from device memory together.
-// The low bits of a sector's number alone decide: where buffers begin differs from run to run.
+// Whether the sector belongs to the `share` of all that come from device memory, in pairs. Only the
+// low bits of its number decide, because the start of buffers differs from run to run.
 bool is_of_share(std::uint64_t sector, double share) {
   constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
@@ -30,72 +30,75 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 }  // namespace
 
-// Local memory that L1 had and gave up: it was written to L2 then (PTX ISA, ld.lu: "to avoid
-// needless write-backs"), and is read from there.
+// L1 has evicted a line of local memory: it wrote the line to L2 (PTX ISA, ld.lu: "to avoid
+// needless write-backs") and now reads it from there.
 double MemoryPath::fetch_local(double when, double share) {
   l2_reads_ += 1;
   l2_writes_ += 1;
   const double written = l2_write_.serve(when, behind_.l2_write_clocks) - behind_.l2_write_clocks;
-  const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
+  const double requested_at = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   const double latency = figures_.l2_latency * figures_.l2_spread.at(share);
-  trip_ = std::max(trip_, latency);
-  return std::max(written, asked) + latency;
+  max_latency_ = std::max(max_latency_, latency);
+  return std::max(written, requested_at) + latency;
 }
 
-// When the sector is there that is asked for at `when`; that share of all lines takes no longer.
+// Arrival of a sector requested at `when`, with the latency that `share` of all lines do not
+// exceed.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
-  const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
-  // What its block asks for again L2 has.
+  const double requested_at = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
+  // L2 holds sectors that the block has requested before.
   const bool is_from_dram =
-      asked_for_.is_first(block_, sector, changes) &&
+      requested_.is_first(block_, sector, changes) &&
       is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
   const double latency =
       is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
                    : figures_.l2_latency * figures_.l2_spread.at(slices_.of(sector, share));
-  trip_ = std::max(trip_, latency);
-  if (!is_from_dram) return asked + latency;
-  const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
-  if (changes) dram_.serve(asked, behind_.dram_write_clocks);
-  const double filled = l2_write_.serve(asked, behind_.l2_fill_clocks) - behind_.l2_fill_clocks;
+  max_latency_ = std::max(max_latency_, latency);
+  if (!is_from_dram) return requested_at + latency;
+  const double read =
+      dram_.serve(requested_at, behind_.dram_read_clocks) - behind_.dram_read_clocks;
+  if (changes) dram_.serve(requested_at, behind_.dram_write_clocks);
+  const double filled =
+      l2_write_.serve(requested_at, behind_.l2_fill_clocks) - behind_.l2_fill_clocks;
   return std::max(read, filled) + latency;
 }
 
-// No access touches more lines than sectors.
+// An access touches at most as many lines as sectors.
 static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMostPassed);
 
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
   if (missing == 0) return touch.bank_wavefronts;
-  const auto lacked = static_cast<unsigned>(std::popcount(missing));
-  if (lacked == touch.count) return touch.missed_wavefronts;
+  const auto missed = static_cast<unsigned>(std::popcount(missing));
+  if (missed == touch.count) return touch.missed_wavefronts;
   TagLookups tags;
-  std::uint64_t finds_missing = 0;
+  std::uint64_t wavefronts_with_misses = 0;
   unsigned wavefront = 0;
   for (std::size_t i = 0; i < touch.count; ++i) {
     if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], touch.sectors[i]))
       wavefront = tags.wavefront_of(touch.sectors[i] / kSectorsPerLine);
-    if (missing >> i & 1) finds_missing |= std::uint64_t{1} << wavefront;
+    if (missing >> i & 1) wavefronts_with_misses |= std::uint64_t{1} << wavefront;
   }
   // Wavefronts in proportion to the sectors.
   const auto share = [&](unsigned wavefronts, std::size_t sectors) {
     return (wavefronts * sectors + touch.count - 1) / touch.count;
   };
-  const auto lookups = static_cast<std::size_t>(std::popcount(finds_missing));
-  // Lanes that go in several turns look lines up in each of them.
-  const bool has_turns =
+  const auto lookups = static_cast<std::size_t>(std::popcount(wavefronts_with_misses));
+  // If lanes are processed in several passes, each pass looks up its lines.
+  const bool has_passes =
       touch.missed_wavefronts > std::max(touch.bank_wavefronts, touch.tag_wavefronts);
-  const std::size_t by_turns = has_turns ? share(touch.missed_wavefronts, lacked) : 0;
-  return static_cast<double>(share(touch.bank_wavefronts, touch.count - lacked) +
-                             std::max({share(touch.bank_wavefronts, lacked), by_turns, lookups}));
+  const std::size_t by_passes = has_passes ? share(touch.missed_wavefronts, missed) : 0;
+  return static_cast<double>(share(touch.bank_wavefronts, touch.count - missed) +
+                             std::max({share(touch.bank_wavefronts, missed), by_passes, lookups}));
 }
 
-// Of the sectors that L1 looks up at `when`.
+// Looks up the sectors in L1 at `when`, and requests those that it lacks.
 MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::GlobalTouch& touch,
-                                          const Asking& asking) {
+                                          const FetchOptions& options) {
   Fetched fetched;
-  trip_ = figures_.l1_latency;
-  // Each line has a share of its own, of which most are never asked for.
+  max_latency_ = figures_.l1_latency;
+  // Each line has its own share, though most are not used.
   std::size_t lines = 0;
   std::size_t hits = 0;
   SectorCache::Line* line = nullptr;
@@ -103,19 +106,19 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
     const std::uint64_t sector = touch.sectors[i];
     if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], sector)) {
       ++lines;
-      line = asking.passes_l1 ? nullptr : l1_.find(sector);
+      line = options.passes_l1 ? nullptr : l1_.find(sector);
     }
     double arrives = line ? (*line)[sector % SectorCache::kSectors] : SectorCache::kAbsent;
     if (arrives != SectorCache::kAbsent) {
       ++hits;
     } else {
-      arrives = fetch(when, sector, draw_.peek(lines), asking.changes);
-      if (!asking.passes_l1) line = l1_.put(sector, arrives);
-      // It passes the data stage as what L1 has does.
-      const double repeats = !asking.passes_l1 ? figures_.repeats.line
-                             : asking.copies   ? figures_.repeats.copy
-                                               : 0;
-      if (repeats > 0) beside_stores_.add(arrives - figures_.l1_latency, repeats);
+      arrives = fetch(when, sector, draw_.peek(lines), options.changes);
+      if (!options.passes_l1) line = l1_.put(sector, arrives);
+      // Like a hit, it passes the data stage one L1 latency earlier.
+      const double repeats = !options.passes_l1 ? figures_.repeats.line
+                             : options.copies   ? figures_.repeats.copy
+                                                : 0;
+      if (repeats > 0) store_repeats_.add(arrives - figures_.l1_latency, repeats);
     }
     if (arrives > now) fetched.missing |= std::uint64_t{1} << i;
     fetched.there = std::max(fetched.there, arrives);
@@ -126,7 +129,7 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
   return fetched;
 }
 
-// What was to take the data stage until now has.
+// Performs the reserved uses of the data stage up to `now`.
 void MemoryPath::catch_up(double now) {
   while (!later_.empty() && later_.top().when <= now) {
     const Later next = later_.top();
@@ -136,7 +139,7 @@ void MemoryPath::catch_up(double now) {
   }
 }
 
-// In pieces, between which others have their turns.
+// In pieces, so that other requests can use the stage in between.
 void MemoryPath::take_later(double when, double end, double wavefronts) {
   constexpr double kPiece = 8;
   const double step = (end - when) * kPiece / wavefronts;
@@ -152,34 +155,34 @@ Served MemoryPath::atomic(double now, const sim::GlobalTouch& touch) {
   return load_as(now, touch, {true, true});
 }
 
-Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Asking& asking) {
+Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const FetchOptions& options) {
   catch_up(now);
   // The first wavefront of each stage is part of the latency.
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
-  const auto [there, missing] = fetch_all(now, looked_up - 1, touch, asking);
+  const auto [there, missing] = fetch_all(now, looked_up - 1, touch, options);
   const double wavefronts = delivered_wavefronts(touch, missing);
   lookups_.extra_wavefronts += wavefronts - touch.missed_wavefronts;
   const double clocks = figures_.data_stage_clocks * wavefronts;
   const double delivered = data_.serve(looked_up - 1, clocks);
   const double begun = std::max(looked_up, delivered - clocks);
-  return {std::max(now + 1, begun - kAhead),
+  return {std::max(now + 1, begun - kMaxBacklog),
           std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there),
-          now + trip_};
+          now + max_latency_};
 }
 
 Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
-  // An H200 counts two wavefronts of the tags where other loads take one
-  // (l1tex__t_output_wavefronts of the kernels with cp.async).
+  // For kernels with cp.async, an H200 counts two tag wavefronts where other loads need one
+  // (l1tex__t_output_wavefronts).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
-  return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there),
-          now + trip_};
+  return {std::max(now + 1, looked_up - kMaxBacklog),
+          std::max(looked_up + figures_.l1_latency, there), now + max_latency_};
 }
 
-// When L2 has got the sector.
-double MemoryPath::store_behind(double when, std::uint64_t sector) {
+// Returns when L2 has received the sector.
+double MemoryPath::store_to_l2(double when, std::uint64_t sector) {
   l2_writes_ += 1;
-  const bool is_first = asked_for_.is_first(block_, sector, true);
+  const bool is_first = requested_.is_first(block_, sector, true);
   const double given =
       l2_write_.serve(when, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);
   if (is_first && is_of_share(sector, behind_.dram_write_share))
@@ -193,48 +196,48 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
   double done = read;
-  bool is_there = false;
+  bool line_is_present = false;
   for (std::size_t i = 0; i < touch.count; ++i) {
-    // What is written stays in L1, and goes to L2 all the same, but for local memory. It needs a
-    // line there, not its sector: where two warps write a line's halves, an H200 counts the second
-    // as a hit.
+    // Stores write through to L2, except to local memory, and stay in L1. A hit needs the line, not
+    // the sector: if two warps write the halves of a line, an H200 counts the second as a hit.
     lookups_.all += 1;
     if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
-      is_there = l1_.has_line(touch.sectors[i]);
-    lookups_.hits += is_there;
-    if (!is_there && figures_.repeats.stored > 0) beside_loads_.add(read, figures_.repeats.stored);
+      line_is_present = l1_.has_line(touch.sectors[i]);
+    lookups_.hits += line_is_present;
+    if (!line_is_present && figures_.repeats.stored > 0)
+      load_repeats_.add(read, figures_.repeats.stored);
     l1_.put(touch.sectors[i], read);
-    if (touch.sectors[i] < kLocalSectors) done = store_behind(read, touch.sectors[i]);
+    if (touch.sectors[i] < kLocalSectors) done = store_to_l2(read, touch.sectors[i]);
   }
   return {read, done, now + 1};
 }
 
-// The copy engine asks for one line after the other, and writes each when it has come.
+// The copy engine requests one line after another, and writes each as it arrives.
 CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
   catch_up(now);
   const AsyncFigures& async = figures_.async;
   CopyTime time;
-  trip_ = 0;
+  max_latency_ = 0;
   const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
-  double asked = now;
+  double requested_at = now;
   double least = async.copy_row;
   for (std::uint64_t sector = address / kSectorSize; sector < end; least = 0) {
     const std::uint64_t line_end = std::min(end, (sector / kSectorsPerLine + 1) * kSectorsPerLine);
     const double part = static_cast<double>(line_end - sector) / kSectorsPerLine;
     const double clocks = std::max(least, part * async.copy_line);
-    asked = engine_.serve(asked, clocks) - clocks;
+    requested_at = engine_.serve(requested_at, clocks) - clocks;
     const double share = draw_.next();
-    double line_there = 0;
+    double line_arrival = 0;
     for (; sector < line_end; ++sector) {
-      const double there = fetch(asked, sector, share) - async.copy_ahead;
-      if (figures_.repeats.copy > 0) beside_stores_.add(there, figures_.repeats.copy);
-      line_there = std::max(line_there, there);
+      const double there = fetch(requested_at, sector, share) - async.copy_ahead;
+      if (figures_.repeats.copy > 0) store_repeats_.add(there, figures_.repeats.copy);
+      line_arrival = std::max(line_arrival, there);
     }
-    later_.push({line_there, figures_.data_stage_clocks});
-    time.there = std::max(time.there, line_there);
+    later_.push({line_arrival, figures_.data_stage_clocks});
+    time.there = std::max(time.there, line_arrival);
   }
-  time.read = asked;
-  time.alone = now + trip_ - async.copy_ahead +
+  time.read = requested_at;
+  time.alone = now + max_latency_ - async.copy_ahead +
                async.copy_line * static_cast<double>(bytes) / kWavefrontBytes;
   return time;
 }
@@ -248,12 +251,12 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   const double begun = std::max(now, engine_.free_at());
   CopyTime time;
   double given = 0;
-  // L2 takes them as fast as they come, or the engine waits for it.
+  // The engine waits if L2 accepts sectors more slowly than it sends them.
   for (std::uint64_t sector = first; sector < end; ++sector) {
     time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
     if (figures_.repeats.read > 0)
-      beside_loads_.add(time.read - sector_clocks, figures_.repeats.read);
-    given = store_behind(time.read, sector);
+      load_repeats_.add(time.read - sector_clocks, figures_.repeats.read);
+    given = store_to_l2(time.read, sector);
   }
   const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
   take_later(begun, time.read, wavefronts);
@@ -268,7 +271,7 @@ Served MemoryPath::reach(double now, double bytes, double line_clocks, MemoryPat
   const double clocks = bytes / kWavefrontBytes * line_clocks;
   const double sent = link_.serve(now, clocks);
   other.take_later(sent, sent + clocks, std::max(1.0, bytes / kWavefrontBytes));
-  return {std::max(now + 1, sent - kAhead), sent + figures_.async.remote_latency,
+  return {std::max(now + 1, sent - kMaxBacklog), sent + figures_.async.remote_latency,
           now + clocks + figures_.async.remote_latency};
 }
 
@@ -276,13 +279,13 @@ Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double s
   catch_up(now);
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
-  if (use == SharedUse::load) repeats_.loads += share * beside_loads_.sum(served - clocks, clocks);
+  if (use == SharedUse::load) repeats_.loads += share * load_repeats_.sum(served - clocks, clocks);
   // A store reaches the data stage half of a load's latency after its issue.
   if (use == SharedUse::store)
     repeats_.stores +=
-        share * beside_stores_.sum(served - clocks + figures_.shared_latency / 2, clocks);
+        share * store_repeats_.sum(served - clocks + figures_.shared_latency / 2, clocks);
   shared_clocks_ += clocks;
-  return {std::max(now + 1, served - clocks + 1 - kAhead),
+  return {std::max(now + 1, served - clocks + 1 - kMaxBacklog),
           served - figures_.data_stage_clocks + figures_.shared_latency,
           now + figures_.shared_latency};
 }
@@ -294,9 +297,9 @@ double MemoryPath::write_copied(double now, double wavefronts) {
 }
 
 void MemoryPath::add_to(SmBusy& busy) const {
-  const bool asks_more = 2 * shared_clocks_ > data_.busy() && data_.busy() > tags_.busy();
-  busy[asks_more ? SmPart::shared : SmPart::l1] += std::max(data_.busy(), tags_.busy());
-  // They are served side by side.
+  const bool shared_dominates = 2 * shared_clocks_ > data_.busy() && data_.busy() > tags_.busy();
+  busy[shared_dominates ? SmPart::shared : SmPart::l1] += std::max(data_.busy(), tags_.busy());
+  // Reads and writes are served concurrently.
   busy[SmPart::l2] += std::max(l2_read_.busy(), l2_write_.busy());
   busy[SmPart::dram] += dram_.busy();
 }

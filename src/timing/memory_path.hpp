@@ -1,5 +1,5 @@
-// What loads and stores of one SM take: L1's tags, the data stage that L1 and shared memory have in
-// common, and this SM's part of L2 and of device memory.
+// Time of one SM's loads and stores in L1's tags, in the data stage that L1 shares with shared
+// memory, and in this SM's share of L2 and device memory.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace gpuexp {
 
-/// Serves one at a time, in the order of their coming.
+/// Serves one request at a time, in order of arrival.
 class Server {
  public:
-  /// When somebody who comes at `when` and takes so many clocks has been served.
+  /// Returns when a request that arrives at `when` and takes `clocks` cycles has been served.
   double serve(double when, double clocks) {
     free_at_ = (when > free_at_ ? when : free_at_) + clocks;
     busy_ += clocks;
     return free_at_;
   }
   double free_at() const { return free_at_; }
-  /// Clocks in which it served.
+  /// Number of cycles in which it served.
   double busy() const { return busy_; }
 
  private:
@@ -34,22 +34,22 @@ class Server {
   double busy_ = 0;
 };
 
-/// In clocks.
+/// Times of a request, in cycles.
 struct Served {
-  double taken = 0;  ///< the queue has no more of it, and its operands have been read
-  double done = 0;   ///< its results are there
-  double alone = 0;  ///< they would be, if nobody had been before it
+  double taken = 0;  ///< it has left the queue, and its operands have been read
+  double done = 0;   ///< its results are available
+  double alone = 0;  ///< its results would be available if no other request preceded it
 };
 
-/// Sectors of local memory have numbers from here on: nobody's are as high.
+/// Sector numbers of local memory start here, above all sectors of global memory.
 inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
 
-/// Sectors that L1's tags were asked for, loads and stores.
+/// Sectors that loads and stores looked up in L1's tags.
 struct SectorLookups {
   double all = 0;
-  double hits = 0;  ///< found there, or under way
-  /// Wavefronts of the data stage beyond sim::GlobalCounts::missed_wavefronts: negative if loads
-  /// hit lines that take fewer.
+  double hits = 0;  ///< present or in flight
+  /// L1 data-stage wavefronts beyond sim::GlobalCounts::missed_wavefronts; negative if loads hit
+  /// lines that need fewer.
   double extra_wavefronts = 0;
 
   SectorLookups& operator+=(const SectorLookups& more) {
@@ -60,14 +60,14 @@ struct SectorLookups {
   }
 };
 
-/// Wavefronts in which the data stage delivers a load from global memory of which L1 lacks some
-/// sectors, the i-th of the touch if bit i is set. What L1 holds takes what its banks require; what
-/// it lacks also takes one for each wavefront of the tag stage that finds such a line
+/// L1 data-stage wavefronts of a load from global memory. Bit i of `missing` is set if L1 lacks the
+/// i-th sector of the touch. Sectors that hit take the wavefronts that their banks require. Sectors
+/// that miss also take one for each L1 tag-stage wavefront with such a line
 /// (docs/studies/caches/l1_hits.csv).
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing);
 
-/// Wavefronts of shared memory that are expected to be repeated, since a sector is written in their
-/// clock (device/unified_memory.hpp).
+/// Expected number of repeated wavefronts of shared memory: L1 writes a sector in the same cycle
+/// (device/unified_memory.hpp).
 struct SharedRepeats {
   double loads = 0;
   double stores = 0;
@@ -79,16 +79,16 @@ struct SharedRepeats {
   }
 };
 
-/// What goes through the data stage for shared memory.
+/// Type of shared memory access.
 enum class SharedUse { load, store, other };
 
-/// Which sectors each block has asked for or written.
+/// Sectors that each block has requested or written.
 class SectorsOfBlocks {
  public:
-  /// Those that were asked for or written `kept` sectors before are forgotten.
+  /// Forgets a sector after `kept` others.
   explicit SectorsOfBlocks(double kept) : kept_(kept) {}
 
-  /// Whether the block does it for the first time.
+  /// Whether the block requests, or writes, the sector for the first time.
   bool is_first(std::uint64_t block, std::uint64_t sector, bool writes) {
     constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
     Last& last = last_of(((2 * sector + writes) ^ block * kMultiplier) * kMultiplier);
@@ -99,11 +99,11 @@ class SectorsOfBlocks {
  private:
   struct Last {
     std::uint64_t key = 0;
-    double count = 0;  ///< what count_ was; 0: the place is free
+    double count = 0;  ///< count_ at the last access; 0: the entry is free
   };
 
-  // Open addressing, since a place is asked for with every sector: std::unordered_map allocates
-  // each. The multiplication is a bijection, whose high bits are well mixed.
+  // Open addressing, because std::unordered_map allocates for each sector. The multiplication is a
+  // bijection that mixes the high bits well.
   Last& last_of(std::uint64_t key) {
     if (2 * used_ >= places_.size()) grow();
     Last& last = place_of(key);
@@ -136,68 +136,66 @@ class SectorsOfBlocks {
   std::vector<Last> places_ = std::vector<Last>(std::size_t{1} << kFirstBits);
 };
 
-/// What the copy engine moves: ranges, of a tensor copy a box's rows.
+/// Times of a range that the copy engine copies, such as a row of a tensor copy's box.
 struct CopyTime {
-  double read = 0;   ///< of shared memory, its bytes have been
-  double there = 0;  ///< they have come
-  double alone = 0;  ///< likewise, if nobody had been before it
+  double read = 0;   ///< its bytes have been read from shared memory
+  double there = 0;  ///< its bytes have arrived
+  double alone = 0;  ///< its bytes would have arrived if no other request preceded it
 };
 
 class MemoryPath {
  public:
-  /// `asked_for` is common to the SMs of a cluster; `draws` begins the sequence of latencies.
-  MemoryPath(const SmFigures& figures, SectorsOfBlocks& asked_for, std::uint64_t draws = 1)
+  /// The SMs of a cluster share `requested`; `draws` is the seed for latencies.
+  MemoryPath(const SmFigures& figures, SectorsOfBlocks& requested, std::uint64_t draws = 1)
       : figures_(figures),
         l1_(figures.l1_bytes),
         behind_(figures.behind),
-        asked_for_(asked_for),
+        requested_(requested),
         draw_(draws) {}
 
-  /// Whose accesses those that follow are.
+  /// Sets the block whose accesses follow.
   void set_block(std::uint64_t number) { block_ = number; }
 
-  /// A load of global or local memory that is issued at `now`. One that passes L1 by leaves nothing
-  /// there.
+  /// Loads from global or local memory at `now`. If it bypasses L1, L1 keeps no sector of it.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
-  /// Atomic operations on global memory, which L2 does.
+  /// Atomic operations on global memory, which L2 executes.
   Served atomic(double now, const sim::GlobalTouch& touch);
-  /// What cp.async reads: no registers are written, and so nothing goes through the data stage but
-  /// what is written to shared memory (write_copied).
+  /// Reads the source of cp.async. Only the write to shared memory (write_copied) uses the data
+  /// stage, because no registers are written.
   Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
   Served store(double now, const sim::GlobalTouch& touch);
-  /// An access of shared memory, or what takes as much of its data stage. Its wavefronts have that
-  /// share of the banks.
+  /// Accesses shared memory, or uses its data stage in the same way. `share` is the share of the
+  /// banks that each wavefront uses.
   Served shared(double now, double wavefronts, SharedUse use = SharedUse::other, double share = 1);
-  /// What cp.async copied has come, and takes so many wavefronts to write.
+  /// Writes what cp.async copied in `wavefronts` wavefronts, and returns the end of the write.
   double write_copied(double now, double wavefronts);
 
-  /// A row of a bulk copy from global memory that is asked for at `now`, past L1.
+  /// Copies a row from global memory that is requested at `now`; it bypasses L1.
   CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
-  /// To global memory.
+  /// Copies a row to global memory.
   CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
-  /// To or from the shared memory of another block; `other` is its SM, and 128 bytes take so long.
+  /// Accesses another block's shared memory, on the SM of `other`; 128 bytes take `line_clocks`.
   Served reach(double now, double bytes, double line_clocks, MemoryPath& other);
-  /// So many wavefronts will take the data stage from `when` on, until `end` or longer.
+  /// Reserves the data stage for `wavefronts` wavefronts, evenly from `when` to `end`.
   void take_later(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
   void fill_l1_with_others() { l1_.fill_with_others(); }
-  /// Nothing more will be asked for.
+  /// Call after the last request.
   void finish() { catch_up(SectorCache::kAbsent); }
 
-  /// Adds what its parts have served.
+  /// Adds the cycles in which each part was busy.
   void add_to(SmBusy& busy) const;
-  /// The last of all that was asked for has been served.
+  /// Returns when the last request has been served.
   double last() const;
-  /// Since it was asked last.
+  /// Lookups since the previous call.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
-  /// So far.
   const SharedRepeats& repeats() const { return repeats_; }
-  /// That L2 was asked for so far, and that it got.
+  /// Number of sectors that the SM has requested from L2, and has sent to it.
   double l2_reads() const { return l2_reads_; }
   double l2_writes() const { return l2_writes_; }
 
  private:
-  /// Wavefronts of the data stage that something needs in time to come.
+  /// A reserved use of the data stage.
   struct Later {
     double when = 0;
     double clocks = 0;
@@ -205,41 +203,42 @@ class MemoryPath {
   };
 
   void catch_up(double now);
-  /// What sectors are asked for.
-  struct Asking {
+  struct FetchOptions {
     bool passes_l1 = false;
-    bool changes = false;  ///< by an atomic: what is written back has come from device memory
-    bool copies = false;   ///< to shared memory
+    /// Atomic operation: a sector that is written back to DRAM is read from there first.
+    bool changes = false;
+    bool copies = false;  ///< copies to shared memory
   };
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
-  double store_behind(double when, std::uint64_t sector);
-  /// What L1 found at `now`, and when the last sector is there.
+  double store_to_l2(double when, std::uint64_t sector);
+  /// Result of an L1 lookup at `now`; `there` is the arrival of the last sector.
   struct Fetched {
     double there = 0;
-    std::uint64_t missing = 0;  ///< bit i: the touch's i-th sector has not come yet
+    std::uint64_t missing = 0;  ///< bit i: the i-th sector of the touch has not arrived
   };
-  Fetched fetch_all(double now, double when, const sim::GlobalTouch& touch, const Asking& asking);
-  Served load_as(double now, const sim::GlobalTouch& touch, const Asking& asking);
+  Fetched fetch_all(double now, double when, const sim::GlobalTouch& touch,
+                    const FetchOptions& options);
+  Served load_as(double now, const sim::GlobalTouch& touch, const FetchOptions& options);
 
   const SmFigures& figures_;
   SectorCache l1_;
   SectorLookups lookups_;
-  ClockSums beside_loads_;   ///< repeats of a wavefront in that clock
-  ClockSums beside_stores_;  ///< likewise
+  ClockSums load_repeats_;   ///< expected repeats of a load's wavefront, by cycle
+  ClockSums store_repeats_;  ///< expected repeats of a store's wavefront, by cycle
   SharedRepeats repeats_;
   double l2_reads_ = 0;
   double l2_writes_ = 0;
   const BehindL1& behind_;
-  SectorsOfBlocks& asked_for_;
+  SectorsOfBlocks& requested_;
   std::uint64_t block_ = 0;
-  double trip_ = 0;           ///< the longest that the access under way makes behind L1
-  double shared_clocks_ = 0;  ///< of the data stage, for shared memory
+  double max_latency_ = 0;    ///< largest latency beyond L1 of the current access
+  double shared_clocks_ = 0;  ///< cycles of the data stage for shared memory
   ShareDraw draw_;
   SliceShares slices_;
   std::priority_queue<Later> later_;
-  Server engine_;  ///< the copy engine, both ways
-  Server link_;    ///< to other SMs of the cluster
+  Server engine_;  ///< copy engine, both directions
+  Server link_;    ///< link to other SMs of the cluster
   Server tags_;
   Server data_;
   Server l2_read_;

@@ -1,5 +1,5 @@
-// When phases of mbarriers end. The simulator ends a phase with the instruction that asks for its
-// last bytes; here they come when the memory path has served them.
+// End times of mbarrier phases. The simulator ends a phase at the instruction that requests its
+// last bytes; here the phase ends when the memory path has served them.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace gpuexp {
 
 class PhaseTimes {
  public:
-  /// When what comes to an mbarrier is there.
+  /// Adds an arrival that completes at `there`.
   void add(const sim::MbarrierArrival& arrival, const Release& there);
-  /// When the last phase ended of those that have; 0: none has.
+  /// End of the last completed phase; 0 if no phase has ended.
   Release ended_at(const sim::Block& block, std::uint64_t offset) const;
-  /// The block has exited.
+  /// Call when the block has exited.
   void forget(const sim::Block& block);
 
  private:
   struct Phase {
-    Release latest;  ///< of what has come to the current one
+    Release latest;  ///< latest arrival in the current phase
     Release ended;
   };
 

@@ -1,6 +1,6 @@
-// Registers lie in two banks, by their numbers. Each bank delivers two operands per clock, so that
-// an instruction whose three operands lie in one bank takes a clock more (Jia et al., Dissecting
-// the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
+// Registers are divided into two banks by number. Each bank delivers two operands per cycle, so an
+// instruction whose three operands are in one bank takes one more cycle (Jia et al., Dissecting the
+// NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace gpuexp {
 
 class RegisterBanks {
  public:
-  /// Clocks more than one in which the operands of the next instruction are read. Those that the
-  /// instruction before has kept for reuse at the same place are not read again.
+  /// Additional cycles that the next instruction needs to read its operands. It does not read
+  /// operands that the previous instruction kept for reuse at the same position.
   double clocks(const sim::Op& op, const Control& control);
 
  private:

@@ -24,10 +24,10 @@ inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
 inline constexpr unsigned kScoreboards = 6;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// What the instructions before have left to wait for. Few releases at a time: blocks come and go,
-/// and a deque would allocate for each warp that never waits.
+/// Pending results of earlier instructions. A vector of few elements, because a deque would
+/// allocate memory for each warp that never waits.
 struct Scoreboard {
-  std::vector<Release> releases;  ///< in the order of their setting
+  std::vector<Release> releases;  ///< in the order of set()
   WarpState wait = WarpState::short_scoreboard;
 
   void set(const Release& release, WarpState state) {
@@ -39,7 +39,7 @@ struct Scoreboard {
                                    [&](const Release& r) { return r.when > now; });
     releases.erase(releases.begin(), left);
   }
-  /// When no more than `left` are to come.
+  /// When at most `left` results are pending.
   Release when_left(std::size_t left) const {
     Release last;
     for (std::size_t i = 0; i + left < releases.size(); ++i) {
@@ -53,20 +53,20 @@ struct Scoreboard {
 struct ResidentBlock;
 struct ResidentWarp;
 
-/// What a scheduler looks at, of one of its warps, whenever it chooses the next.
+/// Data of one warp from which its scheduler chooses the next.
 struct Turn {
-  double& ready_at;     ///< nothing of the warp's own holds up its next instruction
-  double& waits_since;  ///< for a turn, among those that cannot be issued when ready
-  std::uint64_t& to;    ///< IssuedTo: where that goes
+  double& ready_at;     ///< when the dependencies of its next instruction are satisfied
+  double& waits_since;  ///< its precedence among warps that could not issue when ready
+  std::uint64_t& to;    ///< IssuedTo: pipe of its next instruction
 };
 
-/// Of all of a scheduler's warps, each side by side: vector code looks at them.
+/// The same data for all warps of a scheduler, in arrays for vector code.
 struct IssueTurns {
   std::vector<ResidentWarp*> warps;  ///< those of older blocks first
   std::vector<double> ready_at;
   std::vector<double> waits_since;
   std::vector<std::uint64_t> to;
-  std::vector<std::int64_t> compared;  ///< by choose(): times, as bits of a double
+  std::vector<std::int64_t> compared;  ///< times as bits of a double, used by choose()
 
   Turn operator[](std::size_t i) { return {ready_at[i], waits_since[i], to[i]}; }
   void resize(std::size_t count);
@@ -75,26 +75,26 @@ struct IssueTurns {
 struct ResidentWarp {
   ResidentBlock* block = nullptr;
   sim::Warp* warp = nullptr;
-  std::size_t place = 0;                   ///< on the SM, which no other resident warp has
-  WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
-  double free_from = 0;                    ///< the stall of its last instruction has ended
-  IssueTurns* turns = nullptr;             ///< of its scheduler
-  std::size_t turn_index = 0;              ///< its own among them
-  double waits_from = 0;                   ///< the clock behind its last instruction
-  double goes_on_since = 0;                ///< when the last result or barrier came it waited for
+  std::size_t place = 0;                   ///< slot on the SM, unique among resident warps
+  WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
+  double free_from = 0;                    ///< end of its last instruction's stall
+  IssueTurns* turns = nullptr;             ///< those of its scheduler
+  std::size_t turn_index = 0;              ///< its index in `turns`
+  double waits_from = 0;                   ///< the cycle after its last instruction
+  double resumed_at = 0;                   ///< when its last awaited result or barrier completed
   std::uint32_t next = 0;
-  WarpState waits_in = WarpState::wait;  ///< from free_from until it is ready
+  WarpState waits_in = WarpState::wait;  ///< stall reason from free_from until it is ready
   bool at_barrier = false;
-  /// It has issued a check of phases that have not ended: it is executed when they have.
+  /// It issued a check of phases that have not ended, which is executed when they have.
   bool awaits_phase = false;
-  Release phase_ended;           ///< when those have that it checks
-  bool awaits_products = false;  ///< of its warpgroup, which other warps have not started yet
+  Release phase_ended;           ///< end of the phases that it checks
+  bool awaits_products = false;  ///< it waits for products that other warps have not started
   std::array<Scoreboard, kScoreboards> scoreboards;
-  Release copies;                  ///< of cp.async, the last
-  Release moves;                   ///< of bulk copies from shared memory, likewise
-  std::size_t products = 0;        ///< of wgmma, that it has started
-  std::size_t product_groups = 0;  ///< that it has committed
-  double alone = 0;  ///< clocks of its instructions so far, if it had the SM for itself
+  Release copies;                  ///< completion of its cp.async copies
+  Release moves;                   ///< completion of its bulk copies' reads from shared memory
+  std::size_t products = 0;        ///< wgmma products that it has started
+  std::size_t product_groups = 0;  ///< groups of products that it has committed
+  double alone = 0;                ///< cycles of its instructions, if it had the SM to itself
 
   Turn turn() const { return (*turns)[turn_index]; }
 };
@@ -107,13 +107,13 @@ inline void IssueTurns::resize(std::size_t count) {
   compared.resize(count);
 }
 
-/// What a scheduler issues next, and when.
+/// A scheduler's next warp and issue time.
 struct Choice {
   ResidentWarp* warp = nullptr;
   double when = kNever;
 };
 
-/// Clocks from `begin` on, up to `end`.
+/// Cycles [begin, end).
 struct Gap {
   double begin = 0;
   double end = 0;
@@ -122,12 +122,12 @@ struct Gap {
 struct Scheduler {
   IssueTurns turns;
   double free_at = 0;
-  ResidentWarp* last = nullptr;  ///< which it stays with if it can
+  ResidentWarp* last = nullptr;  ///< the preferred warp
   Choice choice;
-  bool is_changed = true;  ///< since `choice` was made
+  bool is_changed = true;  ///< a warp has changed since `choice` was made
   std::array<double, kIssuedTo> pipe_free{};
-  ShortQueue<double> queue;  ///< when each place of the memory units' queue gets free
-  /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
+  ShortQueue<double> queue;  ///< when each entry of the memory units' queue is freed
+  /// The last cycles without an issue, in which warps that were ready waited for their pipe.
   ShortQueue<Gap> gaps;
 
   void add(ResidentWarp& warp) {
@@ -161,10 +161,10 @@ struct Scheduler {
   }
 };
 
-/// One of those that the blocks of a cluster are on, or the one.
+/// The SM of a block, or one of the SMs of a cluster.
 struct Sm {
-  Sm(const SmFigures& figures, SectorsOfBlocks& asked_for, std::uint64_t draws)
-      : memory(figures, asked_for, draws) {}
+  Sm(const SmFigures& figures, SectorsOfBlocks& requested, std::uint64_t draws)
+      : memory(figures, requested, draws) {}
 
   MemoryPath memory;
   MatrixPipe matrix;
@@ -180,20 +180,20 @@ struct ResidentBlock {
   ResidentCluster* cluster = nullptr;
   std::vector<std::unique_ptr<ResidentWarp>> warps;
   std::vector<WarpgroupProducts> products;  ///< by warpgroup
-  bool has_asked = false;                   ///< L2 for something, since its last barrier
+  bool has_requested = false;               ///< data from L2 since its last barrier
 };
 
 /// A launch without clusters has clusters of one block.
 struct ResidentCluster {
   std::unique_ptr<sim::Cluster> cluster;
   std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
-  std::size_t place = 0;                               ///< which no other resident one has
-  std::uint64_t number = 0;                            ///< among those that were executed
-  std::uint64_t instructions = 0;                      ///< of its warps, so far
+  std::size_t place = 0;                               ///< slot, unique among resident clusters
+  std::uint64_t number = 0;                            ///< among the executed clusters, from 1
+  std::uint64_t instructions = 0;                      ///< executed by its warps
   double start = 0;
   std::size_t left = 0;  ///< warps that have not exited
   std::uint32_t barriers_ended = 0;
-  double barrier_at = 0;  ///< the last of its barriers lets warps go on
+  double barrier_at = 0;  ///< when its last barrier released the warps
 };
 
 }  // namespace gpuexp

@@ -17,9 +17,9 @@ bool is_warpgroup_product(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"HGMMA", "IGMMA", "QGMMA"});
 }
 
-// Results per clock and SM, from compute capability 7.0 on (CUDA C++ Programming Guide, table
-// "Throughput of Native Arithmetic Instructions"). Where multiply-adds of fp32 have twice as many,
-// half of the FMA lanes multiply integers.
+// Results per cycle and SM, since compute capability 7.0 (CUDA C++ Programming Guide, table
+// "Throughput of Native Arithmetic Instructions"). If fp32 multiply-adds have twice this rate, half
+// of the FMA lanes multiply integers.
 constexpr double kIntegerProducts = 64;
 
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
@@ -54,7 +54,7 @@ double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figure
   }
 }
 
-// "SB0, 0x1" of DEPBAR.LE, "gsb0, 0x1" of WARPGROUP.DEPBAR.LE.
+// Parses "SB0, 0x1" of DEPBAR.LE and "gsb0, 0x1" of WARPGROUP.DEPBAR.LE.
 void read_dependence(std::string_view operands, TimedOp& op) {
   if (operands.size() > 2 && operands.starts_with("SB"))
     op.scoreboard = static_cast<std::uint8_t>(operands[2] - '0');
@@ -64,7 +64,7 @@ void read_dependence(std::string_view operands, TimedOp& op) {
 }
 
 // HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (as many rows
-// as D has columns) are in shared memory; or A in registers, as in R24, R68, gdesc[UR4], R24.
+// as D has columns) are in shared memory. With R24, R68, gdesc[UR4], R24, A is in registers.
 void read_product(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
   constexpr double kRowBytes = 32;
   constexpr double kRowsOfA = 64;
@@ -78,16 +78,16 @@ void read_product(const ListedInstruction& listed, const SmFigures& figures, Tim
   const std::size_t second = listed.operands.find(',');
   op.a_in_registers =
       second != listed.operands.npos && listed.operands.find("gdesc", second) != second + 2;
-  // It takes so long to be issued, as the next of its warp shows.
+  // Cycles until the warp's next instruction issues.
   constexpr unsigned kColumnsPerClock = 8;
-  constexpr unsigned kLeastClocks = 4;
-  const unsigned clocks = std::max(2 * kLeastClocks, columns / kColumnsPerClock) - kLeastClocks;
+  constexpr unsigned kMinClocks = 4;
+  const unsigned clocks = std::max(2 * kMinClocks, columns / kColumnsPerClock) - kMinClocks;
   op.control.stall = std::max(op.control.stall, clocks);
   op.operand_wavefronts =
       (columns + (op.a_in_registers ? 0 : kRowsOfA)) * kRowBytes / kWavefrontBytes;
 }
 
-// What is carried out beside the warps, and what waits for it.
+// Asynchronous operations, and instructions that wait for them.
 void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
   using Kind = TimedOp::Kind;
   using Moves = TimedOp::Moves;
@@ -145,7 +145,8 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   op.control = control_of(listed.schedule);
   op.to = issued_to(listed, pipe);
   op.pipe_clocks = pipe_clocks(op.to, listed.opcode, figures);
-  // MUFU and conversions between fp32 and fp64 take 17 and 18 clocks in chains on an H200.
+  // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in dependent
+  // chains.
   constexpr double kXuLatency = 17;
   op.latency = op.to == IssuedTo::xu ? kXuLatency : figures.shared_latency;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
@@ -180,11 +181,12 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
     const ListedInstruction& listed = program.listed[i];
     TimedOp op = timed(listed, program.classes[i].pipe, figures);
     const double operand_clocks = banks.clocks(program.ops[i], op.control);
-    // Others have operands of several registers, and pipes that take them over several clocks.
+    // Other instructions have operands of several registers, which their pipes read over several
+    // cycles.
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
     const std::string_view mnemonic = mnemonic_of(listed.opcode);
-    // It sleeps for about as long as it is told, and up to twice as long.
+    // NANOSLEEP takes about the given time, and up to twice as long.
     if (mnemonic == "NANOSLEEP" && schedule.refusal.empty())
       schedule.refusal =
           fmt::format("the time of {} is not modelled{}", mnemonic,

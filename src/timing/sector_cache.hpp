@@ -1,4 +1,4 @@
-// Which sectors L1 holds, or will when they arrive.
+// Sectors that L1 holds or is loading.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace gpuexp {
 
-/// Lines of four sectors in sets of sixteen, of which any makes way but those that were used just
-/// now. What an H100 and an H200 do is not documented; this comes to how often they lose lines that
-/// wait for their second use among so many others (docs/studies/caches, L1 eviction policy).
+/// Lines of four sectors in sets of sixteen. Any line may be evicted except those that were used
+/// recently. The policy of an H100 and an H200 is not documented; this one loses about as many
+/// lines before their second use as they do (docs/studies/caches, L1 eviction policy).
 class SectorCache {
  public:
   explicit SectorCache(std::int64_t bytes)
@@ -22,7 +22,7 @@ class SectorCache {
     if (!sets_.empty()) reciprocal_ = (kOne - 1) / sets_.size() + 1;
   }
 
-  /// All its lines are others', as a launch leaves it that has run for long.
+  /// Fills the cache with other lines, as it is late in a launch.
   void fill_with_others() {
     uses_ += kSafeUses + 1;
     for (Set& set : sets_)
@@ -30,11 +30,11 @@ class SectorCache {
   }
 
   static constexpr std::uint64_t kSectors = 4;
-  /// When its sectors are there.
+  /// Arrival times of its sectors.
   using Line = std::array<double, kSectors>;
-  /// Of a sector that it does not have, and the caller asks for.
+  /// Arrival of an absent sector, which the caller requests.
   static constexpr double kAbsent = std::numeric_limits<double>::infinity();
-  /// The sector's line, until the next is put; null: it has none of it.
+  /// The sector's line, valid until the next put(); null if it is absent.
   Line* find(std::uint64_t sector) {
     if (!has_line(sector)) return nullptr;
     use_last();
@@ -43,7 +43,7 @@ class SectorCache {
 
   void drop_all() { sets_.assign(sets_.size(), {}); }
 
-  /// Whether it holds the sector's line, with whatever of its sectors.
+  /// Whether it holds the sector's line, with any of its sectors.
   bool has_line(std::uint64_t sector) {
     if (sets_.empty()) return false;
     const std::uint64_t number = sector / kSectors;
@@ -63,7 +63,7 @@ class SectorCache {
 
   static bool share_line(std::uint64_t a, std::uint64_t b) { return a / kSectors == b / kSectors; }
 
-  /// The sector will be there at `when`. As find().
+  /// Adds a sector that arrives at `when`. Returns as find() does.
   Line* put(std::uint64_t sector, double when) {
     if (sets_.empty()) return nullptr;
     if (!has_line(sector)) {
@@ -81,14 +81,14 @@ class SectorCache {
  private:
   static constexpr std::int64_t kLineBytes = 128;
   static constexpr std::size_t kWays = 16;
-  static constexpr std::uint64_t kSafeUses = 128;  // of lines, one after the other
+  static constexpr std::uint64_t kSafeUses = 128;  // a line is kept for this number of line uses
   static constexpr std::size_t kKnown = 1024;
 
   struct Set {
     Set() { numbers.fill(~std::uint64_t{0}); }
 
-    std::array<std::uint64_t, kWays> numbers;  ///< of lines
-    std::array<std::uint64_t, kWays> used{};   ///< when, in uses of lines; 0: the way is free
+    std::array<std::uint64_t, kWays> numbers;  ///< line numbers
+    std::array<std::uint64_t, kWays> used{};   ///< last use, in uses of lines; 0: free way
     std::array<Line, kWays> there{};
   };
   struct Place {
@@ -96,51 +96,52 @@ class SectorCache {
     std::size_t way = 0;
   };
 
-  // Sectors of a line follow each other, and are one use of it.
+  // Consecutive accesses to a line are one use.
   void use_last() {
     std::uint64_t& used = last_.set->used[last_.way];
     if (used != uses_) used = ++uses_;
   }
 
-  // A free one, else one that may make way, else the one that was used longest ago.
+  // A free way, else a random one that may be evicted, else the least recently used.
   std::size_t way_for_new(const Set& set) {
-    std::array<std::size_t, kWays> may;
+    std::array<std::size_t, kWays> candidates;
     std::size_t count = 0;
     for (std::size_t way = 0; way < kWays; ++way) {
       if (set.used[way] == 0) return way;
-      may[count] = way;
+      candidates[count] = way;
       count += set.used[way] + kSafeUses <= uses_;
     }
-    if (count > 0) return may[draw_() % count];
+    if (count > 0) return candidates[draw_() % count];
     const auto oldest = std::min_element(set.used.begin(), set.used.end());
     return static_cast<std::size_t>(oldest - set.used.begin());
   }
 
-  // Folded, so that rows of a matrix whose pitch is a power of two do not share sets. Where buffers
-  // begin differs from run to run, by multiples of 8 GiB (simulated/host_memory): what lies beyond
-  // decides nothing. Lines of different 2 MiB are that many sets apart, and not in one.
+  // Folds the line number, so that rows of a matrix whose pitch is a power of two do not share
+  // sets. The start of buffers differs from run to run by multiples of 8 GiB
+  // (simulated/host_memory), so higher bits are ignored. The number of the 2 MiB region is added,
+  // so that regions do not share sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;
     const auto within = static_cast<std::uint32_t>(line % kLinesOf2MiB);
     const auto before = static_cast<std::uint32_t>(line % kLinesOf8GiB / kLinesOf2MiB);
-    const std::uint32_t row = over_sets(within);
-    const std::uint32_t folded = (within ^ row ^ over_sets(row)) + before + over_sets(before);
-    return sets_[folded - over_sets(folded) * sets_.size()];
+    const std::uint32_t row = div_by_sets(within);
+    const std::uint32_t folded = (within ^ row ^ div_by_sets(row)) + before + div_by_sets(before);
+    return sets_[folded - div_by_sets(folded) * sets_.size()];
   }
 
-  // The quotient, of what is below 2^15 (Granlund and Montgomery, Division by Invariant Integers
-  // using Multiplication, PLDI 1994).
-  std::uint32_t over_sets(std::uint32_t n) const {
+  // Division by the number of sets, for n below 2^15 (Granlund and Montgomery, Division by
+  // Invariant Integers using Multiplication, PLDI 1994).
+  std::uint32_t div_by_sets(std::uint32_t n) const {
     return static_cast<std::uint32_t>(n * reciprocal_ >> 32);
   }
 
   std::vector<Set> sets_;
-  std::uint64_t reciprocal_ = 0;  ///< 2^32 over how many there are, rounded up
-  std::uint64_t uses_ = 1;        // since a way that is free has 0
+  std::uint64_t reciprocal_ = 0;  ///< 2^32 divided by the number of sets, rounded up
+  std::uint64_t uses_ = 1;        // because 0 marks a free way
   std::minstd_rand draw_;
-  std::array<Place, kKnown> known_;  ///< where lines were found: most are still there
-  Place last_;  ///< of the line that was found last: sectors of a warp follow each other
+  std::array<Place, kKnown> known_;  ///< results of earlier lookups, most of which still hold
+  Place last_;  ///< the line found last, because a warp's consecutive sectors share lines
 };
 
 }  // namespace gpuexp

@@ -6,8 +6,8 @@
 
 namespace gpuexp {
 
-/// Like std::deque, but side by side in memory, and without a search for the block that an element
-/// is in: instructions come and go by the million, a few at a time.
+/// Like std::deque, but contiguous, and without a lookup of the chunk that holds an element: few
+/// instructions are in the queue, and millions pass through it.
 template <class T>
 class ShortQueue {
  public:
@@ -19,17 +19,17 @@ class ShortQueue {
   const T& operator[](std::size_t i) const { return begin()[i]; }
 
   void push_back(const T& element) { elements_.push_back(element); }
-  /// Elements move to the front of the memory when as many have gone as are left.
+  /// Moves elements to the front of the memory when as many have been removed as are left.
   void pop_front() {
-    constexpr std::size_t kLeast = 64;
-    if (++first_ < kLeast || first_ < size()) return;
+    constexpr std::size_t kMinErased = 64;
+    if (++first_ < kMinErased || first_ < size()) return;
     elements_.erase(elements_.begin(), elements_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
 
  private:
   std::vector<T> elements_;
-  std::size_t first_ = 0;  ///< of those that are there
+  std::size_t first_ = 0;  ///< index of the first element
 };
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// For how long the parts of an SM work, and what it has of those that all SMs share.
+// Busy cycles of an SM's parts, and of its share of L2 and DRAM.
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@ enum class SmPart : std::uint8_t {
   fp64,
   xu,
   tensor,
-  l1,      ///< its tags, or the data stage where global memory asks for more of it
-  shared,  ///< the data stage where shared memory does
+  l1,      ///< L1's tags, or its data stage if global memory uses most of it
+  shared,  ///< the data stage, if shared memory uses most of it
   l2,
   dram,
-  latency,  ///< of the instructions of a warp that has the SM for itself
+  latency,  ///< instructions of a warp that has the SM to itself
 };
 inline constexpr std::size_t kSmParts = 11;
 
-/// One of resource_names() (device/resource_names.hpp).
+/// Returns one of resource_names() (device/resource_names.hpp).
 constexpr std::string_view name_of(SmPart part) {
   constexpr std::array<std::string_view, kSmParts> kNames{
       "issue", "fma", "alu", "fp64", "xu", "tensor", "l1", "shared", "l2", "dram", "latency"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
-/// Clocks.
+/// Busy cycles of each part.
 struct SmBusy {
   std::array<double, kSmParts> of{};
 

@@ -1,4 +1,4 @@
-// What an SM has done, of all that grows instruction by instruction.
+// Sums over an SM's instructions.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,17 @@
 namespace gpuexp {
 
 struct SmSums {
-  std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
-  std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
-  double l2_reads = 0;                 ///< sectors that these asked L2 for
-  double l2_writes = 0;                ///< and wrote there
-  SharedRepeats repeats;               ///< of wavefronts of these
-  /// Of these blocks: what lies between two barriers, and has asked L2 for something.
+  std::vector<WarpClocks> places;      ///< by index of a warp's next instruction
+  std::vector<SectorLookups> lookups;  ///< L1 lookups of executed blocks, by instruction
+  double l2_reads = 0;                 ///< sectors that executed blocks requested from L2
+  double l2_writes = 0;                ///< sectors that executed blocks wrote to L2
+  SharedRepeats repeats;               ///< repeated wavefronts of executed blocks
+  /// Intervals between barriers of executed blocks in which a block requested data from L2.
   double steps = 0;
-  /// Of these blocks, too. The latency is that of the blocks of one place on the SM.
+  /// Busy cycles for executed blocks; the latency is for the blocks of one slot.
   SmBusy busy;
 
-  /// What has been done from `before` to `after`, so many times.
+  /// Adds the difference between `after` and `before`, multiplied by `times`.
   void add(const SmSums& before, const SmSums& after, double times);
 };
 

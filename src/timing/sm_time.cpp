@@ -19,8 +19,8 @@ namespace gpuexp {
 
 namespace {
 
-/// Blocks on places that were taken at one time.
-constexpr std::int64_t kMostWaves = 3;
+/// Minimum number of waves that are executed; one fewer if they are long.
+constexpr std::int64_t kTimedWaves = 3;
 constexpr std::uint64_t kEnoughInstructions = 100'000;
 
 class SmRun {
@@ -32,47 +32,47 @@ class SmRun {
 
  private:
   bool has_enough() const;
-  bool is_in_vain();
+  bool found_uneven();
   SmSums sums() const;
   void add_busy(SmBusy& busy) const;
-  /// Of a clock of the turns that are timed.
+  /// Adds the skipped cycles to a time.
   double whole(double clock) const { return clock + skipped_; }
   SmProgress progress() const;
   void end_window();
   void fast_forward(std::size_t warps);
-  void go_on_after_turns();
+  void resume_after_iterations();
   std::size_t free_place() const;
   void start_cluster(double when);
   void add_block(ResidentCluster& cluster, std::size_t rank, double when);
   void end_warp(ResidentCluster& cluster, double now);
   void issue_next();
   void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
-  void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
+  void record_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
   void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
   double step(ResidentWarp& warp, double now);
   void wake(ResidentCluster& cluster, double now);
   void time_out();
   void release_barriers(ResidentCluster& cluster, double now);
-  void schedule_anew(ResidentCluster& cluster);
+  void invalidate_choices(ResidentCluster& cluster);
 
   const sim::LaunchState& launch_;
   const Schedule& schedule_;
   const SmFigures& figures_;
   const BlocksOfSm& blocks_;
   const std::function<bool()>& stop_;
-  SectorsOfBlocks asked_for_;
+  SectorsOfBlocks requested_;
   std::vector<std::unique_ptr<Sm>> sms_;
   std::vector<std::unique_ptr<ResidentCluster>> resident_;
   std::int64_t next_block_ = 0;
-  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four of each SM
+  std::array<double, kIssuedTo> pipe_clocks_{};  ///< sums over all schedulers
   SmTime time_;
   AccessTimes access_;
   WarpWaits waits_;
-  int timed_out_ = 0;  ///< warps that try phases, since one has ended
+  int timed_out_ = 0;  ///< time-outs of warps since a phase ended
   double now_ = 0;
-  double skipped_ = 0;              ///< clocks of turns that were not timed
-  std::uint64_t next_look_ = 0;     ///< whether blocks differ, after so many instructions
-  std::uint64_t blocks_ended_ = 0;  ///< clusters, of which one has as many blocks as another
+  double skipped_ = 0;                 ///< cycles of iterations that were not timed
+  std::uint64_t next_even_check_ = 0;  ///< number of instructions at which blocks are compared
+  std::uint64_t blocks_ended_ = 0;     ///< clusters, or blocks if there are none
   SteadyState steady_;
 };
 
@@ -83,7 +83,7 @@ SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmF
       figures_(figures),
       blocks_(blocks),
       stop_(stop),
-      asked_for_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
+      requested_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
       access_(figures),
       waits_(launch, schedule, access_.phases, time_.places),
       steady_(schedule) {
@@ -91,9 +91,9 @@ SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmF
   time_.lookups.resize(launch.program->ops.size());
   for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
     sms_.push_back(
-        std::make_unique<Sm>(figures, asked_for_, blocks.draws + static_cast<std::uint64_t>(i)));
-  // The waves that are executed stand for those behind them.
-  if (blocks.count > kMostWaves * blocks.resident) {
+        std::make_unique<Sm>(figures, requested_, blocks.draws + static_cast<std::uint64_t>(i)));
+  // The executed waves stand for all, most of which start with a full L1.
+  if (blocks.count > kTimedWaves * blocks.resident) {
     for (const auto& sm : sms_)
       sm->memory.fill_l1_with_others();
   }
@@ -102,14 +102,15 @@ SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmF
 SmTime SmRun::run() {
   for (int i = 0; i < blocks_.resident; ++i)
     start_cluster(0);
-  constexpr std::uint64_t kAskEvery = 1 << 16;
-  constexpr std::uint64_t kLookEvery = 1 << 12;
+  constexpr std::uint64_t kStopCheckInterval = 1 << 16;
+  constexpr std::uint64_t kEvenCheckInterval = 1 << 12;
   while (!resident_.empty()) {
-    if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
+    if (time_.instructions % kStopCheckInterval == 0 && stop_())
+      throw sim::Stopped("the run was ended");
     issue_next();
-    if (blocks_.stops_if_uneven && blocks_ended_ > 0 && time_.instructions >= next_look_) {
-      next_look_ = time_.instructions + kLookEvery;
-      if (is_in_vain()) break;
+    if (blocks_.stops_if_uneven && blocks_ended_ > 0 && time_.instructions >= next_even_check_) {
+      next_even_check_ = time_.instructions + kEvenCheckInterval;
+      if (found_uneven()) break;
     }
     if (time_.instructions >= steady_.window_end() && !blocks_.times_all) end_window();
   }
@@ -123,22 +124,22 @@ SmTime SmRun::run() {
   return std::move(time_);
 }
 
-// Three waves at least: the first fills queues and caches, and the two behind it say how long a
-// wave takes. Short ones need more of them until their queues are full, and of long ones the first
-// takes hardly longer than others.
+// At least three waves: the first fills queues and caches, and the next two show how long a wave
+// takes. Short waves need more until their queues are full. If waves are long, two suffice, because
+// the first takes little longer than others.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kLongInstructions = 2'000'000;
-  const std::int64_t least_waves =
-      time_.instructions >= kLongInstructions ? kMostWaves - 1 : kMostWaves;
+  const std::int64_t min_waves =
+      time_.instructions >= kLongInstructions ? kTimedWaves - 1 : kTimedWaves;
   const std::int64_t left = blocks_.count - next_block_;
-  return left == 0 || (next_block_ >= least_waves * blocks_.resident &&
+  return left == 0 || (next_block_ >= min_waves * blocks_.resident &&
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
-// Of blocks that have ended, and of those that have not yet, one has more instructions than another
-// by so many that the rest do not matter, and not all will be executed.
-bool SmRun::is_in_vain() {
-  const std::int64_t least = std::max<std::int64_t>(next_block_, kMostWaves * blocks_.resident);
+// Whether blocks, ended or running, differ in their instructions, so that the executed ones cannot
+// stand for the others.
+bool SmRun::found_uneven() {
+  const std::int64_t least = std::max<std::int64_t>(next_block_, kTimedWaves * blocks_.resident);
   if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
   if (least + (blocks_.count - least) % blocks_.resident >= blocks_.count) return false;
   const std::uint64_t most = time_.most_instructions;
@@ -149,7 +150,7 @@ bool SmRun::is_in_vain() {
   return false;
 }
 
-// With what the SMs' parts have served so far.
+// Includes what the memory paths have served so far.
 SmSums SmRun::sums() const {
   SmSums sums = time_;
   for (const auto& sm : sms_) {
@@ -161,7 +162,7 @@ SmSums SmRun::sums() const {
   return sums;
 }
 
-// What is a quarter's is the SM's where all four work; of a cluster's SMs, one stands for each.
+// Cycles of pipes are averaged over four schedulers, and all cycles over the SMs of a cluster.
 void SmRun::add_busy(SmBusy& busy) const {
   const auto sms = static_cast<double>(sms_.size());
   const auto of = [&](IssuedTo to) { return pipe_clocks_[static_cast<std::size_t>(to)]; };
@@ -192,8 +193,8 @@ void SmRun::start_cluster(double when) {
   const Extent& size = launch_.cluster;
   const Extent all{launch_.grid.x / size.x, launch_.grid.y / size.y, launch_.grid.z / size.z};
   const std::int64_t at = std::min(blocks_.number(next_block_++), all.count() - 1);
-  // One distributor serves all SMs: this one's starts may follow each other at once, but there are
-  // not more of them than its share.
+  // One distributor serves all SMs. This SM's blocks may start back to back, but on average the SM
+  // gets only its share of starts.
   when =
       std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval - skipped_);
   time_.starts.push_back(whole(when));
@@ -207,7 +208,7 @@ void SmRun::start_cluster(double when) {
     add_block(cluster, rank, when);
 }
 
-// Each block of a cluster has an SM of its own.
+// Each block of a cluster has its own SM.
 void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
   ResidentBlock& block = *cluster.blocks.emplace_back(std::make_unique<ResidentBlock>());
   block.block = cluster.cluster->block(rank);
@@ -224,7 +225,7 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     w->place = cluster.place * warps + warp->index;
     const std::size_t group = warp->index / WarpgroupProducts::kWarps;
     if (group < block.products.size()) w->warpgroup = &block.products[group];
-    w->free_from = w->waits_from = w->goes_on_since = when;
+    w->free_from = w->waits_from = w->resumed_at = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
     scheduler.add(*w);
     scheduler.is_changed = true;
@@ -248,10 +249,12 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
   time_.block_clocks += (whole(now) - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
-      const auto is_of = [&](const ResidentWarp& w) { return w.block->cluster == &cluster; };
+      const auto is_in_cluster = [&](const ResidentWarp& w) {
+        return w.block->cluster == &cluster;
+      };
       scheduler.is_changed = true;
-      if (scheduler.last && is_of(*scheduler.last)) scheduler.last = nullptr;
-      scheduler.drop_if(is_of);
+      if (scheduler.last && is_in_cluster(*scheduler.last)) scheduler.last = nullptr;
+      scheduler.drop_if(is_in_cluster);
     }
   }
   std::erase_if(resident_, [&](const auto& r) { return r.get() == &cluster; });
@@ -278,12 +281,12 @@ void SmRun::end_window() {
     warps += cluster->left;
   if (!steady_.end_window(progress(), warps)) return;
   fast_forward(warps);
-  steady_.begin_anew(progress());
+  steady_.restart(progress());
 }
 
-// Turns of the loops that warps are in, each of which takes as long as those of the two windows
-// before, until a warp is in its last one. What instructions have left to wait for stays as it is:
-// a warp that is where it was waits for the same.
+// Skips iterations of the warps' loops until a warp is in its last iteration. Each takes as long as
+// those of the last two windows. Scoreboards stay as they are, because a warp at the same position
+// waits for the same results.
 void SmRun::fast_forward(std::size_t warps) {
   const auto set_listeners = [&](sim::AccessListener* listener) {
     for (const auto& cluster : resident_) {
@@ -297,10 +300,10 @@ void SmRun::fast_forward(std::size_t warps) {
   const std::uint64_t timed = end.instructions - begin.instructions;
   std::uint64_t skipped = 0;
   set_listeners(nullptr);
-  for (Turns turns; !turns.are_last; skipped += turns.instructions) {
+  for (SkippedIterations iterations; !iterations.are_last; skipped += iterations.instructions) {
     if (stop_()) throw sim::Stopped("the run was ended");
-    turns = execute_turns(resident_, schedule_, places, timed / 2 / warps,
-                          (end.alone - begin.alone) / static_cast<double>(timed));
+    iterations = execute_iterations(resident_, schedule_, places, timed / 2 / warps,
+                                    (end.alone - begin.alone) / static_cast<double>(timed));
   }
   set_listeners(&access_);
   time_.instructions += skipped;
@@ -308,11 +311,11 @@ void SmRun::fast_forward(std::size_t warps) {
   const double times = static_cast<double>(skipped) / static_cast<double>(timed);
   time_.add(begin.sums, end.sums, times);
   skipped_ += times * (end.clock - begin.clock);
-  go_on_after_turns();
+  resume_after_iterations();
 }
 
-// Those that are where they were wait as they did; others are elsewhere.
-void SmRun::go_on_after_turns() {
+// Warps at their previous position wait as before; others compute their waits.
+void SmRun::resume_after_iterations() {
   for (const auto& cluster : resident_) {
     for (const auto& block : cluster->blocks) {
       for (const auto& warp : block->warps) {
@@ -325,13 +328,13 @@ void SmRun::go_on_after_turns() {
           warp->turn().ready_at = kNever;
       }
     }
-    schedule_anew(*cluster);
+    invalidate_choices(*cluster);
   }
 }
 
 void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
   auto to = static_cast<std::size_t>(op.to);
-  // The half that is free; integers need the other one.
+  // fp32 uses the half that is free; integers need the heavy half.
   if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
     to = static_cast<std::size_t>(IssuedTo::fma_heavy);
   scheduler.pipe_free[to] = now + op.pipe_clocks;
@@ -352,7 +355,7 @@ void SmRun::issue_next() {
   issue(*first, *first->choice.warp, std::ceil(first->choice.when));
 }
 
-void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now) {
+void SmRun::record_states(const ResidentWarp& warp, const Scheduler& scheduler, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   WarpClocks& clocks = time_.places[warp.next];
   clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
@@ -373,7 +376,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   now_ = std::max(now_, now);
   if (now > scheduler.free_at) scheduler.gaps.push_back({scheduler.free_at, now});
   if (scheduler.gaps.size() > kGapsKept) scheduler.gaps.pop_front();
-  note_states(warp, scheduler, now);
+  record_states(warp, scheduler, now);
   scheduler.is_changed = true;
   const TimedOp& op = schedule_.ops[warp.next];
   while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
@@ -394,7 +397,8 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
 }
 
-// Executes the instruction that the warp has issued, and finds when its next one can be.
+// Executes the instruction that the warp has issued, and computes when the next one can issue.
+// Returns when it leaves the queue.
 double SmRun::step(ResidentWarp& warp, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   ResidentCluster& cluster = *warp.block->cluster;
@@ -407,7 +411,8 @@ double SmRun::step(ResidentWarp& warp, double now) {
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
   const Served served = access_.end(executed.lanes != 0);
   time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
-  warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
+  warp.block->has_requested =
+      warp.block->has_requested || warp.block->sm->memory.l2_reads() > reads;
   waits_.set_scoreboards(warp, op, served);
   if (!warp.warp->divergence.is_running()) {
     warp.turn().ready_at = kNever;
@@ -425,7 +430,7 @@ double SmRun::step(ResidentWarp& warp, double now) {
   return served.taken;
 }
 
-// Warps whose phases have ended, or whose products have been started by the other warps, go on.
+// Resumes warps whose phases have ended, or whose products the other warps have started.
 void SmRun::wake(ResidentCluster& cluster, double now) {
   for (const auto& block : cluster.blocks) {
     for (const auto& warp : block->warps) {
@@ -437,21 +442,21 @@ void SmRun::wake(ResidentCluster& cluster, double now) {
       }
     }
   }
-  schedule_anew(cluster);
+  invalidate_choices(cluster);
 }
 
-void SmRun::schedule_anew(ResidentCluster& cluster) {
+void SmRun::invalidate_choices(ResidentCluster& cluster) {
   for (const auto& block : cluster.blocks) {
     for (Scheduler& scheduler : block->sm->schedulers)
       scheduler.is_changed = true;
   }
 }
 
-// All warps sleep. The hardware lets those that try a phase go on after a while, without: they may
-// do something else. Where they do nothing but try again, nobody ever ends the phase.
+// All warps sleep. After a time limit, the hardware resumes a warp that tries a phase. If warps
+// only try again, the phase never ends.
 void SmRun::time_out() {
-  constexpr int kMostInARow = 1 << 12;
-  constexpr double kSuspended = 1 << 14;  // not documented; nothing depends on it but such kernels
+  constexpr int kMaxTimeouts = 1 << 12;
+  constexpr double kSuspended = 1 << 14;  // not documented; affects only such kernels
   ResidentWarp* first = nullptr;
   for (const auto& cluster : resident_) {
     for (const auto& block : cluster->blocks) {
@@ -462,7 +467,7 @@ void SmRun::time_out() {
     }
   }
   if (!first) resident_.front()->cluster->report_barrier();
-  if (++timed_out_ > kMostInARow) {
+  if (++timed_out_ > kMaxTimeouts) {
     sim::Fault fault(sim::FaultKind::barrier, "warps wait for phases of mbarriers that never end");
     fault.set_place(first->block->block->place, std::nullopt,
                     sim::source_line(*launch_.program, first->next));
@@ -472,15 +477,15 @@ void SmRun::time_out() {
   first->phase_ended = {};
   first->free_from += kSuspended;
   step(*first, first->free_from);
-  schedule_anew(*first->block->cluster);
+  invalidate_choices(*first->block->cluster);
 }
 
-// Those of the cluster that waited and need not any longer.
+// Releases warps of the cluster whose barrier is complete.
 void SmRun::release_barriers(ResidentCluster& cluster, double now) {
   cluster.cluster->release_barriers();
   const AsyncFigures& async = figures_.async;
-  const bool is_clusters = cluster.cluster->barriers_ended() != cluster.barriers_ended;
-  if (is_clusters) {
+  const bool is_cluster_barrier = cluster.cluster->barriers_ended() != cluster.barriers_ended;
+  if (is_cluster_barrier) {
     const std::size_t more = cluster.blocks.front()->warps.size() - 1;
     cluster.barriers_ended = cluster.cluster->barriers_ended();
     cluster.barrier_at =
@@ -491,14 +496,14 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
     for (const auto& warp : block->warps) {
       if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
       warp->at_barrier = false;
-      time_.steps += block->has_asked;
-      block->has_asked = false;
-      const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
-      warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
-      waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
+      time_.steps += block->has_requested;
+      block->has_requested = false;
+      const bool is_block_barrier = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
+      warp->alone += is_block_barrier ? figures_.barrier_latency : async.cluster_barrier;
+      waits_.hold(*warp, is_block_barrier ? block_at : cluster.barrier_at, WarpState::barrier);
     }
   }
-  schedule_anew(cluster);
+  invalidate_choices(cluster);
 }
 
 }  // namespace

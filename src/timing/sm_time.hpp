@@ -1,10 +1,10 @@
-// How long one SM takes for its blocks, or the SMs of a cluster for theirs, by executing them: each
-// scheduler issues an instruction per clock of a warp that has nothing left to wait for, as the
-// instruction's encoding says (timing/control.hpp), and loads come back when the memory path has
-// served them.
+// Time of the blocks of one SM, or of a cluster's SMs, by executing them. In each cycle, each
+// scheduler issues an instruction of a warp whose dependencies are satisfied. The instruction's
+// encoding contains the dependencies (timing/control.hpp), and the memory path determines when
+// loads return.
 //
-// Blocks execute as they are issued, so that what branches do, and what addresses are asked for,
-// are the kernel's own. Results are not kept apart from others': the memory is the simulator's.
+// Blocks execute as they issue, so branches and addresses are the kernel's own. Results change the
+// simulator's memory.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@
 
 namespace gpuexp {
 
-/// Of a warp whose time is asked for. A block may wait for one that another SM has, and which is
-/// not executed.
-inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 21;
+/// Limit for a timed warp, because its block may wait for one of another SM that is not executed.
+inline constexpr std::uint64_t kMaxInstructionsPerWarp = 1 << 21;
 
-/// Blocks of one SM; of a launch with clusters, clusters on as many SMs as they have blocks.
+/// Blocks of one SM. If the launch has clusters: clusters on as many SMs as a cluster has blocks.
 struct BlocksOfSm {
-  /// Of all that come to it; their numbers in the grid, x first, are first, first + step, …
+  /// All blocks that the SM gets. Their numbers in the grid, x first, are first, first + step, …
   std::int64_t count = 0;
   std::int64_t step = 1;
   int resident = 1;
   std::int64_t first = 0;
-  /// Of the grid. Where `step` blocks are whole rows of it and blocks come in several waves, they
-  /// take the columns in turn: whichever SM is free gets the next block, so that none stays in one.
+  /// Columns of the grid. If `step` blocks are whole rows and there are several waves, the SM's
+  /// blocks iterate over the columns: each free SM gets the next block, so no SM stays in one
+  /// column.
   std::int64_t columns = 1;
-  std::uint64_t draws = 1;  ///< begins the sequence of latencies; SMs differ in it
-  /// Not empty: a permutation of 0 to count - 1, in which they come.
+  std::uint64_t draws = 1;  ///< seed for latencies, which differ between SMs
+  /// If not empty: the order of the blocks, a permutation of 0 to count - 1.
   std::vector<std::int64_t> order = {};
-  bool times_all = false;  ///< turns of long loops, too
-  /// Whoever asks has no use for a run of some of the blocks that differ: it ends once they do.
+  bool times_all = false;  ///< times all iterations of long loops
+  /// Ends the run if the executed blocks differ and cannot stand for the others.
   bool stops_if_uneven = false;
 
-  /// In the grid, of the i-th that comes.
+  /// Number in the grid of the i-th block.
   std::int64_t number(std::int64_t i) const {
     if (i < static_cast<std::int64_t>(order.size())) i = order[static_cast<std::size_t>(i)];
     const bool in_turn = count > resident && step % columns == 0;
@@ -48,27 +48,28 @@ struct BlocksOfSm {
 };
 
 struct SmTime : SmSums {
-  double clocks = 0;               ///< from the first block's start until the last is done
-  std::vector<double> starts;      ///< of each block that was executed
-  std::uint64_t instructions = 0;  ///< of warps
-  std::uint64_t untimed = 0;       ///< of these, in turns that were executed without being timed
-  /// Of the block, or the cluster, that has the fewest, and of the one that has the most.
+  double clocks = 0;               ///< from the first block's start to the last block's end
+  std::vector<double> starts;      ///< start of each executed block
+  std::uint64_t instructions = 0;  ///< warp instructions
+  std::uint64_t untimed = 0;       ///< number of these in iterations that were not timed
+  /// Minimum and maximum over the executed blocks or clusters.
   std::uint64_t fewest_instructions = ~std::uint64_t{0};
   std::uint64_t most_instructions = 0;
-  double block_clocks = 0;  ///< from each one's start to its end, all of them
+  double block_clocks = 0;  ///< sum of all blocks' times from start to end
 
-  /// Whether blocks have about as many instructions as each other.
+  /// Whether blocks have similar numbers of instructions.
   bool is_even() const {
-    constexpr double kAlike = 1.1;
+    constexpr double kMaxRatio = 1.1;
     return static_cast<double>(most_instructions) <=
-           kAlike * static_cast<double>(fewest_instructions);
+           kMaxRatio * static_cast<double>(fewest_instructions);
   }
 };
 
-/// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are
-/// executed: as many as show how long a wave takes, and what the last wave has of one. Of long
-/// loops, some turns are timed (timing/fast_forward.hpp). `stop` is asked now and then; true ends
-/// it with sim::Stopped. Throws sim::Fault.
+/// Times the blocks of one SM. The schedule is that of the launch's program and has no refusal. If
+/// there are many blocks, only some are executed: enough waves to show how long a wave takes, such
+/// that whole waves are left. Only some iterations of long loops are timed
+/// (timing/fast_forward.hpp). Calls `stop` repeatedly, and throws sim::Stopped if it returns true.
+/// Throws sim::Fault.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);

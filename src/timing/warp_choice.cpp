@@ -12,11 +12,11 @@ namespace gpuexp {
 
 namespace {
 
-/// Instructions that a scheduler has in the queue of the memory units at most.
+/// Maximum number of a scheduler's instructions in the queue of the memory units.
 constexpr std::size_t kQueueLength = 8;
 
-/// A time as a number that comes in the same order, since no time is negative: of these, compilers
-/// find the least with vector code.
+/// The bits of a time, which order like the times because no time is negative. Compilers vectorize
+/// the minimum of integers.
 using Time = std::int64_t;
 constexpr Time kLast = std::numeric_limits<Time>::max();
 
@@ -24,8 +24,8 @@ GPUEXP_INLINED Time time_of(double clock) {
   return std::bit_cast<Time>(clock);
 }
 
-// When the scheduler could issue to each pipe; to that of warpgroups, it depends on the warp.
-std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) {
+// Earliest issue to each pipe. For wgmma, it also depends on the warp.
+std::array<double, kIssuedTo> earliest_issue_times(const Scheduler& scheduler) {
   std::array<double, kIssuedTo> from = scheduler.pipe_free;
   const auto at = [&](IssuedTo to) -> double& { return from[static_cast<std::size_t>(to)]; };
   at(IssuedTo::none) = at(IssuedTo::products) = 0;
@@ -41,7 +41,7 @@ double product_place(const ResidentWarp& warp) {
   return warp.warpgroup ? warp.warpgroup->place_from(warp.products) : 0;
 }
 
-double could_issue(const ResidentWarp& warp, const std::array<double, kIssuedTo>& from) {
+double earliest_issue(const ResidentWarp& warp, const std::array<double, kIssuedTo>& from) {
   const Turn turn = warp.turn();
   const double when = std::max(turn.ready_at, from[turn.to]);
   return turn.to == static_cast<std::uint64_t>(IssuedTo::products)
@@ -49,8 +49,8 @@ double could_issue(const ResidentWarp& warp, const std::array<double, kIssuedTo>
              : when;
 }
 
-// When each warp's next instruction could be issued, and the first of these times. This is done for
-// each instruction, and which warp is next no host could predict: loops without branches.
+// Computes when each warp's next instruction can issue, and returns the earliest time. The loops
+// have no branches, because this runs for each instruction and the host could not predict them.
 GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
                                         const std::array<double, kIssuedTo>& from, double free_at) {
   constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);
@@ -82,7 +82,7 @@ GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
   return least;
 }
 
-// Of those that can be issued first, the one that waits longest: of equals, the first.
+// The first of the warps that have waited longest among those that can issue at `first`.
 GPUEXP_VECTORIZED std::size_t longest_waiting(IssueTurns& turns, Time first) {
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
@@ -106,14 +106,13 @@ GPUEXP_VECTORIZED std::size_t longest_waiting(IssueTurns& turns, Time first) {
 
 }  // namespace
 
-// Of the warps whose next instruction can be issued first; the last one where it can stay, else the
-// one that is ready longest: all of a block get on alike, as the waits at barriers of an H200 show.
-// Of those that have had to wait for their pipe or queue, the one that waits longest.
+// Warps of a block progress equally, as the waits at barriers on an H200 show. Among warps that had
+// to wait for their pipe or queue, the one that waits longest is next.
 void choose(Scheduler& scheduler) {
   scheduler.is_changed = false;
   scheduler.choice = {};
-  const std::array<double, kIssuedTo> from = could_issue_to(scheduler);
-  if (scheduler.last && could_issue(*scheduler.last, from) <= scheduler.free_at) {
+  const std::array<double, kIssuedTo> from = earliest_issue_times(scheduler);
+  if (scheduler.last && earliest_issue(*scheduler.last, from) <= scheduler.free_at) {
     scheduler.choice = {scheduler.last, scheduler.free_at};
     return;
   }

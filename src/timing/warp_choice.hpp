@@ -1,12 +1,12 @@
-// Which of its warps a scheduler issues an instruction of next.
+// Choice of the warp whose instruction a scheduler issues next.
 #pragma once
 
 #include "timing/resident.hpp"
 
 namespace gpuexp {
 
-/// Sets Scheduler::choice: of the warps whose next instruction can be issued first, the last one
-/// where it can stay, else the one that is ready longest; no warp where all sleep.
+/// Sets Scheduler::choice. Among the warps that can issue first, it chooses the preferred one, else
+/// the one that has been ready longest; no warp if all sleep.
 void choose(Scheduler& scheduler);
 
 }  // namespace gpuexp

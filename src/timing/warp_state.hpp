@@ -1,4 +1,4 @@
-// What a warp does in a clock, under the names that Nsight Compute has for it.
+// States of a warp in a cycle, with the names of Nsight Compute.
 #pragma once
 
 #include <array>
@@ -8,26 +8,26 @@
 
 namespace gpuexp {
 
-/// smsp__average_warps_issue_stalled_<name> of Nsight Compute, where the warp is not `selected`.
+/// Stall reasons are smsp__average_warps_issue_stalled_<name> in Nsight Compute.
 enum class WarpState : std::uint8_t {
   selected,            ///< issues an instruction
-  not_selected,        ///< could, but another warp of its scheduler does
-  wait,                ///< for the fixed latency of the instruction before
+  not_selected,        ///< could issue, but its scheduler chose another warp
+  wait,                ///< for the fixed latency of the previous instruction
   long_scoreboard,     ///< for a result from L1, L2 or device memory
-  short_scoreboard,    ///< for one from shared memory, or of the special function unit
-  math_pipe_throttle,  ///< for the pipe that the instruction goes to
-  mio_throttle,        ///< for a place in the queue of shared memory and its like
-  lg_throttle,         ///< for a place in the queue of local and global memory
-  dispatch_stall,      ///< for operands that lie in one register bank
+  short_scoreboard,    ///< for a result from shared memory or the special function unit
+  math_pipe_throttle,  ///< for the pipe of the instruction
+  mio_throttle,        ///< for an entry in the queue of shared memory and similar units
+  lg_throttle,         ///< for an entry in the queue of local and global memory
+  dispatch_stall,      ///< for operands in one register bank
   barrier,  ///< for other warps of the block or the cluster, or for products of its warpgroup
-  membar,   ///< until others see what it has stored
-  gmma,     ///< until products of its warpgroup have left the registers to it
+  membar,   ///< until its stores are visible
+  gmma,     ///< until products of its warpgroup have released its registers
 };
 inline constexpr std::size_t kWarpStates = 12;
 
 std::string_view name_of(WarpState state);
 
-/// Clocks of warps by what they did in them.
+/// Cycles of warps by state.
 struct WarpClocks {
   std::array<double, kWarpStates> in{};
 
@@ -36,7 +36,7 @@ struct WarpClocks {
   WarpClocks& operator+=(const WarpClocks& more);
   WarpClocks& operator*=(double factor);
   double sum() const;
-  /// The state that has most.
+  /// The state with the most cycles.
   WarpState largest() const;
 };
 

@@ -10,7 +10,8 @@ namespace gpuexp {
 
 namespace {
 
-// For products of the warp's warpgroup; empty where other warps have not started them all.
+// Completion of the products that the warp waits for; empty if other warps have not started them
+// all.
 std::optional<Release> products_done(const ResidentWarp& warp, const TimedOp& op) {
   if (!warp.warpgroup) return Release{};
   if (op.kind == TimedOp::Kind::products_order) return warp.warpgroup->complete(warp.products);
@@ -20,11 +21,11 @@ std::optional<Release> products_done(const ResidentWarp& warp, const TimedOp& op
 
 }  // namespace
 
-// Nsight Compute counts waits for groups of products as those at barriers.
+// Nsight Compute counts waits for groups of products as barrier waits.
 void WarpWaits::find_ready(ResidentWarp& warp) {
   using Kind = TimedOp::Kind;
   warp.next = warp.warp->divergence.next();
-  // Behind the kernel's end there is no instruction, and to execute it is the fault.
+  // There is no instruction past the kernel's end, and executing it is the fault.
   if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
   const TimedOp& op = schedule_.ops[warp.next];
   const Turn turn = warp.turn();
@@ -55,10 +56,10 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     warp.awaits_products = !done;
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
-  if (turn.ready_at > warp.free_from) warp.goes_on_since = turn.ready_at;
-  // On an H200 loads in a row are issued one warp's behind another's (docs/prediction.md, Who goes
-  // first).
-  turn.waits_since = op.kind == Kind::global ? warp.goes_on_since : turn.ready_at;
+  if (turn.ready_at > warp.free_from) warp.resumed_at = turn.ready_at;
+  // On an H200, consecutive loads of one warp issue before those of another (docs/prediction.md,
+  // Who goes first).
+  turn.waits_since = op.kind == Kind::global ? warp.resumed_at : turn.ready_at;
   if (warp.awaits_products)
     turn.ready_at = kNever;
   else
@@ -68,7 +69,7 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
 void WarpWaits::hold(ResidentWarp& warp, double until, WarpState state) {
   const double from = warp.free_from;
   warp.free_from = std::max(from, until);
-  if (until > from) warp.goes_on_since = until;
+  if (until > from) warp.resumed_at = until;
   find_ready(warp);
   places_[warp.next][state] += warp.free_from - from;
   warp.waits_from += warp.free_from - from;
@@ -88,7 +89,7 @@ void WarpWaits::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Ser
       op.kind == TimedOp::Kind::bulk_commit ? warp.moves : Release{served.taken, 0});
 }
 
-// mbarrier.test_wait does not suspend. A fault is left to the execution, which knows its place.
+// mbarrier.test_wait does not suspend. Execution reports faults, because it knows their place.
 bool WarpWaits::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
   if (op.kind != TimedOp::Kind::phase_check) return false;
   const sim::Block& block = *warp.block->block;
@@ -99,7 +100,7 @@ bool WarpWaits::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
   } catch (const sim::Fault&) {
     return false;
   }
-  // Other lanes of the warp may be those that it waits for.
+  // A warp with other lanes does not sleep, because these may end the phase.
   if (op.suspends && !awaited.have_ended && !warp.warp->divergence.has_others()) return true;
   warp.phase_ended = {};
   if (!awaited.have_ended) return false;

@@ -1,4 +1,4 @@
-// What a warp waits for before its next instruction can be issued, and until when.
+// What a warp waits for before its next instruction can issue, and until when.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,19 @@ namespace gpuexp {
 
 class WarpWaits {
  public:
-  /// `places`: to whom waits are added that begin with an instruction's execution.
+  /// `places` receives the waits that start when an instruction is executed.
   WarpWaits(const sim::LaunchState& launch, const Schedule& schedule, const PhaseTimes& phases,
             std::vector<WarpClocks>& places)
       : launch_(launch), schedule_(schedule), phases_(phases), places_(places) {}
 
-  /// When the warp's next instruction can be issued, but for its pipe and its scheduler.
+  /// Computes when the warp's next instruction can issue, regardless of its pipe and scheduler.
   void find_ready(ResidentWarp& warp);
-  /// Likewise, and not before `until`.
+  /// Holds the warp in `state` until `until`, then does the same.
   void hold(ResidentWarp& warp, double until, WarpState state);
-  /// What others wait for, of an instruction that was executed.
+  /// Sets the scoreboards and completions of an executed instruction.
   void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
-  /// Whether the warp sleeps at its next instruction, because phases have not ended that it asks
-  /// for. If not, it knows when they did.
+  /// Whether the warp sleeps at its next instruction, because the phases that it checks have not
+  /// ended. If they have, sets ResidentWarp::phase_ended.
   bool awaits_phase(ResidentWarp& warp, const TimedOp& op) const;
 
  private:

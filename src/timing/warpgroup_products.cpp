@@ -4,8 +4,8 @@
 
 namespace gpuexp {
 
-// A product takes as long as its multiply-adds or as shared memory takes to deliver its operands,
-// whichever is longer. What it takes beside, to begin and to end, overlaps with its neighbours.
+// A product takes as long as its multiply-adds, or as shared memory takes to deliver its operands,
+// whichever is longer. Its latencies before and after overlap with neighbouring products.
 Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, MatrixPipe& pipe,
                                    MemoryPath& memory) {
   const AsyncFigures& async = figures_.async;
@@ -21,7 +21,7 @@ Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, Ma
       pipe.operands.serve(begin, op.operand_wavefronts * figures_.data_stage_clocks);
   const double multiplied = pipe.multiply.serve(begin, clocks);
   memory.take_later(begin, multiplied, op.operand_wavefronts);
-  // The last operands are read as the next product begins: a product alone does not wait for them.
+  // The last operands are read while the next product starts, so a single product does not wait.
   const double gap = op.a_in_registers ? async.product_gap_register_a : 0;
   free_from_ = std::max(multiplied, read) + gap;
   last_ends_.push_back(multiplied);
@@ -58,7 +58,8 @@ std::optional<Release> WarpgroupProducts::groups_complete(std::size_t groups) co
 
 double WarpgroupProducts::place_from(std::size_t number) const {
   const std::size_t most = figures_.async.most_products;
-  // Of those that the warp has started and others not yet, no end is known: they do not hold it up.
+  // Products that other warps have not started do not delay the warp, because their end is not
+  // known.
   if (number < most || number - most >= computed_) return 0;
   const std::size_t behind = computed_ - (number - most);
   return behind <= last_ends_.size() ? last_ends_[last_ends_.size() - behind] : 0;

@@ -1,5 +1,5 @@
-// Products of wgmma: the four warps of a warpgroup start each together, and the tensor cores carry
-// them out one after the other while the warps go on.
+// Products of wgmma: the four warps of a warpgroup start each product together. The tensor cores
+// execute one after another while the warps continue.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace gpuexp {
 
-/// What the warpgroups of an SM have in common.
+/// Resources that the warpgroups of an SM share.
 struct MatrixPipe {
   Server multiply;  ///< the four tensor cores
-  Server operands;  ///< of shared memory, what products read
+  Server operands;  ///< operands of products in shared memory
 };
 
 class WarpgroupProducts {
@@ -27,32 +27,32 @@ class WarpgroupProducts {
 
   explicit WarpgroupProducts(const SmFigures& figures) : figures_(figures) {}
 
-  /// The warp starts its product with this number. True: it is the last of the four.
+  /// Starts the warp's product `number`. Returns true if the warp is the last of the four.
   bool start(std::size_t number, double now, const TimedOp& op, MatrixPipe& pipe,
              MemoryPath& memory);
-  /// When so many products are complete, and so many of their groups; empty where some warp has
-  /// not started one of them yet.
+  /// When `products` products, or `groups` groups of them, are complete; empty if a warp has not
+  /// started one of them.
   std::optional<Release> complete(std::size_t products) const;
   std::optional<Release> groups_complete(std::size_t groups) const;
-  /// When the queue has a place for the product with this number.
+  /// When the queue has an entry for product `number`.
   double place_from(std::size_t number) const;
 
  private:
   struct Started {
     unsigned warps = 0;
-    double at = 0;  ///< by the last of them
+    double at = 0;  ///< by the last warp
   };
 
   Release compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
 
   const SmFigures& figures_;
-  std::size_t computed_ = 0;      ///< products whose time is known
-  std::deque<Started> started_;   ///< the products behind them
-  std::deque<double> last_ends_;  ///< of the last ones, of their multiply-adds
+  std::size_t computed_ = 0;      ///< number of products whose times are known
+  std::deque<Started> started_;   ///< the products after these
+  std::deque<double> last_ends_;  ///< ends of the last products' multiply-adds
   Release last_done_;
-  std::vector<Release> groups_;  ///< when each is complete
-  double free_from_ = 0;         ///< the warpgroup's own next product may begin
-  double alone_from_ = 0;        ///< likewise, if the SM had no other warpgroup
+  std::vector<Release> groups_;  ///< completion of each
+  double free_from_ = 0;         ///< earliest start of the warpgroup's next product
+  double alone_from_ = 0;        ///< earliest start if the SM had no other warpgroup
 };
 
 }  // namespace gpuexp
