@@ -89,7 +89,7 @@ Variant programmatic() {
       two_kernel_variant(variant("programmatic", "two_kernels", {kLoads, true}, always<2>,
                                  {{"warp_instructions", Direction::unchanged, 1.2}, same_bytes()}),
                          {sums_kernel, sums_kernel}, kPerSm);
-  v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
+  v.without_time = "the overlap of kernels by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const sums = static_cast<float*>(x.workspace);
     const std::int64_t blocks = resident_blocks(p, x.device, kPerSm);
@@ -362,7 +362,7 @@ Variant cooperative() {
       variant("cooperative", "last_block", {kLoads, true}, always<1>,
               {{"metric.kernels", Direction::unchanged}, same_bytes()}),
       [](auto zero) { return cooperative_kernel<decltype(zero)>; }, persistent_blocks);
-  v.without_time = "the time of blocks that wait for others is not modelled";
+  v.without_time = "waits between blocks are not modelled";
   v.launch = [one_by_one = v.launch](const Problem& p, const Data& d, const LaunchContext& x) {
     Steps steps = one_by_one(p, d, x);
     std::get<KernelStep>(steps.all().back().action).cooperative = true;

@@ -128,7 +128,7 @@ Variant programmatic_variant(std::string id, std::string compare_to) {
   Variant v = chain_variant(std::move(id), std::move(compare_to), programmatic_kernel);
   // Two additional instructions per about thirty.
   v.expected_changes = {{"warp_instructions", Direction::unchanged, 1.2}};
-  v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
+  v.without_time = "the overlap of kernels by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
     Steps steps;

@@ -188,7 +188,7 @@ __device__ __forceinline__ T block_exclusive_prefix(const TileStates& states, st
 /// Returns the variant, whose blocks wait for each other as above, without a predicted time.
 template <class Variant>
 Variant without_predicted_time(Variant v) {
-  v.without_time = "the time of blocks that wait for others is not modelled";
+  v.without_time = "waits between blocks are not modelled";
   return v;
 }
 

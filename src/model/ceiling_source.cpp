@@ -11,27 +11,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The GPU whose ceilings stand in for those of others.
+// The GPU whose scaled ceilings are used for GPUs without recorded ones.
 constexpr const char* kReference = "h200";
 
-// What has changed since the ceilings were measured; empty when nothing has.
+// Difference between the conditions of the measurement and the present ones; empty if they are
+// equal.
 std::string difference(const MeasuringConditions& then, const MeasuringConditions& now) {
-  if (then.uuid != now.uuid) return fmt::format("are of {}", then.uuid);
+  if (then.uuid != now.uuid) return fmt::format("were measured on {}", then.uuid);
   if (then.driver_version != now.driver_version)
-    return fmt::format("are of driver {}, and this is {}", then.driver_version, now.driver_version);
+    return fmt::format("were measured with driver {}, not {}", then.driver_version,
+                       now.driver_version);
   if (then.cuda_toolkit != now.cuda_toolkit)
-    return fmt::format("are of CUDA {}, and this is {}", then.cuda_toolkit, now.cuda_toolkit);
+    return fmt::format("were measured with CUDA {}, not {}", then.cuda_toolkit, now.cuda_toolkit);
   return "";
 }
 
-// Collects ceilings from the nearest on.
+// Collects ceilings, nearest first.
 class Choice {
  public:
   explicit Choice(const DeviceSpec& device) : device_(device) {}
 
   void take_kept(const PresentDevice& present) {
     if (present.kept.empty() || !fs::exists(present.kept)) {
-      why_not_kept_ = "gpuexp info --measure finds this one's own";
+      why_not_kept_ = "gpuexp info --measure measures this GPU";
       return;
     }
     try {
@@ -41,10 +43,10 @@ class Choice {
         add_kept_links(kept, present);
         take(kept, fmt::format("ceilings measured on this GPU at {}", kept.utc));
       } else {
-        why_not_kept_ = fmt::format("those kept of this one {}", changed);
+        why_not_kept_ = fmt::format("the kept ceilings {}", changed);
       }
     } catch (const ConfigError& e) {
-      why_not_kept_ = fmt::format("those kept of this one cannot be read: {}", e.what());
+      why_not_kept_ = fmt::format("the kept ceilings cannot be read: {}", e.what());
     }
   }
 
@@ -69,7 +71,7 @@ class Choice {
   }
 
  private:
-  // With those of the links to others of its kind.
+  // Includes recorded ceilings of links between two such GPUs.
   static std::optional<CeilingsFile> recorded_of(const fs::path& ceilings,
                                                  const std::string& spec_id) {
     const fs::path path = ceilings / (spec_id + ".json");
@@ -80,7 +82,7 @@ class Choice {
     return recorded;
   }
 
-  // Files that are of other conditions, or cannot be read, are passed over.
+  // Ignores files that were measured under other conditions or cannot be read.
   static void add_kept_links(CeilingsFile& kept, const PresentDevice& present) {
     for (const fs::path& path : present.kept_links) {
       try {
@@ -111,7 +113,7 @@ class Choice {
 
   const DeviceSpec& device_;
   CeilingSource ceiling_source_;
-  std::string why_not_kept_;  ///< empty where they are, and where no device is present
+  std::string why_not_kept_;  ///< empty if they are used, or if no device is present
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which ceilings predictions are made from: this device's own, those recorded of its kind, or those
-// of another in proportion.
+// Choice of the ceilings for predictions: measured on this device, recorded for its kind, or scaled
+// from another GPU.
 #pragma once
 
 #include <filesystem>
@@ -13,24 +13,22 @@
 
 namespace gpuexp {
 
-/// A device that is present, and the file that `gpuexp info --measure` keeps for it.
+/// A device that is present, and its file from `gpuexp info --measure`.
 struct PresentDevice {
   MeasuringConditions now;
-  std::filesystem::path kept;  ///< may not exist; empty where there is no place for one
-  /// Of the links between the machine's GPUs, those that exist.
+  std::filesystem::path kept;  ///< may not exist; empty if there is no folder for it
+  /// Existing files of the links between the machine's GPUs.
   std::vector<std::filesystem::path> kept_links = {};
 };
 
-/// The ceilings that are nearest to the device's own, completed by the next nearest:
-/// 1. those kept of this device, if measured with the driver and toolkit of now;
-/// 2. those recorded of its kind: <configs>/ceilings/<spec_id>.json, and of the links between two
-/// of
-///    them: <spec_id>.links.json;
-/// 3. those recorded of the reference GPU, in proportion to both datasheets;
+/// The ceilings nearest to the device, with missing ones from the next source:
+/// 1. kept for this device, if measured with the present driver and toolkit;
+/// 2. recorded for its kind: <configs>/ceilings/<spec_id>.json, and <spec_id>.links.json for links;
+/// 3. recorded for the reference GPU, in proportion to both datasheets;
 /// 4. the datasheet.
-/// The source says which, and why none before it. `spec_id` is empty for a GPU that is not listed.
-/// Throws ConfigError when a recorded file cannot be read; a kept one that cannot is passed over,
-/// and the source says so.
+/// `source` says which was used first, and why no nearer one. `spec_id` is empty for an unlisted
+/// GPU. Throws ConfigError if a recorded file cannot be read; a kept file that cannot be read is
+/// ignored.
 CeilingSource choose_ceiling_source(const DeviceSpec& device, const std::string& spec_id,
                                     const std::optional<std::filesystem::path>& configs,
                                     const std::optional<PresentDevice>& present);

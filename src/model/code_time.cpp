@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLaunch = "launch";
 
-// Tensor cores that multiply anything but fp64 hold the whole SM to a clock of their own.
+// Tensor instructions other than fp64 set the clock of the whole SM.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
   const bool slows = device.sm_clock_tensor_mhz > 0 &&
                      std::any_of(program.listed.begin(), program.listed.end(), [](const auto& i) {
@@ -31,8 +31,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Expected, of so many values of the same distribution, of which `some` are known: their mean and
-// deviation, and the extreme value theory of the normal one.
+// Expected maximum of `of` values, from the mean and the deviation of `some`, by the extreme value
+// theory of the normal distribution.
 double expected_largest(const std::vector<double>& some, std::int64_t of) {
   if (static_cast<std::int64_t>(some.size()) >= of)
     return *std::max_element(some.begin(), some.end());
@@ -48,7 +48,7 @@ double expected_largest(const std::vector<double>& some, std::int64_t of) {
   return mean + deviation * (root + (kEuler - std::log(kFourPi * log_of) / 2) / root);
 }
 
-// Whether the ceilings that every time is predicted from are known.
+// Whether all ceilings that a prediction needs are known.
 bool is_complete(const Ceilings& c) {
   const std::optional<double> needed[] = {c.sm_clock_hz,
                                           c.dram_read_bytes_per_s,
@@ -72,20 +72,19 @@ bool is_complete(const Ceilings& c) {
                      [](const std::optional<double>& figure) { return figure.has_value(); });
 }
 
-// Clusters with a block on each of their SMs that the GPU holds at once. The SMs of one are of one
-// GPC, and GPCs are not all of one size: of 132 SMs so many have room for 30 of four, 15 of eight,
-// 7 of sixteen (cudaOccupancyMaxActiveClusters on an H200 and an H100). Others are taken to be cut
-// alike.
+// Number of clusters that the GPU holds at once, with one block per SM. The SMs of a cluster are in
+// one GPC, and GPCs differ in size: 132 SMs hold 30 clusters of four, 15 of eight, or 7 of sixteen
+// (cudaOccupancyMaxActiveClusters on an H200 and an H100). Other GPUs are assumed to be similar.
 std::int64_t places_at_once(const DeviceSpec& device, std::int64_t cluster) {
   constexpr std::int64_t kSms = 132;
-  constexpr std::int64_t kUsed[] = {132, 132, 120, 120, 112};
+  constexpr std::int64_t kUsableSms[] = {132, 132, 120, 120, 112};
   std::size_t size = 0;
-  while ((std::int64_t{1} << size) < cluster && size + 1 < std::size(kUsed))
+  while ((std::int64_t{1} << size) < cluster && size + 1 < std::size(kUsableSms))
     ++size;
-  return std::max<std::int64_t>(1, device.sm_count * kUsed[size] / kSms / cluster);
+  return std::max<std::int64_t>(1, device.sm_count * kUsableSms[size] / kSms / cluster);
 }
 
-/// One kernel on one SM, or on those of a cluster.
+/// One kernel on one SM, or on the SMs of a cluster.
 class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
@@ -101,14 +100,15 @@ class KernelRun {
         cluster_(launch_.cluster.count()),
         places_(places_at_once(device, cluster_)),
         active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
-    launch_.checks.most_instructions = kMostInstructionsOfWarp;
+    launch_.checks.most_instructions = kMaxInstructionsPerWarp;
     set_figures();
     set_behind(traffic);
     schedule_ = schedule_of(*launch_.program, figures_);
   }
 
   std::string refusal() const {
-    if (kernel_.step->cooperative) return "the time of blocks that wait for others is not modelled";
+    if (kernel_.step->cooperative)
+      return "waits between blocks are not modelled";
     return schedule_.refusal;
   }
 
@@ -127,7 +127,7 @@ class KernelRun {
       blocks.order = spread_order(blocks.count);
       sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
     }
-    // Those that were not executed come in waves like the last two that began whole.
+    // The waves that were not executed take as long as the last whole one.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
     const std::size_t executed = sm.starts.size();
     const double left = static_cast<double>(blocks.count) - static_cast<double>(executed);
@@ -164,8 +164,8 @@ class KernelRun {
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
 
-  // Blocks that differ in their work, as those of a triangle's rows do: of the first ones that come
-  // none may be like the mean. So each is followed by the one as far from the other end.
+  // If blocks differ in work, as rows of a triangle do, the first ones may not have the mean. So
+  // each is followed by the block at the same distance from the other end.
   static std::vector<std::int64_t> spread_order(std::int64_t count) {
     constexpr double kGolden = 0.618;
     const std::int64_t half = count / 2;
@@ -183,8 +183,8 @@ class KernelRun {
     return order;
   }
 
-  // Whoever is done gets the next block, so that places stay taken to the end: each has the mean of
-  // its blocks' times. Blocks that end at once wait for the next to be handed out.
+  // A free slot gets the next block, so slots are busy until the end, each with blocks of the mean
+  // time. Blocks that end at once wait for the distributor.
   double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
     const auto count = static_cast<double>(blocks.count);
     const double waves = std::max(1.0, count / blocks.resident);
@@ -192,12 +192,12 @@ class KernelRun {
                     count * figures_.block_interval);
   }
 
-  // The grid's last block may take a path of its own, such as a loop over the elements that its
-  // tile does not hold. It starts as one of the last, and then has its SM for itself, where it
-  // takes no longer than others that do as much in company. 0: it is no longer than others.
+  // The grid's last block may take its own path, such as a loop over elements outside full tiles.
+  // It starts among the last and then has its SM to itself, where it is no slower than equal work
+  // among other blocks. Returns 0 if it has no more instructions than others.
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
-    if (executed.number(executed.count - 1) >= last) return 0;  // it is one of them
+    if (executed.number(executed.count - 1) >= last) return 0;  // this SM has it
     if (instructions_of(last) <= sm.most_instructions) return 0;
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
   }
@@ -216,24 +216,24 @@ class KernelRun {
     return instructions;
   }
 
-  // A launch ends with the slowest of its SMs. Where blocks come in several waves, whoever is done
-  // gets the next one, so that what SMs differ by at the end is what one wave of blocks does.
+  // A launch ends with its slowest SM. If there are several waves, a free SM gets the next block,
+  // so SMs differ at the end by one wave.
   double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
-    constexpr double kMostInstructions = 100'000;
+    constexpr double kMaxInstructions = 100'000;
     constexpr double kEnoughInstructions = 40'000;
-    constexpr std::int64_t kLeastSms = 8;
+    constexpr std::int64_t kMinSms = 8;
     BlocksOfSm wave = first;
     wave.count = std::min<std::int64_t>(first.count, first.resident);
     const double instructions = static_cast<double>(executed.instructions) *
                                 static_cast<double>(wave.count) /
                                 static_cast<double>(executed.starts.size());
     const auto full = std::min<std::int64_t>(
-        places_, clusters() - (wave.count - 1) * places_);  // SMs with so many blocks
+        places_, clusters() - (wave.count - 1) * places_);  // SMs with that many blocks
     const auto within = [&](double most) {
       return std::min(full, static_cast<std::int64_t>(most / std::max(1.0, instructions)));
     };
-    const std::int64_t least = std::min(full, kLeastSms);
-    if (within(kMostInstructions) < least) return 0;
+    const std::int64_t least = std::min(full, kMinSms);
+    if (within(kMaxInstructions) < least) return 0;
     const std::int64_t sms = std::max(least, within(kEnoughInstructions));
     std::vector<double> clocks;
     for (std::int64_t i = 0; i < sms; ++i) {
@@ -245,7 +245,7 @@ class KernelRun {
            (first.count == wave.count ? executed.clocks : mean_of(clocks));
   }
 
-  // Of the blocks that were executed, which stand for all of the grid.
+  // Counts of all blocks, scaled from the executed ones.
   CacheCounts l1_counts(const SmTime& sm) const {
     SectorLookups sum;
     for (const SectorLookups& place : sm.lookups)
@@ -261,19 +261,19 @@ class KernelRun {
     return counts;
   }
 
-  // Blocks that share SMs hold each other up, and are anywhere in a step of their work. Of blocks
-  // with an SM each, all take as many clocks, but for what their first loads took.
+  // Blocks that share SMs delay each other and may be anywhere in a step of their work. Blocks with
+  // their own SM take equal times, except for their first loads.
   double share_that_reaches_l2(const SmTime& sm) const {
     constexpr int kMeasuredComputeCapability = 9;
     if (device_.cc_major != kMeasuredComputeCapability) return 1;
     const double step = sm.block_clocks / std::max(sm.steps, static_cast<double>(sm.starts.size()));
-    const bool is_alone = kernel_.blocks_per_sm == 1 || blocks_ <= device_.sm_count;
-    const double spread = is_alone ? std::min(step, figures_.dram_latency) : step;
+    const bool has_own_sm = kernel_.blocks_per_sm == 1 || blocks_ <= device_.sm_count;
+    const double spread = has_own_sm ? std::min(step, figures_.dram_latency) : step;
     constexpr double kNano = 1e-9;
     return share_to_l2(reads_by_sms_, spread / clock_hz_ / kNano, figures_.behind.dram_read_share);
   }
 
-  // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
+  // Latency while `active_sms_` SMs issue loads, from the latencies with one SM and with all.
   double loaded(double alone_ns, const std::optional<double>& on_all_sms_ns) const {
     return std::lerp(alone_ns, on_all_sms_ns.value_or(alone_ns), active_sms_ / device_.sm_count);
   }
@@ -281,7 +281,7 @@ class KernelRun {
   void set_figures() {
     constexpr double kNano = 1e-9;
     const double full_clock_hz = *ceilings_.sm_clock_hz;
-    // What belongs to the SM is as many clocks at any clock.
+    // Latencies within the SM are the same number of cycles at any clock.
     const auto own_clocks = [&](double nanoseconds) { return nanoseconds * kNano * full_clock_hz; };
     figures_.clock_hz = clock_hz_;
     figures_.rates = sm_rates(device_.cc_major, device_.cc_minor);
@@ -309,9 +309,9 @@ class KernelRun {
       figures_.repeats = sector_repeats(device_, kernel_.memory);
   }
 
-  // By wgmma tensor cores do what their datasheet says, at the clock that it says it for (a chain
-  // of m64n256 takes 128 clocks each on one SM of an H200), as long as the board's power lets all
-  // that work: what it comes to then was measured.
+  // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (a chain of
+  // m64n256 takes 128 cycles each on one SM of an H200), unless the board's power limits them. The
+  // measured rate on all SMs contains this limit.
   std::optional<double> wgmma_rate(Pipe pipe) const {
     const auto& peak = device_.peak_ops_per_s[static_cast<std::size_t>(pipe)];
     const auto all = ceilings_.ops(pipe, TensorPath::wgmma);
@@ -326,14 +326,14 @@ class KernelRun {
   void set_behind(const KernelTraffic& traffic) {
     BehindL1& behind = figures_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
-    // What one SM gets alone: 64 bytes per clock is an assumption, which few blocks alone depend
-    // on. The copy engine has rates of its own.
-    constexpr double kLeast = kSectorBytes / 64;
-    behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
-    behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
-    // Streaming writes are bound by it where DRAM takes more than L2 does.
+    // The maximum of one SM, 64 bytes per cycle, is an assumption that matters only for few blocks.
+    // The copy engine has its own rates.
+    constexpr double kMinSectorClocks = kSectorBytes / 64;
+    behind.l2_read_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_read_bytes_per_s);
+    behind.l2_write_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_write_bytes_per_s);
+    // This port limits streaming writes if DRAM accepts more than L2.
     behind.l2_first_write_clocks = std::max(
-        kLeast,
+        kMinSectorClocks,
         per_sm / std::max(*ceilings_.l2_write_bytes_per_s, *ceilings_.dram_write_bytes_per_s));
     const auto share = [](double bytes, double sectors) {
       return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
@@ -343,13 +343,13 @@ class KernelRun {
     const DramBytes& dram = traffic.dram;
     behind.dram_read_share = share(dram.read, traffic.read_sectors);
     behind.dram_write_share = share(dram.written, traffic.written_sectors);
-    const double asked = kSectorBytes * behind.dram_read_share * traffic.read_sectors;
-    behind.l2_fill_clocks =
-        behind.l2_first_write_clocks * (asked > 0 ? std::max(1.0, dram.read / asked) : 1);
+    const double requested_bytes = kSectorBytes * behind.dram_read_share * traffic.read_sectors;
+    behind.l2_fill_clocks = behind.l2_first_write_clocks *
+                            (requested_bytes > 0 ? std::max(1.0, dram.read / requested_bytes) : 1);
     const double seconds =
         dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
         dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
-    // Where DRAM delivers more than L2 is asked for, each sector stands for its share of that.
+    // Each sector takes its share of the DRAM time, which includes bytes that were not requested.
     const double sectors = behind.dram_read_share * traffic.read_sectors +
                            behind.dram_write_share * traffic.written_sectors;
     if (sectors > 0)
@@ -365,19 +365,19 @@ class KernelRun {
   double clock_hz_;
   ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
-  std::int64_t cluster_;  ///< blocks of one
-  std::int64_t places_;   ///< for clusters, with one block on each SM
+  std::int64_t cluster_;  ///< blocks per cluster
+  std::int64_t places_;   ///< clusters that the GPU holds at once
   double active_sms_;
   SmFigures figures_;
   Schedule schedule_;
 };
 
-/// Kernels of a launch with the same code and shape, and as many buffers.
+/// Kernels of a launch with the same code, shape and number of buffers.
 struct SameKernels {
   const ResidentKernel* first = nullptr;
   double count = 0;
-  std::vector<std::size_t> places;  ///< in the launch
-  KernelTraffic traffic;            ///< of one, on average
+  std::vector<std::size_t> places;  ///< indices in the launch
+  KernelTraffic traffic;            ///< mean over the kernels
 };
 
 std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels,
@@ -404,8 +404,8 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
   return found;
 }
 
-// What DRAM does differs between the kernels of one code and between modes; what L2 has not, it
-// asks DRAM for.
+// DRAM traffic differs between kernels of one code and between modes. L2 reads the sectors that it
+// lacks from DRAM.
 void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>& traffic) {
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const DramBytes& dram = traffic[i].dram;
@@ -437,7 +437,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
                                     KernelTimes* known) const {
   CodeTime result;
   if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
-    result.refusal = "ceilings of the device are not known";
+    result.refusal = "ceilings that a time needs are not known for this device";
     return result;
   }
   result.launches = static_cast<double>(kernels.size());

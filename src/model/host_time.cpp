@@ -25,18 +25,18 @@ bool is_copy(Unit unit) {
   return unit == Unit::copy_to_device || unit == Unit::copy_to_host;
 }
 
-/// From event to event: what arrives, begins and ends on host and GPU.
+/// Simulates the launch event by event on host and GPU.
 class HostSchedule {
  public:
   HostSchedule(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
-          const Ceilings& ceilings)
+               const Ceilings& ceilings)
       : steps_(steps),
         as_graph_(as_graph),
         further_us_(further_us),
         ceilings_(ceilings),
         call_us_(*ceilings.host_call_ns / kNanosPerMicro),
-        // The way of a launch to the GPU, and that of its end to the host.
-        way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
+        // Latency of a launch to the GPU, and of its end to the host.
+        one_way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
         change_us_(ceilings.unit_change_ns.value_or(0) / kNanosPerMicro),
         states_(steps.size()) {}
 
@@ -57,27 +57,27 @@ class HostSchedule {
  private:
   struct State {
     double arrives_us = kNever;
-    double ready_us = kNever;  ///< from when its stream could begin it
+    double ready_us = kNever;  ///< when its stream allows it to start
     double end_us = kNever;
   };
   struct Worker {
-    std::optional<std::size_t> step;  ///< its place
-    double left = 0;                  ///< bytes of a copy, µs of a kernel
+    std::optional<std::size_t> step;  ///< index of the current step
+    double left = 0;                  ///< remaining bytes of a copy, or µs of a kernel
     double free_us = 0;
-    std::optional<int> stream;  ///< of the last step
+    std::optional<int> stream;  ///< stream of the last step
     double busy_us = 0;
   };
 
   bool has_ended(std::size_t place) const { return states_[place].end_us < kNever; }
 
-  // The host runs ahead of the GPU, but where it waits.
+  // The host runs ahead of the GPU until a step makes it wait.
   void call() {
     for (; next_ < steps_.size(); ++next_) {
       const HostedStep& step = steps_[next_];
       if (step.unit == Unit::host) {
         const auto before = last_of_stream(next_);
         if (before && !has_ended(*before)) return;
-        if (before) host_us_ = std::max(host_us_, states_[*before].end_us + way_us_);
+        if (before) host_us_ = std::max(host_us_, states_[*before].end_us + one_way_us_);
         states_[next_] = {host_us_, host_us_, host_us_};
         continue;
       }
@@ -85,11 +85,11 @@ class HostSchedule {
         calls_.push_back({"call", step.stream, host_us_, host_us_ + call_us_});
         host_us_ += call_us_;
       }
-      states_[next_].arrives_us = host_us_ + way_us_;
+      states_[next_].arrives_us = host_us_ + one_way_us_;
     }
   }
 
-  /// The place of the step before in the same stream.
+  /// Index of the previous step in the same stream.
   std::optional<std::size_t> last_of_stream(std::size_t place) const {
     for (std::size_t i = place; i-- > 0;) {
       if (steps_[i].stream == steps_[place].stream) return i;
@@ -97,14 +97,13 @@ class HostSchedule {
     return std::nullopt;
   }
 
-  // Whether the legacy default stream orders the two: it waits for all that block with it, and
-  // these for it.
+  // Whether the legacy default stream orders the two: it synchronizes with all blocking streams.
   static bool are_ordered(const HostedStep& a, const HostedStep& b) {
     return (a.stream == kDefaultStream && b.stream <= kFirstBlockingStream) ||
            (b.stream == kDefaultStream && a.stream <= kFirstBlockingStream);
   }
 
-  /// From when its stream lets it begin; never, as long as a step that it waits for has not ended.
+  /// When its stream allows the step to start; kNever while a step that it waits for has not ended.
   double ready_us(std::size_t place) const {
     const HostedStep& step = steps_[place];
     double ready = states_[place].arrives_us;
@@ -124,8 +123,7 @@ class HostSchedule {
     return ready;
   }
 
-  /// From when the unit is free for it, too. A copy engine stays with a stream, and takes a while
-  /// to go on with another.
+  /// When its unit is free, too. A copy engine needs time to change to another stream.
   double may_begin_us(std::size_t place) const {
     const Worker& worker = workers_[index_of(steps_[place].unit)];
     const bool changes =
@@ -155,15 +153,15 @@ class HostSchedule {
     states_[*chosen].ready_us = ready_us(*chosen);
   }
 
-  // A kernel behind another of its stream starts a while after that has ended.
+  // A kernel starts further_us_ after the previous kernel of its stream has ended.
   double gap_us(std::size_t place, double now_us) const {
     const auto before = last_of_stream(place);
-    const bool is_behind = before && steps_[*before].unit == Unit::sms &&
-                           now_us <= states_[*before].end_us + further_us_;
-    return is_behind ? further_us_ : 0;
+    const bool follows_kernel = before && steps_[*before].unit == Unit::sms &&
+                                now_us <= states_[*before].end_us + further_us_;
+    return follows_kernel ? further_us_ : 0;
   }
 
-  /// What is left of the unit's step becomes less by so much in a µs.
+  /// Decrease of the unit's remaining work per µs.
   double rate(Unit unit) const {
     if (!is_copy(unit)) return 1;
     const bool is_in = unit == Unit::copy_to_device;
@@ -214,7 +212,7 @@ class HostSchedule {
 
   HostTime result() const {
     HostTime time;
-    time.total_us = std::max(host_us_, last_end_us_ + way_us_);
+    time.total_us = std::max(host_us_, last_end_us_ + one_way_us_);
     time.timeline = calls_;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       time.timeline.push_back({kNames[index_of(steps_[i].unit)], steps_[i].stream,
@@ -234,12 +232,12 @@ class HostSchedule {
   double further_us_;
   const Ceilings& ceilings_;
   double call_us_;
-  double way_us_;
+  double one_way_us_;
   double change_us_;
-  std::vector<State> states_;  ///< by step
-  std::size_t next_ = 0;       ///< that the host has not come to
-  double host_us_ = 0;         ///< when it may make its next call
-  double last_end_us_ = 0;     ///< of what the GPU does
+  std::vector<State> states_;  ///< by index of the step
+  std::size_t next_ = 0;       ///< the first step that the host has not enqueued
+  double host_us_ = 0;         ///< when it can make its next call
+  double last_end_us_ = 0;     ///< end of the last step on the GPU
   std::array<Worker, kGpuUnits.size()> workers_;
   std::vector<StepTime> calls_;
 };
@@ -250,13 +248,13 @@ HostTime host_time(const std::vector<HostedStep>& steps, bool as_graph, double f
                    const Ceilings& ceilings) {
   HostTime refused;
   if (!ceilings.host_call_ns || !ceilings.host_launch_ns) {
-    refused.refusal = "what calls of the host take beside this device is not known";
+    refused.refusal = "the duration of host calls for this device is not known";
     return refused;
   }
   for (const HostedStep& step : steps) {
     if (is_copy(step.unit) &&
         (!ceilings.bus_to_device_bytes_per_s || !ceilings.bus_to_host_bytes_per_s)) {
-      refused.refusal = "what the bus between host and device delivers is not known";
+      refused.refusal = "the bandwidth between host and device is not known";
       return refused;
     }
   }

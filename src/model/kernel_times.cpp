@@ -10,8 +10,8 @@ namespace gpuexp {
 
 namespace {
 
-/// They differ by `share` of what is asked for at most.
-bool is_alike(const KernelTraffic& a, const KernelTraffic& b, double share) {
+/// Whether their DRAM traffic differs by at most `share` of the requested bytes.
+bool is_similar(const KernelTraffic& a, const KernelTraffic& b, double share) {
   const double all = kSectorBytes * (a.read_sectors + a.written_sectors);
   const auto near = [&](double x, double y) { return std::abs(x - y) <= share * all; };
   return a.buffers == b.buffers && near(a.dram.read, b.dram.read) &&
@@ -22,11 +22,11 @@ bool is_alike(const KernelTraffic& a, const KernelTraffic& b, double share) {
 
 const KernelCodeTime* KernelTimes::find(const ResidentKernel& kernel,
                                         const KernelTraffic& traffic) {
-  constexpr double kUnseen = 0.002;  // by the clock
+  constexpr double kMaxDifference = 0.002;  // not measurable
   const std::vector<std::int64_t> identity = identity_of(*kernel.step);
   const auto found = std::find_if(timed_.begin(), timed_.end(), [&](const Timed& timed) {
     return timed.blocks_per_sm == kernel.blocks_per_sm &&
-           is_alike(timed.traffic, traffic, timed.variant == variant_ ? kUnseen : 0) &&
+           is_similar(timed.traffic, traffic, timed.variant == variant_ ? kMaxDifference : 0) &&
            timed.identity == identity;
   });
   if (found == timed_.end()) return nullptr;

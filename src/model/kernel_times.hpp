@@ -1,5 +1,5 @@
-// Times of kernels, and those that launches of one problem have in common: its variants share
-// kernels, and a launch in another mode has the same.
+// Times of kernels, and a table of them for the launches of one problem, because variants and modes
+// share kernels.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ namespace gpuexp {
 
 struct KernelCodeTime {
   const sim::Program* program = nullptr;
-  double time_us = 0;  ///< of one launch of the kernel, without what any launch takes
-  /// By place in the program: what part of `time_us` its warps, together, were to issue the
-  /// instruction there, and what held it up. They add up to `time_us`.
+  double time_us = 0;  ///< time of one launch, without launch overhead
+  /// `time_us` by index of the warps' next instruction and by what stalled them. The sum is
+  /// `time_us`.
   std::vector<WarpClocks> places_us;
-  std::vector<SectorLookups> lookups;      ///< by place, in L1, of the blocks that were executed
-  CacheCounts caches;                      ///< of all blocks, without what DRAM does
-  std::map<std::string, double> alone_us;  ///< by resource, if it alone were used
+  std::vector<SectorLookups> lookups;      ///< L1 lookups of executed blocks, by instruction
+  CacheCounts caches;                      ///< counts of all blocks, without DRAM
+  std::map<std::string, double> alone_us;  ///< time of each resource if it were the only limit
 };
 
-/// Of one problem's buffers on one device, in any mode.
+/// For the buffers of one problem on one device, in any mode.
 class KernelTimes {
  public:
-  /// Those that follow are of this variant's launches.
+  /// The following calls are for launches of this variant.
   void begin(const Variant& variant) { variant_ = &variant; }
 
-  /// Of a kernel with the same code, shape and arguments, for which device memory moves the same:
-  /// in launches of the variant itself but for what the clock does not show, so that which variants
-  /// come before changes no time. Null: none has been timed.
+  /// Time of a kernel with the same code, shape, arguments and DRAM traffic; null if none was
+  /// timed. In launches of the same variant, traffic may differ by an amount that is not
+  /// measurable. In others it must be equal, so that no time depends on which variants were timed
+  /// before.
   const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic);
   void keep(const ResidentKernel& kernel, const KernelTraffic& traffic, const KernelCodeTime& time);
 

@@ -13,36 +13,38 @@ namespace {
 
 constexpr std::uint64_t kL2SectorBytes = 32;
 
-// Bits for bytes [begin, end) of 32.
+// Mask of bytes [begin, end) of 32.
 std::uint32_t bits_of(std::uint64_t begin, std::uint64_t end) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << (end - begin)) - 1) << begin);
 }
 
 }  // namespace
 
-L2Replay::L2Replay(const DeviceSpec& device, std::uint64_t one_of)
-    : granule_bytes_(static_cast<double>(l2_fetch_bytes(device))), one_of_(one_of) {
+L2Replay::L2Replay(const DeviceSpec& device, std::uint64_t sampling_period)
+    : granule_bytes_(static_cast<double>(l2_fetch_bytes(device))),
+      sampling_period_(sampling_period) {
   constexpr double kGranule = 1 << kGranuleShift;
-  l2_granules_ = static_cast<double>(device.l2_bytes) / kGranule / static_cast<double>(one_of);
-  constexpr double kEpochs = 128;  // of an L2's size
+  l2_granules_ =
+      static_cast<double>(device.l2_bytes) / kGranule / static_cast<double>(sampling_period);
+  constexpr double kEpochs = 128;  // per L2 size
   touches_of_epoch_ = static_cast<std::uint64_t>(std::max(1.0, l2_granules_ / kEpochs));
 }
 
-L2Replay::Followed::Followed(const ByteRange& range, std::uint64_t one_of)
-    : one_of_(one_of), first_(range.begin >> kPageShift) {
+L2Replay::SampledPages::SampledPages(const ByteRange& range, std::uint64_t sampling_period)
+    : sampling_period_(sampling_period), first_(range.begin >> kPageShift) {
   const std::uint64_t pages = ((range.end - 1) >> kPageShift) - first_ + 1;
-  if (one_of == 1 || pages > kMostPages) return;
+  if (sampling_period == 1 || pages > kMaxPages) return;
   bits_.resize((pages + kBits - 1) / kBits);
   for (std::uint64_t i = 0; i < pages; ++i) {
     if (is_chosen(first_ + i)) bits_[i / kBits] |= std::uint64_t{1} << i % kBits;
   }
 }
 
-bool L2Replay::Followed::is_chosen(std::uint64_t page) const {
-  return one_of_ == 1 || (random_bits(0, page) & (one_of_ - 1)) == 0;
+bool L2Replay::SampledPages::is_chosen(std::uint64_t page) const {
+  return sampling_period_ == 1 || (random_bits(0, page) & (sampling_period_ - 1)) == 0;
 }
 
-std::uint64_t L2Replay::Followed::next(std::uint64_t page, std::uint64_t last) const {
+std::uint64_t L2Replay::SampledPages::next(std::uint64_t page, std::uint64_t last) const {
   if (bits_.empty()) {
     while (page <= last && !is_chosen(page))
       ++page;
@@ -59,10 +61,11 @@ std::uint64_t L2Replay::Followed::next(std::uint64_t page, std::uint64_t last) c
   return last + 1;
 }
 
-const L2Replay::Followed& L2Replay::followed_of(const ByteRange& range) {
-  const auto known = followed_.find({range.begin, range.end});
-  if (known != followed_.end()) return known->second;
-  return followed_.try_emplace({range.begin, range.end}, range, one_of_).first->second;
+const L2Replay::SampledPages& L2Replay::sampled_pages_of(const ByteRange& range) {
+  const auto known = sampled_pages_.find({range.begin, range.end});
+  if (known != sampled_pages_.end()) return known->second;
+  return sampled_pages_.try_emplace({range.begin, range.end}, range, sampling_period_)
+      .first->second;
 }
 
 L2Replay::Page& L2Replay::Pages::at(std::uint64_t number) {
@@ -77,7 +80,7 @@ L2Replay::Page& L2Replay::Pages::at(std::uint64_t number) {
   return *place->page;
 }
 
-// The multiplication is a bijection, whose high bits are well mixed.
+// The multiplication is a bijection that mixes the high bits well.
 L2Replay::Pages::Place& L2Replay::Pages::place_of(std::uint64_t number) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
   std::size_t at = number * kMultiplier >> shift_;
@@ -104,33 +107,33 @@ L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
   return (*last_page_)[address >> kGranuleShift & (kGranules - 1)];
 }
 
-// Calls touch(granule, begin, end) for each that is followed, with the bytes of it in the range.
+// Calls touch(granule, begin, end) for each sampled granule, with its bytes in the range.
 template <class Touch>
-void L2Replay::for_granules(const ByteRange& range, const Followed& followed, Sums& sums,
+void L2Replay::for_granules(const ByteRange& range, const SampledPages& sampled, Sums& sums,
                             const Touch& touch) {
   constexpr std::uint64_t kGranule = std::uint64_t{1} << kGranuleShift;
   const std::uint64_t last_page = (range.end - 1) >> kPageShift;
-  sums.asked +=
+  sums.requested +=
       static_cast<double>(((range.end - 1) >> kGranuleShift) - (range.begin >> kGranuleShift) + 1);
-  for (std::uint64_t page = followed.next(range.begin >> kPageShift, last_page); page <= last_page;
-       page = page < last_page ? followed.next(page + 1, last_page) : page + 1) {
+  for (std::uint64_t page = sampled.next(range.begin >> kPageShift, last_page); page <= last_page;
+       page = page < last_page ? sampled.next(page + 1, last_page) : page + 1) {
     const std::uint64_t end = std::min(range.end, (page + 1) << kPageShift);
     for (std::uint64_t at = std::max(range.begin, page << kPageShift); at < end;) {
       const std::uint64_t first = at / kGranule * kGranule;
       const std::uint64_t last = std::min(end, first + kGranule);
-      sums.followed += 1;
+      sums.sampled += 1;
       touch(granule_at(at), at - first, last - first);
       at = last;
     }
   }
 }
 
-// How much of it is to be fetched: by how far back it was asked for, all of it or none, and in
-// between, where it depends on sets and on copies of both halves of the chip, a share.
+// Share of the granule that is fetched. At short reuse distances it is 0, at long ones 1. In
+// between, it depends on sets and on copies in both halves of the chip.
 double L2Replay::missing_share(Granule& granule) {
   if (granule.epoch == kNever || granule.epoch < oldest_) return 1;
   if (granule.epoch + 1 == in_epoch_.size()) return 0;
-  const double distance = behind_[granule.epoch] + in_epoch_.back();
+  const double distance = newer_granules_[granule.epoch] + in_epoch_.back();
   return 1 - kept_share_at(distance / l2_granules_);
 }
 
@@ -143,16 +146,16 @@ void L2Replay::use(Granule& granule) {
 
 void L2Replay::close_epoch() {
   touches_ = 0;
-  double behind = 0;
+  double newer = 0;
   auto epoch = static_cast<std::uint32_t>(in_epoch_.size() - 1);
   for (; epoch >= oldest_; --epoch) {
-    behind_[epoch] = behind + in_epoch_[epoch] / 2;
-    behind += in_epoch_[epoch];
-    if (behind > l2_granules_) break;
+    newer_granules_[epoch] = newer + in_epoch_[epoch] / 2;
+    newer += in_epoch_[epoch];
+    if (newer > l2_granules_) break;
   }
   oldest_ = std::max(oldest_, epoch);
   in_epoch_.push_back(0);
-  behind_.push_back(0);
+  newer_granules_.push_back(0);
 }
 
 void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes) {
@@ -170,7 +173,7 @@ void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& 
   }
 }
 
-// Sectors that were not written as a whole are read first, unless they are there.
+// Partially written sectors are read first, unless L2 holds them.
 void L2Replay::write_back(Granule& granule) {
   for (const std::uint32_t bytes : granule.written) {
     if (bytes == 0) continue;
@@ -183,25 +186,25 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
-// Calls touch(granule, begin, end) for those of the ranges, moved, as far as they are in `within`.
+// Calls touch(granule, begin, end) for the shifted ranges, as far as they are in `within`.
 template <class Touch>
 void L2Replay::for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift,
                          const ByteRange& within, Sums& sums, const Touch& touch) {
   if (within.begin >= within.end) return;
-  const Followed& followed = followed_of(within);
+  const SampledPages& sampled = sampled_pages_of(within);
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
-    if (moved.begin < moved.end) for_granules(moved, followed, sums, touch);
+    if (moved.begin < moved.end) for_granules(moved, sampled, sums, touch);
   }
 }
 
-// Sectors of one granule that are asked for together are missing together.
+// Sectors of one granule that are requested together miss together.
 void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
                     const ByteRange& within) {
   const Granule* last = nullptr;
   double missing = 0;
-  std::uint64_t counted_to = 0;  // sectors of the granule
+  std::uint64_t counted_to = 0;  // end of the counted sectors of the granule
   for_moved(ranges, shift, within, reads_,
             [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
               const bool is_new = &granule != last;
@@ -235,40 +238,41 @@ void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
             });
 }
 
-const std::vector<std::uint64_t>& L2Replay::followed_pages(const ByteRange& range) {
-  const auto [pages, is_new] = followed_pages_.try_emplace({range.begin, range.end});
+const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& range) {
+  const auto [pages, is_new] = sampled_page_lists_.try_emplace({range.begin, range.end});
   if (!is_new) return pages->second;
-  const Followed& followed = followed_of(range);
+  const SampledPages& sampled = sampled_pages_of(range);
   const std::uint64_t last = (range.end - 1) >> kPageShift;
-  for (std::uint64_t page = followed.next(range.begin >> kPageShift, last); page <= last;
-       page = page < last ? followed.next(page + 1, last) : page + 1)
+  for (std::uint64_t page = sampled.next(range.begin >> kPageShift, last); page <= last;
+       page = page < last ? sampled.next(page + 1, last) : page + 1)
     pages->second.push_back(page);
   return pages->second;
 }
 
-// Of a large range as many accesses are followed as pages. A small one may have fewer pages
-// followed than that, or more, or none: then its share of accesses is that of its pages, so that
-// what it asks for again and again finds no more room in L2, and no less, than it takes there.
+// In a large range, accesses are sampled at the same rate as pages. In a small range, the sampled
+// share of pages may be larger, smaller or 0. Then the same share of accesses is sampled, so that
+// repeated accesses need as much of L2 as they get.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
-  constexpr std::uint64_t kManyPages = 16;  // that are followed, so that there are some
+  constexpr std::uint64_t kManyPages = 16;  // mean number of sampled pages, so that there are some
   const std::uint64_t pages =
       ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
   const std::vector<std::uint64_t> none;
-  const std::vector<std::uint64_t>& followed = one_of_ > 1 ? followed_pages(anywhere) : none;
-  const double share = one_of_ > 1 && pages < kManyPages * one_of_
-                           ? static_cast<double>(followed.size()) / static_cast<double>(pages)
-                           : 1 / static_cast<double>(one_of_);
-  sums.asked += count * share * static_cast<double>(one_of_);
+  const std::vector<std::uint64_t>& sampled =
+      sampling_period_ > 1 ? sampled_page_list(anywhere) : none;
+  const double share = sampling_period_ > 1 && pages < kManyPages * sampling_period_
+                           ? static_cast<double>(sampled.size()) / static_cast<double>(pages)
+                           : 1 / static_cast<double>(sampling_period_);
+  sums.requested += count * share * static_cast<double>(sampling_period_);
   left_over_ += count * share;
   for (; left_over_ >= 1 && share > 0; left_over_ -= 1) {
     std::uint64_t at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
-    if (!followed.empty()) {
-      const std::uint64_t page = followed[random_bits(2, random_) % followed.size()];
+    if (!sampled.empty()) {
+      const std::uint64_t page = sampled[random_bits(2, random_) % sampled.size()];
       at = std::clamp((page << kPageShift) + at % (std::uint64_t{1} << kPageShift), anywhere.begin,
                       anywhere.end - 1);
     }
-    sums.followed += 1;
+    sums.sampled += 1;
     touch(granule_at(at), at / kL2SectorBytes % 2);
   }
 }
@@ -294,16 +298,16 @@ void L2Replay::write_scattered(const ByteRange& anywhere, double count) {
 }
 
 DramBytes L2Replay::Sums::of_all() const {
-  const double scale = followed > 0 ? asked / followed : 0;
+  const double scale = sampled > 0 ? requested / sampled : 0;
   return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale,
           bytes.read_sectors * scale};
 }
 
 DramBytes L2Replay::take() {
   DramBytes bytes = reads_.of_all();
-  const DramBytes of_writes = writes_.of_all();
-  bytes.read += of_writes.read;
-  bytes.written += of_writes.written;
+  const DramBytes write_bytes = writes_.of_all();
+  bytes.read += write_bytes.read;
+  bytes.written += write_bytes.written;
   reads_ = writes_ = {};
   return bytes;
 }

@@ -1,9 +1,9 @@
-// What L2 fetches from DRAM and writes back, by replaying which bytes SMs ask for.
+// Bytes that L2 fetches from DRAM and writes back, by replaying the requests of the SMs.
 //
-// What is asked for again is still there by how many other bytes were asked for in between, its
-// reuse distance (Mattson et al., Evaluation Techniques for Storage Hierarchies, 1970). Of large
-// footprints one page of so many is followed, chosen by a hash, in an L2 that is as much smaller
-// (Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015).
+// L2 still holds a byte if few other bytes were requested since, its reuse distance (Mattson et
+// al., Evaluation Techniques for Storage Hierarchies, 1970). In large footprints, a hash samples
+// one page of N, in an L2 of 1/N of the size (Waldspurger et al., Efficient MRC Construction with
+// SHARDS, FAST 2015).
 #pragma once
 
 #include <array>
@@ -21,24 +21,24 @@ namespace gpuexp {
 
 struct DramBytes {
   double read = 0;
-  double read_scattered = 0;  ///< of these, one by one from anywhere
+  double read_scattered = 0;  ///< part of `read`: single granules at random addresses
   double written = 0;
-  double read_sectors = 0;  ///< that were asked for and not there; with their neighbours, `read`
+  double read_sectors = 0;  ///< requested sectors that missed; `read` includes their neighbours
 };
 
 class L2Replay {
  public:
-  /// Follows one page of `one_of`, a power of two.
-  L2Replay(const DeviceSpec& device, std::uint64_t one_of);
+  /// Samples one page of `sampling_period`, a power of two.
+  L2Replay(const DeviceSpec& device, std::uint64_t sampling_period);
 
-  /// The ranges, `shift` bytes further on, as far as they are in `within`.
+  /// Accesses the ranges, shifted by `shift` bytes, as far as they are in `within`.
   void read(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
   void write(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
-  /// So many accesses, each of a sector anywhere in the range.
+  /// Accesses `count` sectors at random addresses in the range.
   void read_scattered(const ByteRange& anywhere, double count);
   void write_scattered(const ByteRange& anywhere, double count);
 
-  /// Bytes since this was asked last. What was fetched and written before stays in L2.
+  /// Bytes since the previous call. L2 keeps its contents.
   DramBytes take();
 
  private:
@@ -47,18 +47,17 @@ class L2Replay {
   static constexpr std::size_t kGranules = std::size_t{1} << (kPageShift - kGranuleShift);
   static constexpr std::uint32_t kNever = 0;
 
-  /// What is fetched together.
+  /// The unit that L2 fetches.
   struct Granule {
-    std::uint32_t epoch = kNever;  ///< in which it was asked for last
+    std::uint32_t epoch = kNever;  ///< epoch of the last request
     std::uint32_t dirty_since = 0;
     bool is_dirty = false;
-    bool is_filled = false;                  ///< it was read, so that no sector needs to be
+    bool is_filled = false;                  ///< it was read, so a write-back reads nothing
     std::array<std::uint32_t, 2> written{};  ///< a bit for each byte of its sectors
   };
   using Page = std::array<Granule, kGranules>;
 
-  /// Pages by their numbers, by open addressing, and in slabs of many: thousands of them are made
-  /// for a launch.
+  /// Pages by number, with open addressing and in slabs, because a launch needs thousands.
   class Pages {
    public:
     Page& at(std::uint64_t number);
@@ -66,7 +65,7 @@ class L2Replay {
    private:
     struct Place {
       std::uint64_t number = 0;
-      Page* page = nullptr;  ///< null: the place is free
+      Page* page = nullptr;  ///< null: the entry is free
     };
     static constexpr unsigned kFirstBits = 6;
     static constexpr std::size_t kSlab = 32;
@@ -80,43 +79,43 @@ class L2Replay {
     std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
   };
 
-  /// What reads, or writes, came to since take().
+  /// Sums of reads, or of writes, since take().
   struct Sums {
-    double asked = 0;     ///< granules
-    double followed = 0;  ///< of these
-    DramBytes bytes;      ///< of those that were followed
+    double requested = 0;  ///< granules
+    double sampled = 0;    ///< granules that were sampled
+    DramBytes bytes;       ///< bytes of the sampled granules
     DramBytes of_all() const;
   };
 
-  /// Which pages of a range are followed. A bit for each is looked up once for each page that is
-  /// asked for, and there are many; of a range larger than a GPU's memory, a hash is computed.
-  class Followed {
+  /// Sampled pages of a range. A bit for each page is faster than its hash, because each request
+  /// looks pages up. If a range is larger than a GPU's memory, the hash is computed.
+  class SampledPages {
    public:
-    Followed(const ByteRange& range, std::uint64_t one_of);
+    SampledPages(const ByteRange& range, std::uint64_t sampling_period);
 
-    /// The first one from this page on, up to `last`; of none, a page behind it.
+    /// The first sampled page at or after `page`; above `last` if there is none up to `last`.
     std::uint64_t next(std::uint64_t page, std::uint64_t last) const;
 
    private:
     static constexpr std::uint64_t kBits = 64;
-    static constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26;  // 256 GiB
+    static constexpr std::uint64_t kMaxPages = std::uint64_t{1} << 26;  // 256 GiB
 
     bool is_chosen(std::uint64_t page) const;
 
-    std::uint64_t one_of_;
+    std::uint64_t sampling_period_;
     std::uint64_t first_;
     std::vector<std::uint64_t> bits_;
   };
 
-  const Followed& followed_of(const ByteRange& range);
+  const SampledPages& sampled_pages_of(const ByteRange& range);
   Granule& granule_at(std::uint64_t address);
   template <class Touch>
-  void for_granules(const ByteRange& range, const Followed& followed, Sums& sums,
+  void for_granules(const ByteRange& range, const SampledPages& sampled, Sums& sums,
                     const Touch& touch);
   template <class Touch>
   void for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within,
                  Sums& sums, const Touch& touch);
-  const std::vector<std::uint64_t>& followed_pages(const ByteRange& range);
+  const std::vector<std::uint64_t>& sampled_page_list(const ByteRange& range);
   template <class Touch>
   void scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch);
   double missing_share(Granule& granule);
@@ -125,17 +124,17 @@ class L2Replay {
   void make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes);
   void write_back(Granule& granule);
 
-  double l2_granules_;  ///< that are followed
+  double l2_granules_;  ///< sampled granules that L2 holds
   double granule_bytes_;
-  std::uint64_t one_of_;
+  std::uint64_t sampling_period_;
   Pages pages_;
   std::uint64_t last_number_ = ~std::uint64_t{0};
   Page* last_page_ = nullptr;
-  // Granules by when they were asked for last, in epochs of as many touches.
+  // Granules by their last request, in epochs of equal numbers of touches.
   std::vector<double> in_epoch_{0, 0};
-  std::vector<double> behind_{0, 0};  ///< asked for since, before the epoch that is open
-  std::uint32_t oldest_ = 1;          ///< epochs before are further away than L2 is large
-  std::uint64_t touches_ = 0;         ///< in the open epoch
+  std::vector<double> newer_granules_{0, 0};  ///< requested later, when the last epoch closed
+  std::uint32_t oldest_ = 1;                  ///< L2 holds no granule of earlier epochs
+  std::uint64_t touches_ = 0;                 ///< in the open epoch
   std::uint64_t touches_of_epoch_;
   struct Dirtied {
     Granule* granule;
@@ -145,10 +144,10 @@ class L2Replay {
   double dirty_count_ = 0;
   std::uint32_t dirtied_ = 0;
   std::uint64_t random_ = 1;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Followed> followed_;
-  /// Of ranges that are scattered over.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> followed_pages_;
-  double left_over_ = 0;  ///< of scattered accesses, of which one of many is followed
+  std::map<std::pair<std::uint64_t, std::uint64_t>, SampledPages> sampled_pages_;
+  /// By range of scattered accesses.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> sampled_page_lists_;
+  double left_over_ = 0;  ///< fraction of a sampled scattered access
   Sums reads_;
   Sums writes_;
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kSectorSize = 32;
 constexpr std::uint64_t kGranuleSize = 64;
 
-// Units of this size that the ranges touch.
+// Number of units of `size` bytes that the ranges touch.
 double units(const std::vector<ByteRange>& ranges, std::uint64_t size) {
   double sum = 0;
   std::uint64_t last = ~std::uint64_t{0};
@@ -36,18 +36,17 @@ double bytes_in(const std::vector<ByteRange>& ranges) {
 
 using Moves = std::map<std::uint64_t, std::int64_t>;
 
-/// One part of a grid: its ranges in the phases of the replay, and where blocks have them.
+/// A part of a grid: its ranges by replay phase, and the shifts of its blocks.
 struct ReplayedPart {
   const GridPart* part = nullptr;
   std::vector<std::vector<ByteRange>> phases;
-  /// By which the ranges of those blocks move that run at one time, each once, and where those of
-  /// the first such round end, of the second, and so on.
+  /// Distinct shifts of the blocks that run together, round by round, and the end of each round.
   std::vector<std::int64_t> shifts;
   std::vector<std::size_t> ends;
 };
 
-/// A grid's blocks in rounds of those that are resident together, phase by phase: blocks that run
-/// at one time do the same things at nearly the same time.
+/// Replays a grid's blocks in rounds of resident blocks, phase by phase, because blocks that run
+/// together do the same at nearly the same time.
 class GridReplay {
  public:
   explicit GridReplay(const KernelFootprint& kernel)
@@ -64,7 +63,7 @@ class GridReplay {
     find_phases(static_cast<double>(kernel.l1_bytes));
   }
 
-  /// That are asked for.
+  /// Number of requested granules.
   double granules() const {
     double sum = 0;
     for (const ReplayedPart& part : parts_) {
@@ -76,7 +75,7 @@ class GridReplay {
     return sum;
   }
 
-  /// `moves` is added to the addresses of buffers that begin there.
+  /// `moves` has the offset that is added to each buffer's addresses, by the start of the buffer.
   KernelTraffic run(L2Replay& l2, const Moves& moves, const std::function<bool()>& stop) const {
     const std::int64_t rounds = (grid_.grid.count() + resident_ - 1) / resident_;
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -112,15 +111,16 @@ class GridReplay {
         const std::int64_t shift = all[static_cast<std::size_t>(i)];
         if (shift != GridPart::kNothing) part.shifts.push_back(shift);
       }
-      const auto of_round = part.shifts.begin() + first;
-      if (!std::is_sorted(of_round, part.shifts.end())) std::sort(of_round, part.shifts.end());
-      part.shifts.erase(std::unique(of_round, part.shifts.end()), part.shifts.end());
+      const auto round_begin = part.shifts.begin() + first;
+      if (!std::is_sorted(round_begin, part.shifts.end()))
+        std::sort(round_begin, part.shifts.end());
+      part.shifts.erase(std::unique(round_begin, part.shifts.end()), part.shifts.end());
       part.ends.push_back(part.shifts.size());
     }
   }
 
-  // Blocks whose addresses are the same read the same. Each SM gets its blocks of a round in the
-  // order in which it got its first one.
+  // Blocks with the same shift read the same sectors. In each round, SMs get their blocks in the
+  // same order.
   void count_readers(const std::vector<std::int64_t>& all, const GridPart& part) {
     if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
     const double of_block = sectors_of_block(part);
@@ -148,8 +148,8 @@ class GridReplay {
     }
   }
 
-  // Phases go together as long as L1 holds what a block touches in them: what it asks for again
-  // L2 does not see.
+  // Joins phases while L1 holds what a block accesses in them, because repeated requests do not
+  // reach L2.
   void find_phases(double l1_bytes) {
     std::size_t begin = 0;
     while (begin < grid_.phases) {
@@ -171,7 +171,7 @@ class GridReplay {
     phases_ = parts_.empty() ? 0 : parts_.front().phases.size();
   }
 
-  // The ranges of each part in these phases, each once.
+  // Distinct ranges of each part in these phases.
   std::vector<std::vector<ByteRange>> joined_phases(std::size_t begin, std::size_t end) const {
     std::vector<std::vector<ByteRange>> joined;
     for (const ReplayedPart& part : parts_) {
@@ -215,7 +215,7 @@ class GridReplay {
     return units(all, kSectorSize);
   }
 
-  // Of all blocks.
+  // Sectors of all blocks.
   double sectors(const GridPart& part) const {
     std::int64_t blocks = grid_.grid.count();
     if (!part.shifts.empty())
@@ -252,7 +252,7 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   return *this;
 }
 
-// A tensor map is no part of the arguments' bytes before it is encoded.
+// The arguments' bytes do not contain a tensor map before it is encoded.
 std::vector<std::int64_t> identity_of(const KernelStep& step) {
   const auto number_of = [](const void* pointer) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
@@ -285,14 +285,13 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
     const Shape& shape = kernel.step->shape;
     auto& grid = grids[identity_of(*kernel.step)];
     sim::LaunchState state = simulator.rough_launch_of(*kernel.step, kernel.keeps_global);
-    state.checks.most_instructions = kMostInstructionsOfWarp;
+    state.checks.most_instructions = kMaxInstructionsPerWarp;
     if (!grid) grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
     if (launch.refusal.empty()) launch.refusal = grid->refusal;
     const std::int64_t cluster = shape.cluster.count();
     launch.kernels.push_back(
         {grid, std::max<std::int64_t>(1, kernel.blocks_per_sm * device.sm_count / cluster),
-         cluster * kernel.memory.l1 / std::max(1, kernel.blocks_per_sm),
-         device.sm_count});
+         cluster * kernel.memory.l1 / std::max(1, kernel.blocks_per_sm), device.sm_count});
   }
   return launch;
 }
@@ -304,12 +303,13 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   double granules = 0;
   for (const KernelFootprint& kernel : launch.kernels)
     granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
-  // Some hundredths of a second, and enough of L2 to tell what it holds.
-  constexpr double kMostGranules = 1 << 19;
-  constexpr std::uint64_t kMostSkipped = 256;
-  const auto one_of = static_cast<std::uint64_t>(std::max(1.0, granules / kMostGranules));
-  L2Replay l2(device, std::min(kMostSkipped, std::bit_ceil(one_of)));
-  // Which pages are followed does not depend on where the host has put its buffers.
+  // Takes hundredths of a second, and samples enough of L2.
+  constexpr double kMaxGranules = 1 << 19;
+  constexpr std::uint64_t kMaxSamplingPeriod = 256;
+  const auto sampling_period = static_cast<std::uint64_t>(std::max(1.0, granules / kMaxGranules));
+  L2Replay l2(device, std::min(kMaxSamplingPeriod, std::bit_ceil(sampling_period)));
+  // Places buffers at fixed addresses, so that the host's addresses do not change the sampled
+  // pages.
   constexpr std::int64_t kBetweenBuffers = std::int64_t{1} << 42;
   Moves moves;
   for (const KernelFootprint& kernel : launch.kernels) {

@@ -1,5 +1,5 @@
-// What the kernels of a launch move between L2 and DRAM, from the addresses that their blocks ask
-// for: no figure here is declared.
+// Bytes that the kernels of a launch move between L2 and DRAM, from the addresses of their blocks,
+// not from declared figures.
 #pragma once
 
 #include <cstdint>
@@ -18,58 +18,56 @@
 
 namespace gpuexp {
 
-/// A kernel of a launch.
 struct ResidentKernel {
   const KernelStep* step = nullptr;
   int blocks_per_sm = 0;
-  UnifiedMemory memory = {};  ///< all 0 where the size is not known
-  bool keeps_global = false;  ///< what it stores to global memory decides, in other kernels
+  UnifiedMemory memory = {};  ///< all 0 if the size is not known
+  bool keeps_global = false;  ///< other kernels depend on what it stores to global memory
 };
 
-/// What one kernel of a launch touches.
+/// Footprint of one kernel of a launch.
 struct KernelFootprint {
   std::shared_ptr<const GridFootprint> grid;
-  std::int64_t resident = 1;  ///< blocks, on all SMs
-  std::int64_t l1_bytes = 0;  ///< for each block of an SM
+  std::int64_t resident = 1;  ///< blocks on all SMs
+  std::int64_t l1_bytes = 0;  ///< for each resident block
   std::int64_t sms = 1;
 };
 
-/// Of the kernels in order. Those with the same code, shape and arguments share one.
+/// Footprints of the kernels in order. Kernels with the same code, shape and arguments share one.
 struct LaunchFootprint {
   std::vector<KernelFootprint> kernels;
-  std::string refusal;  ///< why it is not known; empty where it is
+  std::string refusal;  ///< why it is not known; empty if it is
 };
 
-/// Which kernel is launched, its shape and its arguments: what two launches that do the same have
-/// in common.
+/// Kernel, shape and arguments of a launch, equal for launches that do the same.
 std::vector<std::int64_t> identity_of(const KernelStep& step);
 
-/// By identity_of(), of kernels on the same buffers.
+/// By identity_of(), for kernels on the same buffers.
 using GridFootprints = std::map<std::vector<std::int64_t>, std::shared_ptr<const GridFootprint>>;
 
-/// The simulator has executed the steps before the launch. Those that are `known` are not looked at
-/// again, and others become so; null: nobody asks. Throws sim::Fault, and sim::Stopped where the
-/// simulator's `stop` says so.
+/// The simulator has executed the steps before the launch. Reuses footprints in `known` and adds
+/// new ones, unless it is null. Throws sim::Fault, and sim::Stopped if the simulator's `stop`
+/// returns true.
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
                              const DeviceSpec& device, GridFootprints* known = nullptr);
 
-/// Of one kernel.
+/// Traffic of one kernel.
 struct KernelTraffic {
   DramBytes dram;
-  // Sectors that each block reads and writes, counted once for each block.
+  // Sectors that blocks read and write, counted once for each block.
   double read_sectors = 0;
   double written_sectors = 0;
-  ReadsBySms reads_by_sms;  ///< the sectors that blocks read, on any GPC
-  /// Buffers that it touches, each once: where it writes to what it reads, L1 finds more.
+  ReadsBySms reads_by_sms;  ///< read sectors, in any GPC
+  /// Number of different buffers. A kernel that writes what it reads has more hits in L1.
   std::size_t buffers = 0;
 
   KernelTraffic& operator+=(const KernelTraffic& more);
   KernelTraffic& operator*=(double times);
 };
 
-/// `mode` says what L2 holds at the start: nothing, or what the same launch has left there; of a
-/// graph's launches, what one with other buffers has. By kernel. Throws sim::Stopped where `stop`
-/// says so.
+/// Traffic of each kernel. `mode` determines what L2 holds at the start: nothing, the data of the
+/// same launch, or in a graph, the data of a launch with other buffers. Throws sim::Stopped if
+/// `stop` returns true.
 std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mode,
                                           const DeviceSpec& device,
                                           const std::function<bool()>& stop);

@@ -8,9 +8,9 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kMostThatJoin = 4;  // eight SMs that read in step ask L2 twice
+constexpr std::size_t kMaxMergedReads = 4;  // eight SMs that read in step send two reads to L2
 
-/// For how long others can join a read, by the share of reads that can be joined for longer.
+/// Time in which other reads can join a read, by the share of reads with a longer time.
 template <std::size_t kKnots>
 struct Window {
   std::array<double, kKnots> clocks;
@@ -18,7 +18,7 @@ struct Window {
 
   /// Linear between the knots.
   double ns_at(double share) const {
-    constexpr double kClocksPerNs = 1.98;  // of the SMs that measured it
+    constexpr double kClocksPerNs = 1.98;  // clock of the measured SMs
     std::size_t i = 1;
     while (i + 1 < kKnots && shares[i] > share)
       ++i;
@@ -27,15 +27,15 @@ struct Window {
   }
 };
 
-// Measured on an H200, and alike on an H100: docs/studies/caches/l2_merge_window.csv. Of
-// lines that L2 has, three in ten can be joined for longer; why is not known.
+// Measured on an H200, and similar on an H100: docs/studies/caches/l2_merge_window.csv. Of lines in
+// L2, three in ten can be joined for longer; the cause is not known.
 constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
                              {1.001, 1, 0.955, 0.667, 0.296, 0.283, 0.281, 0.269, 0.193, 0.083, 0}};
 constexpr Window<8> kFromDram{{0, 256, 384, 512, 640, 768, 1024, 1200},
                               {1.001, 1, 0.565, 0.276, 0.095, 0.063, 0.010, 0}};
 
-// Reads that reach L2 of those of one line that come at these times, in ascending order. For how
-// long it can be joined is the line's own.
+// Number of reads of one line that reach L2, of those at ascending times. The time in which reads
+// can join is specific to the line.
 std::size_t reads_of_l2(const double* begin, const double* end, double dram_share,
                         ShareDraw& draw) {
   const double share = draw.next();
@@ -43,7 +43,7 @@ std::size_t reads_of_l2(const double* begin, const double* end, double dram_shar
   while (begin != end) {
     const bool is_from_dram = draw.next() < dram_share;
     const double until = *begin + (is_from_dram ? kFromDram.ns_at(share) : kFromL2.ns_at(share));
-    const double* const last = std::min(end, begin + kMostThatJoin);
+    const double* const last = std::min(end, begin + kMaxMergedReads);
     begin = std::find_if(begin + 1, last, [&](double when) { return when > until; });
     ++reads;
   }
@@ -91,16 +91,16 @@ double share_to_l2(std::size_t sms, double spread_ns, double dram_share) {
 
 double share_to_l2(const ReadsBySms& reads, double spread_ns, double dram_share) {
   const auto share_of = [&](double share_of_dram) {
-    double asked = 0;
+    double requested = 0;
     double reach = 0;
     for (std::size_t sms = 1; sms <= kSmsOfGpc; ++sms) {
       if (reads.of(sms) == 0) continue;
-      asked += reads.of(sms);
+      requested += reads.of(sms);
       reach += reads.of(sms) * share_to_l2(sms, spread_ns, share_of_dram);
     }
-    return asked > 0 ? reach / asked : 1;
+    return requested > 0 ? reach / requested : 1;
   };
-  // Device memory delivers as much, to fewer reads.
+  // Device memory delivers the same number of sectors, to fewer reads.
   const double share = share_of(dram_share);
   const double share_of_fewer = std::min(1.0, dram_share / share);
   return share_of_fewer == dram_share ? share : share_of(share_of_fewer);

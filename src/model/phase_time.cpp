@@ -14,12 +14,12 @@ constexpr double kMicrosPerSecond = 1e6;
 constexpr double kNanosInMicro = 1e3;
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
-/// What phases that run side by side share.
+/// Resources that concurrent phases share.
 enum Resource : std::size_t { kLinks, kMemory, kSms, kResources };
 
 using Figure = std::optional<double>;
 
-// Both ways at once: as much slower as copies are, where loads or stores were not measured so.
+// In both directions at once, loads or stores without a measurement slow down as copies do.
 Figure link_rate(const Phase& phase, const Ceilings& c) {
   const auto both = [&](const Figure& one_way, const Figure& measured) {
     if (!phase.both_ways || !one_way) return one_way;
@@ -39,10 +39,10 @@ bool is_copy(const Phase& phase) {
   return phase.by == LinkUse::copy_engine;
 }
 
-/// What a phase takes by itself, in µs.
-struct Alone {
-  double waits_us = 0;                          ///< before or between what it moves and computes
-  std::array<double, kResources> busy_us = {};  ///< of each resource
+/// Times of a phase by itself, in µs.
+struct IsolatedCost {
+  double waits_us = 0;                          ///< before and between transfers and operations
+  std::array<double, kResources> busy_us = {};  ///< busy time of each resource
   std::map<std::string, double> pipes_us;
   double work_us() const { return *std::max_element(busy_us.begin(), busy_us.end()); }
 };
@@ -52,9 +52,9 @@ class PhaseCosts {
   PhaseCosts(Mode mode, const DeviceSpec& device, const Ceilings& ceilings)
       : mode_(mode), device_(device), c_(ceilings) {}
 
-  Alone alone(const Phase& phase) {
-    Alone a;
-    // What its kernel takes by itself has a load from the own memory in place of each wait.
+  IsolatedCost alone(const Phase& phase) {
+    IsolatedCost a;
+    // The kernel's own time contains a load from its own memory for each wait.
     const double own_load_ns = c_.l2_latency_ns.value_or(0);
     const int own_loads =
         phase.kernel_us ? -(phase.signals + phase.link_loads) : phase.memory_loads;
@@ -63,12 +63,11 @@ class PhaseCosts {
                   phase.fences * known(c_.link_fence_ns, phase.fences, "a fence takes") +
                   own_loads * own_load_ns) /
                  kNanosInMicro;
-    // A kernel that waits has latencies of its own between its waits, before and behind what comes
-    // over the links.
+    // A kernel that waits has further latencies before and after the data that links deliver.
     const double latency_us = phase.signals > 0 ? phase.kernel_latency_us : 0;
     a.waits_us += latency_us;
     a.busy_us[kLinks] = seconds(phase.link_bytes, link_rate(phase, c_), "deliver");
-    // Within L2 a launch finds what the one before left there.
+    // L2 holds data of the previous launch, if they fit.
     const bool in_l2 =
         mode_ != Mode::cold && phase.memory_bytes <= static_cast<double>(device_.l2_bytes);
     const Figure memory =
@@ -80,25 +79,26 @@ class PhaseCosts {
     return a;
   }
 
-  /// From the first event, or from the end of what was before, until a phase does something.
+  /// Time from the first event, or from the end of the previous phase, until a phase does
+  /// something.
   double start_us(const Phase& phase, bool is_first) {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
     if (is_first) return is_copy(phase) ? copy_us : floor_us + more_than_empty_us();
-    // Behind a step of another stream, which an event tells of.
+    // An event signals the end of a step in another stream.
     if (!phase.after.empty()) return change_us();
     if (is_copy(phase)) return std::max(0.0, copy_us - floor_us);
     return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
   }
 
-  /// What it takes to go on in another stream, or on another unit.
+  /// Time to continue in another stream, or on another unit.
   double change_us() const { return c_.unit_change_ns.value_or(0) / kNanosInMicro; }
 
   const std::string& refusal() const { return refusal_; }
 
  private:
-  /// As long as its kernel takes, where that is known, or as its operations.
-  void compute(const Phase& phase, Alone& a) {
+  /// Sets the SMs' time: the kernel's own time if known, else the time of its operations.
+  void compute(const Phase& phase, IsolatedCost& a) {
     for (const Operations& operations : phase.operations) {
       const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
       const Figure rate =
@@ -115,17 +115,17 @@ class PhaseCosts {
 
   double known(const Figure& figure, bool is_needed, const char* what) {
     if (is_needed && !figure)
-      refusal_ = std::string("how long ") + what + " between GPUs is not known of this device";
+      refusal_ = std::string("how long ") + what + " between GPUs is not known for this device";
     return figure.value_or(0);
   }
   double seconds(double bytes, const Figure& rate, const char* what) {
     if (bytes <= 0) return 0;
-    if (!rate) refusal_ = std::string("what links ") + what + " is not known of this device";
+    if (!rate)
+      refusal_ = std::string("the bandwidth that links ") + what + " is not known for this device";
     return rate ? bytes / *rate * kMicrosPerSecond : 0;
   }
 
-  /// What a kernel that does something takes longer than an empty one: to fetch its code and
-  /// parameters.
+  /// Time by which a kernel exceeds an empty one, to fetch its code and parameters.
   double more_than_empty_us() const {
     if (!c_.link_kernel_ns || !c_.floor_warm_us || !c_.l2_latency_ns) return 0;
     const double us = (*c_.link_kernel_ns - *c_.l2_latency_ns) / kNanosInMicro;
@@ -140,7 +140,7 @@ class PhaseCosts {
 
 class PhaseSchedule {
  public:
-  PhaseSchedule(const std::vector<Phase>& phases, std::vector<Alone> alone,
+  PhaseSchedule(const std::vector<Phase>& phases, std::vector<IsolatedCost> alone,
                 std::vector<double> starts_us)
       : phases_(phases), alone_(std::move(alone)), starts_us_(std::move(starts_us)) {
     states_.resize(phases_.size());
@@ -153,7 +153,8 @@ class PhaseSchedule {
       double next_us = kNotYet;
       for (std::size_t i = 0; i < states_.size(); ++i) {
         const State& s = states_[i];
-        if (s.works_us > now_us && s.works_us < kNotYet) next_us = std::min(next_us, s.works_us);
+        if (s.work_start_us > now_us && s.work_start_us < kNotYet)
+          next_us = std::min(next_us, s.work_start_us);
         if (speeds[i] > 0) next_us = std::min(next_us, now_us + s.left / speeds[i]);
       }
       for (std::size_t i = 0; i < states_.size(); ++i) {
@@ -172,10 +173,10 @@ class PhaseSchedule {
 
  private:
   struct State {
-    double begin_us = kNotYet;  ///< when what it waits for has ended
-    double works_us = kNotYet;  ///< when it has started and waited
+    double begin_us = kNotYet;       ///< when the phases that it waits for have ended
+    double work_start_us = kNotYet;  ///< when its launch and its waits are over
     double end_us = kNotYet;
-    double left = 1;  ///< of what it moves and computes
+    double left = 1;  ///< share of its work
   };
 
   std::optional<std::size_t> before(std::size_t place) const {
@@ -195,7 +196,7 @@ class PhaseSchedule {
       if (const auto last = before(i)) ready_us = std::max(ready_us, states_[*last].end_us);
       if (ready_us > now_us) continue;
       s.begin_us = now_us;
-      s.works_us = now_us + starts_us_[i] + alone_[i].waits_us;
+      s.work_start_us = now_us + starts_us_[i] + alone_[i].waits_us;
     }
     end(now_us);
   }
@@ -204,39 +205,39 @@ class PhaseSchedule {
     constexpr double kRounding = 1e-9;
     for (std::size_t i = 0; i < states_.size(); ++i) {
       State& s = states_[i];
-      if (s.end_us < kNotYet || s.works_us > now_us) continue;
-      // What is left may be too short to move the clock on.
+      if (s.end_us < kNotYet || s.work_start_us > now_us) continue;
+      // The remaining work may be too short to advance the clock.
       if (s.left <= kRounding || s.left * alone_[i].work_us() <= kRounding) s.end_us = now_us;
     }
   }
 
-  /// Shares of their work that phases do in a µs.
+  /// Share of its work that each phase does in a µs.
   std::vector<double> speeds_at(double now_us) const {
     std::vector<double> speeds(phases_.size(), 0);
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      if (states_[i].works_us <= now_us && states_[i].end_us == kNotYet)
+      if (states_[i].work_start_us <= now_us && states_[i].end_us == kNotYet)
         speeds[i] = 1 / alone_[i].work_us();
     }
-    // Whoever uses what is asked for too much of gets its part of it; once for each resource, the
-    // one that is in the greatest demand first.
+    // Phases that use an overloaded resource slow down in proportion: once for each resource, the
+    // one in greatest demand first.
     for (std::size_t round = 0; round < kResources; ++round) {
-      std::array<double, kResources> asked{};
+      std::array<double, kResources> demand{};
       for (std::size_t i = 0; i < speeds.size(); ++i) {
         for (std::size_t r = 0; r < kResources; ++r)
-          asked[r] += speeds[i] * alone_[i].busy_us[r];
+          demand[r] += speeds[i] * alone_[i].busy_us[r];
       }
       const auto most =
-          static_cast<std::size_t>(std::max_element(asked.begin(), asked.end()) - asked.begin());
-      if (asked[most] <= 1) break;
+          static_cast<std::size_t>(std::max_element(demand.begin(), demand.end()) - demand.begin());
+      if (demand[most] <= 1) break;
       for (std::size_t i = 0; i < speeds.size(); ++i) {
-        if (alone_[i].busy_us[most] > 0) speeds[i] /= asked[most];
+        if (alone_[i].busy_us[most] > 0) speeds[i] /= demand[most];
       }
     }
     return speeds;
   }
 
   const std::vector<Phase>& phases_;
-  std::vector<Alone> alone_;
+  std::vector<IsolatedCost> alone_;
   std::vector<double> starts_us_;
   std::vector<State> states_;
 };
@@ -246,11 +247,11 @@ class PhaseSchedule {
 PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSpec& device,
                      const Ceilings& ceilings) {
   PhaseCosts costs(mode, device, ceilings);
-  std::vector<Alone> alone;
+  std::vector<IsolatedCost> alone;
   std::vector<double> starts_us;
   std::map<std::string, double> by_resource;
   for (const Phase& phase : phases) {
-    const Alone& a = alone.emplace_back(costs.alone(phase));
+    const IsolatedCost& a = alone.emplace_back(costs.alone(phase));
     starts_us.push_back(costs.start_us(phase, phase.after.empty() && alone.size() == 1));
     by_resource["launch"] += starts_us.back();
     by_resource["latency"] += a.waits_us;
@@ -265,7 +266,7 @@ PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSp
   std::erase_if(by_resource, [](const auto& term) { return term.second == 0; });
   time.terms = longest_first(by_resource);
   time.timeline = PhaseSchedule(phases, std::move(alone), std::move(starts_us)).run();
-  // What is behind the launch waits for all of its streams.
+  // Work after the launch waits for all of its streams.
   for (const StepTime& phase : time.timeline)
     time.total_us =
         std::max(time.total_us, phase.end_us + (phase.stream == 0 ? 0 : costs.change_us()));

@@ -1,8 +1,7 @@
-// The time of a launch that spans GPUs, from what its phases wait for and move: the model of
-// latency and bandwidth that collectives are reckoned by (Hockney, "The communication challenge for
-// MPP", Parallel Computing 20, 1994; Thakur, Rabenseifner, Gropp, "Optimization of Collective
-// Communication Operations in MPICH", IJHPCA 19, 2005), with the times of a step and the rates that
-// were measured between two GPUs.
+// Time of a launch that spans GPUs, from what its phases wait for and move. It uses the model of
+// latency and bandwidth for collectives (Hockney, "The communication challenge for MPP", Parallel
+// Computing 20, 1994; Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
+// Operations in MPICH", IJHPCA 19, 2005), with latencies and rates measured between two GPUs.
 #pragma once
 
 #include <string>
@@ -19,12 +18,12 @@ namespace gpuexp {
 struct PhaseTime {
   double total_us = 0;
   std::vector<Term> terms;         ///< each resource's own time, longest first
-  std::vector<StepTime> timeline;  ///< of each phase, in order
-  std::string refusal;             ///< why there is no time; empty where there is
+  std::vector<StepTime> timeline;  ///< start and end of each phase, in order
+  std::string refusal;             ///< why there is no time; empty if there is one
 };
 
-/// From one event to the other. Phases that run side by side share SMs, links and memory: each gets
-/// slower as its busiest resource is asked for more than it gives.
+/// Time between the launch's two events. Concurrent phases share SMs, links and memory, and slow
+/// down in proportion if the demand for a resource exceeds it.
 PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSpec& device,
                      const Ceilings& ceilings);
 

@@ -9,7 +9,7 @@ namespace gpuexp {
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
-  // Rotation through copies clears L2 as a flush does, but what it rotates through may be capped.
+  // Rotating over buffer copies evicts L2 as a flush does, but the number of copies may be capped.
   const bool may_hit = follows_launches(mode);
   const double read = may_hit ? std::max(0.0, work.moved_read - l2) : work.moved_read;
   return read + written;
@@ -25,7 +25,7 @@ void raise_limit(Limit& limit, double time_us, std::string_view by) {
   limit.by = std::string(by);
 }
 
-// Pipes run side by side, so the slowest one binds, not their sum.
+// Pipes run concurrently, so the slowest one is the limit, not their sum.
 void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) {
   for (const Operations& operations : work.operations) {
     const auto peak = ceilings.ops_per_s[static_cast<std::size_t>(operations.pipe)];
@@ -37,7 +37,7 @@ void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) 
   }
 }
 
-// What moves the bytes has the rate of the fastest way that they may take.
+// The rate is that of the fastest path that the bytes may take.
 void limit_by_bytes(double bytes, const std::optional<double>& rate,
                     std::optional<double> Limit::*own_us, std::string_view by, Limit& limit) {
   if (bytes <= 0 || !rate) return;
@@ -45,7 +45,7 @@ void limit_by_bytes(double bytes, const std::optional<double>& rate,
   raise_limit(limit, *(limit.*own_us), by);
 }
 
-// The ways are apart: bytes that have company the other way, then the rest.
+// The directions are separate: first the bytes that cross in both at once, then the rest.
 void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
   const auto to_device = ceilings.bus_to_device_bytes_per_s;
   const auto to_host = ceilings.bus_to_host_bytes_per_s;
@@ -63,7 +63,7 @@ void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings) {
   Limit limit;
   limit_by_compute(work, ceilings, limit);
-  // Whatever is read or written, neither goes faster than the faster of the two.
+  // Neither reads nor writes exceed the larger of their two rates.
   limit_by_bytes(least_dram_bytes(work, mode, device),
                  std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s),
                  &Limit::dram_us, "dram", limit);
@@ -87,7 +87,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode
   const auto largest = std::max_element(
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
-  // What kernels launch is not among the shapes.
+  // The shapes do not contain kernels that kernels launch.
   const bool is_known = std::none_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
     const auto found = resources.find(shape.kernel, device.compute_capability());
     return found && found->resource.launches_kernels;

@@ -13,7 +13,7 @@ struct Term {
   double time_us = 0;
 };
 
-/// The terms of `times_us`, which maps resources to times in microseconds, in descending order of time.
+/// Terms of `times_us`, which maps resources to microseconds, longest first.
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 }  // namespace gpuexp

@@ -220,9 +220,9 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string two_kernels =
       "the sharing of L2 between concurrent kernels is not modelled";
   static const std::string places = "where its blocks store is known only at run time";
-  static const std::string waiting = "the time of blocks that wait for others is not modelled";
+  static const std::string waiting = "waits between blocks are not modelled";
   static const std::string programmatic =
-      "how kernels overlap by programmatic dependent launch is not modelled";
+      "the overlap of kernels by programmatic dependent launch is not modelled";
   static const std::string launches = "kernels that launch kernels are not executed";
   static const std::string loading = "the time to load a kernel is not modelled";
   static const std::string through_host =

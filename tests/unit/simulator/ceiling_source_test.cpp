@@ -108,7 +108,7 @@ TEST_CASE("a device's own ceilings go before those of its kind", "[ceiling_sourc
   recorded["l2_read"] = {8000, 7900, 8100, "l2"};
   places.record("h200", file_of("NVIDIA H200", {}, recorded));
   CHECK(places.present("h200").source ==
-        "ceilings measured on NVIDIA H200; gpuexp info --measure finds this one's own");
+        "ceilings measured on NVIDIA H200; gpuexp info --measure measures this GPU");
   places.keep(file_of("NVIDIA H200", kNow, reads(4500)));
   const CeilingSource ceiling_source = places.present("h200");
   CHECK(ceiling_source.source == "ceilings measured on this GPU at 2025-01-02T03:04:05Z");
@@ -146,11 +146,11 @@ TEST_CASE("kept ceilings of other conditions are passed over, and the source say
           "[ceiling_source]") {
   const Places places;
   places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
-  const std::string recorded = "ceilings measured on NVIDIA H200; those kept of this one ";
+  const std::string recorded = "ceilings measured on NVIDIA H200; the kept ceilings ";
   const std::pair<MeasuringConditions, std::string> cases[] = {
-      {{"GPU-2", kNow.driver_version, kNow.cuda_toolkit}, "are of GPU-2"},
-      {{kNow.uuid, "570.1", kNow.cuda_toolkit}, "are of driver 570.1, and this is 580.65.06"},
-      {{kNow.uuid, kNow.driver_version, "12.8"}, "are of CUDA 12.8, and this is 13.0.88"}};
+      {{"GPU-2", kNow.driver_version, kNow.cuda_toolkit}, "were measured on GPU-2"},
+      {{kNow.uuid, "570.1", kNow.cuda_toolkit}, "were measured with driver 570.1, not 580.65.06"},
+      {{kNow.uuid, kNow.driver_version, "12.8"}, "were measured with CUDA 12.8, not 13.0.88"}};
   for (const auto& [conditions, why] : cases) {
     places.keep(file_of("NVIDIA H200", conditions, reads(4500)));
     const CeilingSource ceiling_source = places.present("h200");
