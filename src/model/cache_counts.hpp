@@ -20,16 +20,14 @@ struct CacheCounts {
   // Wavefronts that shared memory repeats because L1 writes a sector in the same cycle.
   double shared_load_repeats = 0;
   double shared_store_repeats = 0;
-  /// Wavefronts of global loads beyond those that addresses determine; negative if L1 holds their
-  /// lines.
+  /// Wavefronts of global loads beyond those of their addresses; negative if L1 holds their lines.
   double extra_wavefronts = 0;
 };
 
 /// The member with the metric (family/counters.hpp); null if caches do not determine it.
 double CacheCounts::*cache_metric(std::string_view metric);
 
-/// Whether caches determine the metric or contribute to it: repeated wavefronts are counted as
-/// others.
+/// Whether caches determine the metric or contribute to it, as by repeated wavefronts.
 bool has_cache_part(std::string_view metric);
 
 /// Sets the metrics that caches determine, and adds to those that caches contribute to. `kernels`

@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 // The GPU whose scaled ceilings are used for GPUs without recorded ones.
 constexpr const char* kReference = "h200";
 
-// Difference between the conditions of the measurement and the present ones; empty if they are
-// equal.
+// How the conditions of the measurement differ from the present ones; empty if they do not.
 std::string difference(const MeasuringConditions& then, const MeasuringConditions& now) {
   if (then.uuid != now.uuid) return fmt::format("were measured on {}", then.uuid);
   if (then.driver_version != now.driver_version)

@@ -404,8 +404,7 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
   return found;
 }
 
-// DRAM traffic differs between kernels of one code and between modes. L2 reads the sectors that it
-// lacks from DRAM.
+// DRAM traffic differs between kernels of one code and between modes. L2 misses read from DRAM.
 void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>& traffic) {
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const DramBytes& dram = traffic[i].dram;

@@ -18,8 +18,7 @@ namespace gpuexp {
 struct KernelCodeTime {
   const sim::Program* program = nullptr;
   double time_us = 0;  ///< time of one launch, without launch overhead
-  /// `time_us` by index of the warps' next instruction and by what stalled them. The sum is
-  /// `time_us`.
+  /// `time_us` by the warps' next instruction and stall reason. The sum is `time_us`.
   std::vector<WarpClocks> places_us;
   std::vector<SectorLookups> lookups;      ///< L1 lookups of executed blocks, by instruction
   CacheCounts caches;                      ///< counts of all blocks, without DRAM
@@ -33,9 +32,8 @@ class KernelTimes {
   void begin(const Variant& variant) { variant_ = &variant; }
 
   /// Time of a kernel with the same code, shape, arguments and DRAM traffic; null if none was
-  /// timed. In launches of the same variant, traffic may differ by an amount that is not
-  /// measurable. In others it must be equal, so that no time depends on which variants were timed
-  /// before.
+  /// timed. In launches of the same variant, traffic may differ immeasurably. In others it must be
+  /// equal, so no time depends on which variants were timed before.
   const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic);
   void keep(const ResidentKernel& kernel, const KernelTraffic& traffic, const KernelCodeTime& time);
 

@@ -249,9 +249,9 @@ const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& r
   return pages->second;
 }
 
-// In a large range, accesses are sampled at the same rate as pages. In a small range, the sampled
-// share of pages may be larger, smaller or 0. Then the same share of accesses is sampled, so that
-// repeated accesses need as much of L2 as they get.
+// In a large range, accesses are sampled at the rate of pages. In a small range, the sampled share
+// of pages may differ or be 0. The same share of accesses is then sampled, so that repeated
+// accesses need as much of L2 as they get.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
   constexpr std::uint64_t kManyPages = 16;  // mean number of sampled pages, so that there are some

@@ -119,8 +119,7 @@ class GridReplay {
     }
   }
 
-  // Blocks with the same shift read the same sectors. In each round, SMs get their blocks in the
-  // same order.
+  // Blocks with equal shifts read the same sectors. SMs get blocks in the same order each round.
   void count_readers(const std::vector<std::int64_t>& all, const GridPart& part) {
     if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
     const double of_block = sectors_of_block(part);
@@ -148,8 +147,7 @@ class GridReplay {
     }
   }
 
-  // Joins phases while L1 holds what a block accesses in them, because repeated requests do not
-  // reach L2.
+  // Joins phases while L1 holds a block's data in them, because repeated requests do not reach L2.
   void find_phases(double l1_bytes) {
     std::size_t begin = 0;
     while (begin < grid_.phases) {
@@ -308,8 +306,7 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   constexpr std::uint64_t kMaxSamplingPeriod = 256;
   const auto sampling_period = static_cast<std::uint64_t>(std::max(1.0, granules / kMaxGranules));
   L2Replay l2(device, std::min(kMaxSamplingPeriod, std::bit_ceil(sampling_period)));
-  // Places buffers at fixed addresses, so that the host's addresses do not change the sampled
-  // pages.
+  // Places buffers at fixed addresses, so the host's addresses do not change the sampled pages.
   constexpr std::int64_t kBetweenBuffers = std::int64_t{1} << 42;
   Moves moves;
   for (const KernelFootprint& kernel : launch.kernels) {

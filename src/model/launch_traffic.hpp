@@ -45,9 +45,8 @@ std::vector<std::int64_t> identity_of(const KernelStep& step);
 /// By identity_of(), for kernels on the same buffers.
 using GridFootprints = std::map<std::vector<std::int64_t>, std::shared_ptr<const GridFootprint>>;
 
-/// The simulator has executed the steps before the launch. Reuses footprints in `known` and adds
-/// new ones, unless it is null. Throws sim::Fault, and sim::Stopped if the simulator's `stop`
-/// returns true.
+/// The simulator has executed the steps before the launch. Reuses and extends `known` unless it is
+/// null. Throws sim::Fault, and sim::Stopped if the simulator's `stop` returns true.
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
                              const DeviceSpec& device, GridFootprints* known = nullptr);
 
@@ -65,9 +64,9 @@ struct KernelTraffic {
   KernelTraffic& operator*=(double times);
 };
 
-/// Traffic of each kernel. `mode` determines what L2 holds at the start: nothing, the data of the
-/// same launch, or in a graph, the data of a launch with other buffers. Throws sim::Stopped if
-/// `stop` returns true.
+/// Traffic of each kernel. `mode` determines what L2 holds at the start: nothing, data of the same
+/// launch, or in a graph, data of one with other buffers. Throws sim::Stopped if `stop` returns
+/// true.
 std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mode,
                                           const DeviceSpec& device,
                                           const std::function<bool()>& stop);

@@ -27,8 +27,8 @@ struct Window {
   }
 };
 
-// Measured on an H200, and similar on an H100: docs/studies/caches/l2_merge_window.csv. Of lines in
-// L2, three in ten can be joined for longer; the cause is not known.
+// Measured on an H200, and similar on an H100: docs/studies/caches/l2_merge_window.csv. Three in
+// ten lines in L2 can be joined for longer; the cause is not known.
 constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
                              {1.001, 1, 0.955, 0.667, 0.296, 0.283, 0.281, 0.269, 0.193, 0.083, 0}};
 constexpr Window<8> kFromDram{{0, 256, 384, 512, 640, 768, 1024, 1200},

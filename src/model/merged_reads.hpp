@@ -12,12 +12,10 @@ namespace gpuexp {
 /// A GPC of an H100 or H200 has 16 or 18 SMs (docs/studies/caches).
 inline constexpr std::size_t kSmsOfGpc = 16;
 
-/// The GPC of an SM. SMs are numbered in the order of their first blocks, which fill one GPC after
-/// another.
+/// The GPC of an SM. SMs are numbered by their first blocks, which fill one GPC after another.
 std::int64_t gpc_of(std::int64_t sm, std::int64_t sms);
 
-/// Read sectors by how many SMs of a GPC have blocks that read them at the same time, at most
-/// kSmsOfGpc.
+/// Read sectors by how many SMs of a GPC, at most kSmsOfGpc, read them at the same time.
 class ReadsBySms {
  public:
   void add(std::size_t sms, double sectors);

@@ -79,8 +79,7 @@ class PhaseCosts {
     return a;
   }
 
-  /// Time from the first event, or from the end of the previous phase, until a phase does
-  /// something.
+  /// Time from the first event, or from the end of the previous phase, until a phase does work.
   double start_us(const Phase& phase, bool is_first) {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;

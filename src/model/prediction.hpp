@@ -1,5 +1,4 @@
-// Prediction for a cell before it runs: bytes, operations, lower bound on the time, and the time
-// predicted from its machine code.
+// Prediction for a cell: bytes, operations, lower bound on the time, time from machine code.
 #pragma once
 
 #include <optional>
@@ -56,9 +55,8 @@ struct CeilingSource {
 };
 
 /// Minimum number of bytes that DRAM moves before the launch can end. In cold mode, every byte read
-/// comes from DRAM, but up to an L2's worth of written bytes may be dirty in L2 when the clock
-/// stops. In warm mode, L2 may hold an L2's worth of the read bytes since the previous launch.
-/// Never negative.
+/// comes from DRAM, but L2 may hold up to its size of dirty bytes when the clock stops. In warm
+/// mode, it may also hold up to its size of the bytes read. Never negative.
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);

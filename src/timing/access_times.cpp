@@ -80,9 +80,8 @@ Served AccessTimes::end_asynchronous() {
   return {now + 1, now + op.latency, now + op.latency};
 }
 
-// An instruction may access memory twice: cp.async reads global memory, then writes shared memory.
-// The warp does not wait for the reads of warpgroup products or for the writes of asynchronous
-// stores.
+// cp.async reads global memory, then writes shared memory. The warp does not wait for the reads of
+// warpgroup products or for the writes of asynchronous stores.
 void AccessTimes::hear(const sim::MemoryAccess& access) {
   if (running.op->kind == TimedOp::Kind::bulk) return hear_bulk(access);
   if (access.kind == sim::Access::matrix_load || access.kind == sim::Access::bulk_store) return;
@@ -140,8 +139,7 @@ Served AccessTimes::access_local(const sim::MemoryAccess& access) {
   return all;
 }
 
-// Shared memory of another block. All lanes are assumed to access the block that the first
-// accesses.
+// Shared memory of another block, which all lanes are assumed to access.
 Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
   const auto lane = sim::first_lane(access.lanes);
   const sim::SharedPlace at =

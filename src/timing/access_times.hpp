@@ -28,8 +28,7 @@ class AccessTimes final : public sim::AccessListener {
 
   /// Call before the instruction is executed.
   void begin(ResidentWarp& warp, const TimedOp& op, double now);
-  /// Returns the completion times of the executed instruction. `has_lanes` is false if its guard
-  /// predicate is false in all lanes.
+  /// Returns the completion times. `has_lanes` is false if the guard is false in all lanes.
   Served end(bool has_lanes);
 
   void hear(const sim::MemoryAccess& access) override;

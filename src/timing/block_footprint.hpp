@@ -48,8 +48,8 @@ struct PlaceAddresses {
   Hashes hashes(const PlaceAddresses& other) const;
 };
 
-/// Executes only the first warp of a block. It does not wait for other warps, so it may read
-/// incorrect values from them, on which addresses hardly depend.
+/// Executes only the first warp of a block, without waiting for others. It may read incorrect
+/// values from them, on which addresses hardly depend.
 class FirstWarps {
  public:
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {

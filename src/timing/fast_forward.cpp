@@ -31,8 +31,7 @@ struct WarpPosition {
   }
 };
 
-// Executes the warp until it waits, returns to its position, or would leave `places`. Returns
-// whether it executed an instruction.
+// Executes the warp until it waits, returns, or would leave `places`. Returns whether it executed.
 bool execute_iteration(WarpPosition& position, const Schedule& schedule,
                        const std::vector<bool>& places, std::uint64_t least) {
   const sim::Divergence& at = position.warp->warp->divergence;

@@ -33,9 +33,8 @@ class SteadyState {
   /// Number of instructions at which the current window ends.
   std::uint64_t window_end() const { return end_; }
 
-  /// Ends the window. Returns true if the last two windows executed the same instructions at the
-  /// same rate, within 1 %, for at least two iterations of `warps` warps, and no block started or
-  /// ended.
+  /// Ends the window. Returns true if the last two windows executed the same instructions at equal
+  /// rates, within 1 %, for two iterations of `warps` warps, and no block started or ended.
   bool end_window(SmProgress now, std::size_t warps);
 
   /// Progress at the start of the last two windows, and at their end.

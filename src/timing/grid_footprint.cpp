@@ -249,9 +249,8 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // If rows start within a vector, some blocks execute other instructions, periodically. Each shift
-  // exceeds the one a period before it by a constant. Returns an empty map if blocks contradict
-  // this.
+  // If rows start within a vector, some blocks periodically execute other instructions. Each shift
+  // exceeds the one a period before by a constant. Returns an empty map if blocks contradict this.
   Shifts shifts_by_period(std::int64_t period) {
     const auto count = static_cast<std::size_t>(grid_.count());
     const auto length = static_cast<std::size_t>(period);
@@ -274,9 +273,8 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // The block number in a mixed radix, each digit of which shifts the addresses by a constant step.
-  // A digit's radix ends where its first step no longer holds; then the next digit counts. Empty if
-  // a block does not execute the instruction.
+  // The block number in a mixed radix, each digit of which shifts addresses by a constant step. A
+  // radix ends where the step no longer holds. Empty if a block does not execute the instruction.
   std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
     const std::int64_t count = grid_.count();
     bool has_all = true;

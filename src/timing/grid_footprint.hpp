@@ -21,8 +21,7 @@ struct GridPart {
   std::vector<std::vector<ByteRange>> phases;  ///< ranges of one block
   /// Bytes from a block's addresses to those of its neighbours along x, y and z.
   std::array<std::int64_t, 3> step{};
-  /// If `step` does not describe the shifts: by block number; kNothing for a block without
-  /// accesses.
+  /// Shifts by block number if `step` does not describe them; kNothing: the block has no access.
   std::vector<std::int64_t> shifts;
   ByteRange within;           ///< buffer of the ranges, which bounds all blocks' accesses
   bool is_scattered = false;  ///< addresses depend on data, anywhere in the buffer

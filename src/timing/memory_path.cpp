@@ -42,8 +42,7 @@ double MemoryPath::fetch_local(double when, double share) {
   return std::max(written, requested_at) + latency;
 }
 
-// Arrival of a sector requested at `when`, with the latency that `share` of all lines do not
-// exceed.
+// Arrival of a sector requested at `when`; `share` of all lines have at most its latency.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
@@ -171,8 +170,7 @@ Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Fetc
 }
 
 Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
-  // For kernels with cp.async, an H200 counts two tag wavefronts where other loads need one
-  // (l1tex__t_output_wavefronts).
+  // An H200 counts twice the tag wavefronts of other loads (l1tex__t_output_wavefronts).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
   return {std::max(now + 1, looked_up - kMaxBacklog),

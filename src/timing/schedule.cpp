@@ -145,8 +145,7 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   op.control = control_of(listed.schedule);
   op.to = issued_to(listed, pipe);
   op.pipe_clocks = pipe_clocks(op.to, listed.opcode, figures);
-  // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in dependent
-  // chains.
+  // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in chains.
   constexpr double kXuLatency = 17;
   op.latency = op.to == IssuedTo::xu ? kXuLatency : figures.shared_latency;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
@@ -181,8 +180,7 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
     const ListedInstruction& listed = program.listed[i];
     TimedOp op = timed(listed, program.classes[i].pipe, figures);
     const double operand_clocks = banks.clocks(program.ops[i], op.control);
-    // Other instructions have operands of several registers, which their pipes read over several
-    // cycles.
+    // Other pipes read operands of several registers over several cycles.
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
     const std::string_view mnemonic = mnemonic_of(listed.opcode);

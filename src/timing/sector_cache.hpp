@@ -116,10 +116,9 @@ class SectorCache {
     return static_cast<std::size_t>(oldest - set.used.begin());
   }
 
-  // Folds the line number, so that rows of a matrix whose pitch is a power of two do not share
-  // sets. The start of buffers differs from run to run by multiples of 8 GiB
-  // (simulated/host_memory), so higher bits are ignored. The number of the 2 MiB region is added,
-  // so that regions do not share sets.
+  // Folds the line number, so that rows whose pitch is a power of two do not share sets. Buffers
+  // start at other multiples of 8 GiB in each run (simulated/host_memory), so higher bits are
+  // ignored. The number of the 2 MiB region is added, so that regions do not share sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;

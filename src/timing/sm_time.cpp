@@ -124,9 +124,8 @@ SmTime SmRun::run() {
   return std::move(time_);
 }
 
-// At least three waves: the first fills queues and caches, and the next two show how long a wave
-// takes. Short waves need more until their queues are full. If waves are long, two suffice, because
-// the first takes little longer than others.
+// At least three waves: the first fills queues and caches, and the next two show a wave's time.
+// Short waves need more until their queues are full. For long waves, two suffice.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kLongInstructions = 2'000'000;
   const std::int64_t min_waves =
@@ -136,8 +135,7 @@ bool SmRun::has_enough() const {
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
-// Whether blocks, ended or running, differ in their instructions, so that the executed ones cannot
-// stand for the others.
+// Whether blocks, ended or running, differ too much for the executed ones to stand for others.
 bool SmRun::found_uneven() {
   const std::int64_t least = std::max<std::int64_t>(next_block_, kTimedWaves * blocks_.resident);
   if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
@@ -284,9 +282,8 @@ void SmRun::end_window() {
   steady_.restart(progress());
 }
 
-// Skips iterations of the warps' loops until a warp is in its last iteration. Each takes as long as
-// those of the last two windows. Scoreboards stay as they are, because a warp at the same position
-// waits for the same results.
+// Skips iterations of loops until a warp is in its last one. Each takes as long as those of the
+// last two windows. Scoreboards stay: a warp at the same position waits for the same results.
 void SmRun::fast_forward(std::size_t warps) {
   const auto set_listeners = [&](sim::AccessListener* listener) {
     for (const auto& cluster : resident_) {
@@ -397,8 +394,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
 }
 
-// Executes the instruction that the warp has issued, and computes when the next one can issue.
-// Returns when it leaves the queue.
+// Executes the issued instruction and returns when it leaves the queue.
 double SmRun::step(ResidentWarp& warp, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   ResidentCluster& cluster = *warp.block->cluster;

@@ -1,10 +1,6 @@
 // Time of the blocks of one SM, or of a cluster's SMs, by executing them. In each cycle, each
-// scheduler issues an instruction of a warp whose dependencies are satisfied. The instruction's
-// encoding contains the dependencies (timing/control.hpp), and the memory path determines when
-// loads return.
-//
-// Blocks execute as they issue, so branches and addresses are the kernel's own. Results change the
-// simulator's memory.
+// scheduler issues an instruction whose dependencies (timing/control.hpp) are satisfied. The memory
+// path determines when loads return.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +25,7 @@ struct BlocksOfSm {
   int resident = 1;
   std::int64_t first = 0;
   /// Columns of the grid. If `step` blocks are whole rows and there are several waves, the SM's
-  /// blocks iterate over the columns: each free SM gets the next block, so no SM stays in one
-  /// column.
+  /// blocks iterate over the columns, because free SMs get the next block.
   std::int64_t columns = 1;
   std::uint64_t draws = 1;  ///< seed for latencies, which differ between SMs
   /// If not empty: the order of the blocks, a permutation of 0 to count - 1.
@@ -65,11 +60,10 @@ struct SmTime : SmSums {
   }
 };
 
-/// Times the blocks of one SM. The schedule is that of the launch's program and has no refusal. If
-/// there are many blocks, only some are executed: enough waves to show how long a wave takes, such
-/// that whole waves are left. Only some iterations of long loops are timed
-/// (timing/fast_forward.hpp). Calls `stop` repeatedly, and throws sim::Stopped if it returns true.
-/// Throws sim::Fault.
+/// Times the blocks of one SM. The schedule is that of the launch's program, without a refusal. Of
+/// many blocks, it executes as many waves as show a wave's time, and leaves whole waves. It times
+/// some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and sim::Stopped if
+/// `stop` returns true.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);

@@ -10,8 +10,7 @@ namespace gpuexp {
 
 namespace {
 
-// Completion of the products that the warp waits for; empty if other warps have not started them
-// all.
+// Completion of the awaited products; empty if other warps have not started them all.
 std::optional<Release> products_done(const ResidentWarp& warp, const TimedOp& op) {
   if (!warp.warpgroup) return Release{};
   if (op.kind == TimedOp::Kind::products_order) return warp.warpgroup->complete(warp.products);
@@ -57,8 +56,7 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
   if (turn.ready_at > warp.free_from) warp.resumed_at = turn.ready_at;
-  // On an H200, consecutive loads of one warp issue before those of another (docs/prediction.md,
-  // Who goes first).
+  // On an H200, a warp's loads in a row issue first (docs/prediction.md, Who goes first).
   turn.waits_since = op.kind == Kind::global ? warp.resumed_at : turn.ready_at;
   if (warp.awaits_products)
     turn.ready_at = kNever;

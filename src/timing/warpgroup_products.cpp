@@ -58,8 +58,7 @@ std::optional<Release> WarpgroupProducts::groups_complete(std::size_t groups) co
 
 double WarpgroupProducts::place_from(std::size_t number) const {
   const std::size_t most = figures_.async.most_products;
-  // Products that other warps have not started do not delay the warp, because their end is not
-  // known.
+  // The end of products that other warps have not started is not known; they cause no delay.
   if (number < most || number - most >= computed_) return 0;
   const std::size_t behind = computed_ - (number - most);
   return behind <= last_ends_.size() ? last_ends_[last_ends_.size() - behind] : 0;
