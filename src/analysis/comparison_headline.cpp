@@ -83,6 +83,27 @@ std::string price_of(const ExperimentResults& e, const ResultRecord& from, const
   return change.empty() ? "" : "; " + change;
 }
 
+// No variant is clearly faster than the baseline, and at least one is slower.
+std::string below_baseline(const ExperimentResults& e, const Contest& contest) {
+  const ResultRecord& baseline = *contest.baseline;
+  const ResultRecord& slowest = contest.rows.back();
+  const ResultRecord& best = *std::ranges::find_if(
+      contest.rows, [&](const ResultRecord& row) { return &row != &baseline; });
+  std::string text =
+      clearly_faster(baseline, best)
+          ? fmt::format("{} reaches {} % of the speed of {} ({} against {}{})", best.variant,
+                        percent_fragment(100 * *baseline.time_us() / *best.time_us()),
+                        baseline.variant, time_fragment(best), time_fragment(baseline),
+                        price_of(e, baseline, best))
+          : fmt::format("{} is as fast as {} ({})", best.variant, baseline.variant,
+                        time_fragment(baseline));
+  if (&best != &slowest)
+    text += fmt::format("; the slowest, {}, takes {} as long ({}{})", slowest.variant,
+                        ratio_fragment(baseline, slowest), time_fragment(slowest),
+                        price_of(e, baseline, slowest));
+  return text + (contest.rows.size() > 2 ? vendor_comparison(contest) : "");
+}
+
 std::string against_baseline(const ExperimentResults& e, const Contest& contest) {
   const ResultRecord& baseline = *contest.baseline;
   const ResultRecord& fastest = contest.rows.front();
@@ -94,13 +115,7 @@ std::string against_baseline(const ExperimentResults& e, const Contest& contest)
                        limit_fragment(fastest, " and reaches "),
                        baseline.is_vendor() ? "" : vendor_comparison(contest));
   }
-  if (clearly_faster(baseline, slowest)) {
-    return fmt::format("no variant is faster than {} ({}); {} takes {} as long ({}{}){}",
-                       baseline.variant, time_fragment(baseline), slowest.variant,
-                       ratio_fragment(baseline, slowest), time_fragment(slowest),
-                       price_of(e, baseline, slowest),
-                       contest.rows.size() > 2 ? vendor_comparison(contest) : "");
-  }
+  if (clearly_faster(baseline, slowest)) return below_baseline(e, contest);
   return fmt::format("no variant differs from {} ({}) by more than the samples resolve{}",
                      baseline.variant, time_fragment(baseline),
                      share_fragment(e, contest.rows, &ResultRecord::variant));

@@ -88,7 +88,12 @@ TEST_CASE("launches back to back are timed together, one by one and as a graph",
   const Row& right = run.row("right");
   INFO(right.reason);
   REQUIRE(right.status == Status::passed);
-  CHECK(right.traits->launches == kBackToBackLaunches * (is_captured(mode) ? 50 : 1));
+  // A sample has as many replays of a graph as take 10 ms by the time of one launch outside of it
+  // (about 10 us for this kernel, most of it the host's call), and at most 50.
+  const int replays = right.traits->launches / kBackToBackLaunches;
+  CHECK(right.traits->launches % kBackToBackLaunches == 0);
+  CHECK(replays >= (is_captured(mode) ? 10 : 1));
+  CHECK(replays <= (is_captured(mode) ? 50 : 1));
   CHECK_FALSE(right.traits->gated);
   REQUIRE(right.floor_us);
   // An empty kernel in the same mode takes no longer than one that does something.
