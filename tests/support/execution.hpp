@@ -1,4 +1,4 @@
-// Listed instructions, executed.
+// Executes listings on the CPU.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace gpuexp::test {
 
-/// Executes instructions in one block, of one warp unless said otherwise, which ends after them.
+/// Executes instructions, then EXIT, in one block of `warps` warps.
 class Execution {
  public:
   explicit Execution(const std::string& code, unsigned warps = 1) : text_(code + "EXIT;0\n") {

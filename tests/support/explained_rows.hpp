@@ -1,4 +1,4 @@
-// Rows to be explained: one experiment, its counters, and a device with round rates.
+// Result rows to explain: one experiment, its counters, and a device with round rates.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Measured {
   double half_interval = 0.005;  ///< relative
   std::string flags = {};
   double predicted_us = 0;  ///< 0: none
-  Numbers numbers = {};     ///< of kNumbers
+  Numbers numbers = {};     ///< columns of kNumbers
   std::string limit_by = {};
   std::string bound_by = {};
 };
@@ -35,8 +35,8 @@ inline constexpr std::array kNumbers{
     "floor_us",        "grid_blocks",   "operations",  "metric.bytes_in_flight_per_thread",
     "kernel_launches", "occupancy_pct", "sm_clock_mhz"};
 
-/// 1 TB/s of DRAM, 4 of L2; 100 SMs at 1 GHz, of which each takes 4 instructions and a wavefront
-/// per clock.
+/// 100 SMs at 1 GHz, each with 4 instructions and one wavefront per cycle; 1 TB/s of DRAM, 4 TB/s
+/// of L2.
 inline DeviceRates device() {
   DeviceRates rates;
   Ceilings& c = rates.ceilings;
@@ -53,7 +53,7 @@ inline DeviceRates device() {
   return rates;
 }
 
-/// Rows of one experiment, in which everything but `first` is compared to it.
+/// Rows of one experiment; all others are compared to `first`.
 inline Table table_of(const std::vector<Measured>& rows) {
   constexpr FieldType kText = FieldType::text;
   constexpr FieldType kReal = FieldType::real;
@@ -118,7 +118,7 @@ inline Table table_of(const std::vector<Measured>& rows) {
   return table;
 }
 
-/// Counters of a kernel whose longest amount is `bytes` from DRAM, of `sectors` per request.
+/// Counters of a kernel bound by DRAM: it reads `bytes`, with `sectors` per request.
 inline Numbers reading(double bytes, double sectors) {
   return {{"dram_read_bytes", bytes},
           {"dram_write_bytes", 0},
@@ -136,7 +136,7 @@ inline Numbers reading(double bytes, double sectors) {
           {"stalled_barrier", 2}};
 }
 
-/// Of one whose longest amount is instructions: 4e8 of them take 1 ms on 100 SMs.
+/// Counters of a kernel bound by issue slots: 4e8 instructions take 1 ms on 100 SMs.
 inline Numbers issuing(double instructions) {
   Numbers numbers = reading(1e6, 4);
   numbers["warp_instructions"] = instructions;

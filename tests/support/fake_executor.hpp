@@ -1,5 +1,5 @@
-// An executor without a device: scripted times, results, clocks and faults, and a record of what it
-// was asked.
+// An executor without a device: scripted times, results, clocks and faults, and a record of its
+// calls.
 #pragma once
 
 #include <functional>
@@ -19,31 +19,31 @@ class FakeExecutor : public Executor,
                      public ProfilerControl {
  public:
   std::vector<std::string> calls;
-  /// Time of the n-th sample (from 0) of a variant; 10 µs where none is scripted.
+  /// Time of the n-th sample (from 0) of a variant; 10 µs by default.
   std::function<double(const std::string& variant, int n)> time_us = [](const std::string&, int) {
     return 10.0;
   };
-  /// Result of the n-th verification (from 0) of a variant; passes where none is scripted.
+  /// Result of the n-th verification (from 0) of a variant; passes by default.
   std::function<Verification(const std::string& variant, int n)> verification =
       [](const std::string&, int) { return Verification{}; };
-  /// The n-th reading (from 0) of the clock; 1000 MHz under load where none is scripted.
+  /// The n-th reading (from 0) of the clock; 1000 MHz under load by default.
   std::function<std::optional<ClockReading>(int n)> clock = [](int) {
     return ClockReading{1000, 1};
   };
-  /// The clock of the n-th sample of a variant; none where none is scripted.
+  /// SM clock of the n-th sample of a variant; none by default.
   std::function<std::optional<double>(const std::string& variant, int n)> sample_clock_mhz =
       [](const std::string&, int) { return std::nullopt; };
-  /// Called before everything with what is asked, "launch first" for example; may throw.
+  /// Called before each call with its text, such as "launch first"; may throw.
   std::function<void(const std::string& call)> fault = [](const std::string&) {};
-  /// Whether a lost device can be taken anew.
+  /// Whether a lost device recovers.
   bool recovers = false;
-  /// Whether another process can be had.
+  /// Whether a new process can start.
   bool restarts = true;
-  bool times = true;   ///< whether it has a timer
-  bool counts = true;  ///< likewise, a counter reader
+  bool times = true;   ///< whether there is a timer
+  bool counts = true;  ///< whether there is a counter reader
   std::vector<double> floor_us = {2.0, 2.5};
   CounterSupport counters;
-  /// What each launch is made of, and the value of every metric there.
+  /// Kernels of each launch, and the value of every metric of each.
   std::vector<std::pair<std::string, double>> kernels = {{"kernel", 8.0}};
 
   void set_up(const Family&, const Values&, std::uint64_t seed) override {
@@ -110,7 +110,7 @@ class FakeExecutor : public Executor,
       result.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
     return std::vector<LaunchCounts>(launches.size(), result);
   }
-  /// The kernel's number is the address of its one instruction, which a warp executes.
+  /// Returns one instruction, executed by one warp, at the kernel's index as address.
   std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t,
                                                std::size_t kernel) override {
     record("count_source " + launch.variant->id + " " + std::to_string(kernel));
@@ -133,7 +133,7 @@ class FakeExecutor : public Executor,
 
   int samples_of(const std::string& variant) { return sampled_[variant]; }
   std::vector<std::string> order;  ///< the variant of every sample taken
-  double sustained_s = 0;          ///< of launches back to back
+  double sustained_s = 0;          ///< seconds of back-to-back launches
 
  private:
   void record(const std::string& call) {
@@ -146,7 +146,7 @@ class FakeExecutor : public Executor,
   int clock_reads_ = 0;
 };
 
-/// Keeps the ranges as "push name" and "pop".
+/// Records ranges as "push name" and "pop".
 class RecordingTracer : public Tracer {
  public:
   std::vector<std::string> events;

@@ -1,6 +1,5 @@
-// Families without a GPU, for tests of everything that iterates a registry. Their kernels are host
-// loops: a launch on host pointers computes the right result, so that a fake executor can verify
-// it.
+// Families without a GPU, for tests that iterate a registry. Their kernels are host loops on host
+// pointers, whose results a fake executor can verify.
 #pragma once
 
 #include <cmath>
@@ -12,7 +11,7 @@
 
 namespace gpuexp::fake {
 
-/// One block of 256 threads per tile × tile outputs, or per tile outputs of a line.
+/// One block of 256 threads per tile × tile outputs, or per `tile` outputs of a line.
 inline Shape shape_of(Extent outputs, std::int64_t tile) {
   const bool is_line = outputs.y == 1;
   Shape s;
@@ -22,13 +21,12 @@ inline Shape shape_of(Extent outputs, std::int64_t tile) {
   return s;
 }
 
-/// A step that does `work` on the host: what stands in for a kernel.
+/// A step that does `work` on the host instead of launching a kernel.
 template <class Work>
 Steps host_step(Work work) {
   return OpaqueStep{"a host loop", [work](Stream, int) { work(); }};
 }
 
-/// Runs the host steps among these.
 inline void run_on_host(const Steps& steps) {
   for (const Step& step : steps.all()) {
     if (const auto* host = std::get_if<OpaqueStep>(&step.action)) host->call(nullptr, 0);
@@ -116,7 +114,7 @@ inline Family family() {
 
 }  // namespace scale
 
-/// C = A·B, with the ids of a ladder and a vendor's library.
+/// C = A·B, with variant ids of a ladder and of a vendor library.
 namespace matmul {
 
 struct Problem {
@@ -158,7 +156,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
         d.c[i] = sum;
       }
     });
-    if (tile == 0) return product;  // a library's
+    if (tile == 0) return product;  // of a library
     return Steps(KernelStep{shape_of({p.m, p.n, 1}, tile), {}}) + product;
   };
   return v;
@@ -218,7 +216,7 @@ inline Family family() {
 
 }  // namespace matmul
 
-/// `scale` with the size alone, in large tiles.
+/// `scale` with only the size as parameter, in large tiles.
 namespace wave_quantization {
 
 inline Family family() {
@@ -231,7 +229,7 @@ inline Family family() {
 
 }  // namespace wave_quantization
 
-/// Holds matmul, scale and wave_quantization.
+/// Contains matmul, scale and wave_quantization.
 inline const Registry& registry() {
   static const Registry kRegistry = [] {
     Registry r;

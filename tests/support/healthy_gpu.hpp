@@ -1,4 +1,4 @@
-// A GPU that passes every check, as an H200 in a server reads.
+// A GPU that passes every check, with the readings of an H200 in a server.
 #pragma once
 
 #include "device/device_spec.hpp"

@@ -1,4 +1,4 @@
-// Records from rows of fields, as files have them.
+// Records from rows of fields, as in files.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace gpuexp::test {
 
-/// Throws where a column does not allow its field.
+/// Throws if a column does not allow its field.
 inline ResultRecord record_from(const RecordTable& table, const std::vector<Field>& fields) {
   ResultRecord record = table.blank_record();
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -26,7 +26,7 @@ inline RecordTable record_table(const Table& table) {
   return records;
 }
 
-/// Of the column with the name, which there is.
+/// The field of the named column, which must exist.
 inline Field field_in(const RecordTable& table, std::size_t row, const std::string& column) {
   for (const RecordColumn& c : table.columns) {
     if (c.name == column) return field_of(c, table.rows.at(row));

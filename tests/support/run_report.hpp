@@ -1,4 +1,4 @@
-// Reports of a few named rows, for comparisons of runs.
+// Reports of a few named rows, for run comparisons.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A report as `run` writes it, of any length: every core column, rows of every status, missing
-// numbers, and sweeps of as many sizes as there are rows. Nothing in it was measured.
+// A report of any length as `run` writes it: every core column, rows of every status, missing
+// numbers, and sweeps with as many sizes as rows. No number was measured.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,7 @@ inline std::string sample_config(std::size_t cells) {
       swept, ceil_div(static_cast<std::int64_t>(cells - swept) + 1, kCompared));
 }
 
-/// Of one kernel, or of two, one of which has no name and touched nothing.
+/// Counters of one kernel, or of two kernels, the second without a name and with zero counts.
 inline LaunchCounts sample_counts(std::size_t cell) {
   const auto metrics = metrics_of(select_counters({"dram_read_bytes", "l2_hit_pct"}));
   LaunchCounts counts{metrics, {{"_Z6kernelPf", std::vector<double>(metrics.size(), 32.0)}}, 1};
@@ -47,8 +47,7 @@ inline LaunchCounts sample_counts(std::size_t cell) {
   return counts;
 }
 
-/// The row of a cell that took about its limit, or came to nothing: one of sixteen in a row of
-/// every other status.
+/// A row near its limit. Every 16 cells include one row of each other status.
 inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, std::size_t samples) {
   constexpr std::size_t kPeriod = 16;
   constexpr double kSpread = 1e-3;
@@ -76,7 +75,7 @@ inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, st
   return row;
 }
 
-/// As if the toy's own had been measured in part.
+/// Provenance of partly measured ceilings.
 inline CeilingsProvenance sample_ceilings(const Plan& plan) {
   CeilingSource ceiling_source = plan.ceiling_source;
   ceiling_source.source = "ceilings measured on a toy";

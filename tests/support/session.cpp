@@ -1,5 +1,5 @@
-// Catch2 2.x's implementation is slow to compile: all programs of tests share this object.
-// Catch2 3.x is a library.
+// The implementation of Catch2 2.x compiles slowly: all test programs share this object. Catch2 3.x
+// is a library.
 #define CATCH_CONFIG_RUNNER
 #include "support/skip.hpp"
 

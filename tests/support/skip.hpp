@@ -1,5 +1,5 @@
-// Tests that need something which this machine or build may lack. One that finds it missing says so
-// and is shown as skipped; where the tier that it belongs to is required, it fails.
+// Tests that need an ability which the machine or build may lack. A test without its ability prints
+// a message and is shown as skipped; if its tier is required, it fails.
 #pragma once
 
 #include <cstdlib>
@@ -12,13 +12,13 @@ namespace gpuexp::test {
 
 inline constexpr int kSkipped = 4;  // the SKIP_RETURN_CODE in tests/CMakeLists.txt
 
-/// What a test needs, and the variable that requires it when it is 1.
+/// Ability that a test needs, and the variable that requires it if set to 1.
 enum class Tier {
   gpu,           ///< GPUEXP_REQUIRE_GPU: a GPU, and its hardware counters
   machine_code,  ///< GPUEXP_REQUIRE_MACHINE_CODE: a build with cuobjdump and nvdisasm
   cupti,         ///< GPUEXP_REQUIRE_CUPTI: CUPTI's library
-  nvrtc,         ///< GPUEXP_REQUIRE_NVRTC: NVRTC's library, beside the toolkit's others
-  hardware,      ///< an ability of the device, which nobody can require
+  nvrtc,         ///< GPUEXP_REQUIRE_NVRTC: NVRTC's library, next to the toolkit's others
+  hardware,      ///< an ability of the device; no variable requires it
 };
 
 inline bool is_required(Tier tier) {
@@ -35,21 +35,22 @@ namespace detail {
 inline int skipped_tests = 0;
 }
 
-/// The test returns after it; what it has asserted before stands.
+/// Marks the test as skipped, or failed if required. The test then returns; earlier assertions
+/// remain valid.
 inline void skip(Tier tier, const std::string& reason) {
   if (is_required(tier)) FAIL("required here: " << reason);
   ++detail::skipped_tests;
   std::cout << "skipped: " << reason << "\n";
 }
 
-/// What main returns: kSkipped where nothing failed, but not everything was asserted. Catch2 counts
-/// what failed, and four failures are no skip.
+/// Exit status of main: 1 if a test failed, kSkipped if one was skipped. Catch2 returns the number
+/// of failures, which may equal kSkipped.
 inline int exit_code(int failed) {
   if (failed != 0) return 1;
   return detail::skipped_tests > 0 ? kSkipped : 0;
 }
 
-/// Runs the tests that the arguments choose. Returns what main returns.
+/// Runs the tests that the arguments select. Returns the exit status of main.
 int run_tests(int argc, char** argv);
 
 }  // namespace gpuexp::test

@@ -1,5 +1,5 @@
-// Problems that every family is tested on, derived from its parameters: extents of 1, odd, prime
-// and tail sizes, every combination of choices, and the ends and default of other numbers.
+// Problems for tests of every family, derived from its parameters: extents of 1, odd, prime and
+// tail sizes, all combinations of choices, and the ends and default of other numbers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace gpuexp::test {
 
 inline constexpr std::array<std::int64_t, 11> kExtents{1, 2, 3, 17, 31, 64, 97, 127, 129, 132, 257};
 
-/// The family's default problem, but for the parameters that `changed` names.
+/// The family's default problem with the parameters in `changed` replaced.
 inline Values values_with(const Family& family, const std::map<std::string, Value>& changed = {}) {
   Values values = family.defaults();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -25,7 +25,7 @@ inline Values values_with(const Family& family, const std::map<std::string, Valu
   return values;
 }
 
-/// Every combination of the family's choices but for files, other parameters at their defaults.
+/// All combinations of the family's choices, except files; other parameters keep their defaults.
 inline std::vector<Values> choice_combinations(const Family& family) {
   std::vector<Values> combinations{values_with(family)};
   for (std::size_t i = 0; i < family.parameters.size(); ++i) {
@@ -43,9 +43,8 @@ inline std::vector<Values> choice_combinations(const Family& family) {
   return combinations;
 }
 
-/// One of the parameter's lowest, default and highest value, by turns. A range that spans more than
-/// three powers of ten (a number of steps, a cost) is cut at ten times its default to keep tests
-/// quick.
+/// Cycles through the parameter's default, lowest and highest value. A range of more than three
+/// powers of ten (steps, cost) ends at ten times its default, to keep tests fast.
 inline Value number_at(const Parameter& p, std::size_t turn) {
   const auto pick = [&](double lowest, double middle, double highest) {
     return turn % 3 == 0 ? middle : turn % 3 == 1 ? lowest : highest;
@@ -58,7 +57,7 @@ inline Value number_at(const Parameter& p, std::size_t turn) {
   return pick(p.min, std::get<double>(p.default_value), p.max);
 }
 
-/// Problems with every extent the same, and with extents that differ.
+/// Problems with equal extents, and with different extents.
 inline std::vector<Values> small_problems(const Family& family) {
   std::vector<Values> problems;
   for (const Values& base : choice_combinations(family)) {
@@ -82,19 +81,18 @@ inline std::vector<Values> small_problems(const Family& family) {
   return problems;
 }
 
-/// Numbers of steps and passes, which may be 1, cut to what a CPU does quickly: a loop's body is
-/// the same in its twentieth turn.
+/// Limits numbers of steps and passes to 21 for speed: all iterations execute the same loop body.
 inline Values with_short_loops(const Family& family, Values values) {
-  constexpr std::int64_t kMost = 21;
+  constexpr std::int64_t kMaxIterations = 21;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Parameter& p = family.parameters[i];
     auto* const number = std::get_if<std::int64_t>(&values[i]);
-    if (number && !p.is_extent && p.min == 1) *number = std::min(*number, kMost);
+    if (number && !p.is_extent && p.min == 1) *number = std::min(*number, kMaxIterations);
   }
   return values;
 }
 
-/// Whether the variant's own kernels can run this problem on the device.
+/// Whether the variant is not from a vendor and supports this problem on the device.
 inline bool runs_on(const DeviceSpec& device, const Family& family, const Variant& variant,
                     const void* problem) {
   if (variant.is_vendor || device.compute_capability() < variant.min_compute_capability)
@@ -103,7 +101,7 @@ inline bool runs_on(const DeviceSpec& device, const Family& family, const Varian
   return !(variant.unsupported && variant.unsupported(problem, device));
 }
 
-/// "m=1,n=17": for messages.
+/// "m=1,n=17", for messages.
 inline std::string describe(const Family& family, const Values& values) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {

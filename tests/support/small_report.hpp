@@ -1,5 +1,5 @@
-// A small report with one row of every status, missing numbers, and names that need quotes or have
-// no ASCII.
+// A small report with one row of every status, missing numbers, and names that need quotes or are
+// not ASCII.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace gpuexp {
 
 inline const Field kMissing;
 
-// A row that passed: a cubic product whose limit is 50 TFLOP/s.
+// A passed row: a cubic product with a limit of 50 TFLOP/s.
 inline std::vector<Field> timed_row(const std::string& variant, std::int64_t n, double time_us,
                                     double speedup, const std::string& flags = "") {
   const double operations = 2.0 * std::pow(static_cast<double>(n), 3);
@@ -136,7 +136,7 @@ inline Report small_report() {
   return report;
 }
 
-/// What hardware counters said of the kernels of two rows, one of which launches two.
+/// Hardware counters per kernel of two rows, one of which launches two kernels.
 inline Table small_kernels() {
   Table kernels;
   kernels.columns = {{"key", "", FieldType::text, "of the row"},

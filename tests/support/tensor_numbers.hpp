@@ -1,4 +1,4 @@
-// Numbers as tensor cores take them, and what they make of a sum.
+// Tensor-core operands and sums.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ Number number(std::uint32_t bits) {
   return {sim::value_of<format>(bits), sim::tensor_exponent<format>(bits)};
 }
 
-/// `type` is that of A and B: "fp16", "fp16_to_fp16" (the type of the sums), "bf16", "tf32",
-/// "e4m3", "e5m2".
+/// An element of A or B. `type` is "fp16", "fp16_to_fp16" (sums in fp16), "bf16", "tf32", "e4m3" or
+/// "e5m2".
 inline Number element(std::string_view type, std::uint32_t bits) {
   if (type == "bf16") return number<sim::kBf16>(bits);
   if (type == "tf32") return number<sim::kTf32>(bits >> 13);
@@ -38,13 +38,13 @@ inline int sum_places(std::string_view type) {
   return is_fp8(type) ? sim::kFp8SumPlaces : sim::kSumPlaces;
 }
 
-/// Of C.
+/// An element of C.
 inline Number addend(std::string_view type, std::uint32_t bits) {
   if (is_to_fp16(type)) return number<sim::kFp16>(bits);
   return {std::bit_cast<float>(bits), sim::tensor_exponent<sim::kFp32>(bits)};
 }
 
-/// One sum, by the way that computes a row of them at once. It has to be finite.
+/// One sum, computed by the code that sums a row at once. The sum must be finite.
 inline double sum_at_once(std::string_view type, const sim::TensorFactors& factors, unsigned column,
                           const Number& c) {
   sim::SumRow row{};
@@ -55,7 +55,7 @@ inline double sum_at_once(std::string_view type, const sim::TensorFactors& facto
   return row[column];
 }
 
-/// The bits of D.
+/// The bits of an element of D.
 inline std::uint32_t sum_bits(std::string_view type, const sim::TensorFactors& factors,
                               unsigned column, const Number& c, double sum) {
   if (sum == 0 && sim::is_negative_zero(factors, column, c.value))

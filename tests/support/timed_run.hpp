@@ -1,4 +1,4 @@
-// Listings whose time on an SM is asked for.
+// Listings timed on one SM.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace gpuexp::test {
 
-/// The second half of an encoding that has nothing but this.
+/// The upper 64 bits of an instruction that has only these control bits.
 inline std::string encoded(const Control& control) {
   constexpr unsigned kFirst = 105 - 64;
   const std::uint64_t bits =
@@ -69,7 +69,7 @@ inline SmFigures figures() {
   return f;
 }
 
-/// Listings executed on one SM.
+/// A listing executed and timed on one SM.
 class TimedRun {
  public:
   explicit TimedRun(const std::string& code, unsigned threads = sim::kLanes) : text_(code) {
@@ -96,9 +96,9 @@ class TimedRun {
 
   const sim::Program& program() const { return program_; }
 
-  /// Where a buffer of 64 KiB lies that begins a line.
+  /// Address of a line-aligned buffer of 64 KiB.
   static std::uint64_t buffer() { return reinterpret_cast<std::uint64_t>(data_.data()); }
-  /// Puts its address into R2 and R3.
+  /// Loads the buffer's address into R2 and R3.
   static std::string address() {
     const auto at = reinterpret_cast<std::uint64_t>(data_.data());
     return line(fmt::format("MOV R2, {:#x}", at & 0xffffffff), stall(1)) +
@@ -118,13 +118,13 @@ inline WarpClocks all_of(const SmTime& time) {
                          [](WarpClocks sum, const WarpClocks& more) { return sum += more; });
 }
 
-/// A memory path of its own.
+/// A memory path with its own set of L2 sectors.
 struct OwnSectors {
-  SectorsOfBlocks asked_for;
+  SectorsOfBlocks requested_sectors;
 };
 struct OwnMemory : private OwnSectors, public MemoryPath {
   explicit OwnMemory(const SmFigures& f)
-      : OwnSectors{SectorsOfBlocks(f.behind.l2_sectors)}, MemoryPath(f, asked_for) {}
+      : OwnSectors{SectorsOfBlocks(f.behind.l2_sectors)}, MemoryPath(f, requested_sectors) {}
 };
 
 }  // namespace gpuexp::test

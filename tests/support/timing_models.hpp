@@ -1,4 +1,4 @@
-// Series of timing samples whose median is known, of the kinds that GPUs were seen to give.
+// Series of timing samples with a known median, of the kinds seen on GPUs.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ inline double uniform(Random& random) {
   return std::uniform_real_distribution<double>()(random);
 }
 
-/// Standard normal numbers whose correlation at lag k is rho^k.
+/// Standard normal numbers with correlation rho^k at lag k.
 inline Series autoregression(Random& random, std::size_t n, double rho) {
   Series series(n);
   double x = normal(random);
@@ -31,7 +31,7 @@ inline Series autoregression(Random& random, std::size_t n, double rho) {
   return series;
 }
 
-/// Each value put through f.
+/// f of each value.
 template <class F>
 Series mapped(Series series, F f) {
   for (double& value : series)
@@ -39,14 +39,14 @@ Series mapped(Series series, F f) {
   return series;
 }
 
-/// Times about 100 with a median of 100 and a relative spread of about `spread`.
+/// Times with a median of 100 and a relative spread of about `spread`.
 inline Series lognormal_times(Random& random, std::size_t n, double rho, double spread) {
   return mapped(autoregression(random, n, rho),
                 [spread](double x) { return 100 * std::exp(spread * x); });
 }
 
-/// Two speeds, 100 and 110, each with a standard deviation of 1; the slow one with probability
-/// `slow`. A state is kept with probability `stay`, else drawn again.
+/// Two speeds, 100 and 110, each with standard deviation 1. The slow one has probability `slow`; a
+/// state persists with probability `stay`, otherwise it is drawn again.
 inline Series bimodal_times(Random& random, std::size_t n, double slow, double stay) {
   Series series(n);
   bool is_slow = uniform(random) < slow;
@@ -57,7 +57,7 @@ inline Series bimodal_times(Random& random, std::size_t n, double slow, double s
   return series;
 }
 
-/// Where the distribution function of bimodal_times is one half.
+/// The median of bimodal_times.
 inline double bimodal_median(double slow) {
   const auto below = [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
   double low = 90;
@@ -84,7 +84,7 @@ inline std::vector<TimingModel> timing_models() {
   const auto bimodal = [](double slow, double stay) {
     return [=](Random& r, std::size_t n) { return bimodal_times(r, n, slow, stay); };
   };
-  // Rounded to whole ticks, as a clock gives them; the true median lies between two.
+  // Rounded to whole timer ticks; the true median lies between two ticks.
   const auto ticks = [](double spread) {
     return [=](Random& r, std::size_t n) {
       return mapped(autoregression(r, n, 0),
@@ -101,7 +101,7 @@ inline std::vector<TimingModel> timing_models() {
       return series;
     };
   };
-  // Half of the variance is a state with a memory of ten rounds, half is noise.
+  // Half of the variance is a state with a memory of ten rounds; the other half is noise.
   const auto slow_state = [](Random& r, std::size_t n) {
     Series series = autoregression(r, n, 0.9);
     for (double& x : series)

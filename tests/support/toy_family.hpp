@@ -1,4 +1,4 @@
-// A family on the host alone, with known shapes and work, for tests of planning and running.
+// A host-only family with known shapes and work, for tests of planning and running.
 #pragma once
 
 #include "family/family_of.hpp"
@@ -39,7 +39,7 @@ inline VariantOf<ToyProblem, ToyData> toy_variant(const std::string& id) {
   return v;
 }
 
-/// y = x over n elements; variants `first`, `second`, `even` (refuses odd n), `vendor`.
+/// y = x over n elements; variants `first`, `second`, `even` (rejects odd n), `vendor`.
 inline Family toy_family() {
   FamilyOf<ToyProblem, ToyData> f("toy", Topic::execution, "Does the machinery work?");
   f.extent("n", &ToyProblem::n, 1024, 1 << 20, "elements");

@@ -1,4 +1,4 @@
-// A run of the toy family by the fake executor.
+// A run of the toy family on the fake executor.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gpuexp::test {
 
-/// One experiment on the toy family with everything around it that a run needs.
+/// One experiment on the toy family, with all that a run needs.
 struct ToyRun {
   Family family = toy_family();
   DeviceSpec device = toy_device();
@@ -31,7 +31,7 @@ struct ToyRun {
       e.variants.push_back(family.find(id));
     e.baseline = e.variants.front();
     e.modes = {Mode::cold};
-    e.measure.min_seconds = 0;  // most tests stop the clock
+    e.measure.min_seconds = 0;  // in most tests the clock stands still
     config.experiments.push_back(e);
     options.now_s = [this] { return clock_s; };
   }

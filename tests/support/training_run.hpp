@@ -1,5 +1,5 @@
-// Steps of training one after the other, by a family's own launches, on whatever executes them; and
-// what their losses are held to.
+// Consecutive training steps with a family's own launches, on any executor, and checks of their
+// losses.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace gpuexp::test {
 
-/// Memory of a device, or of the host that stands for one.
+/// Memory of a device, or host memory instead.
 struct TrainingMemory {
   std::function<void*(std::int64_t bytes)> allocate;
   std::function<void(const Steps&)> run;
@@ -45,20 +45,20 @@ class TrainingRun {
     workspace_ = memory_.allocate(variant_.workspace_bytes(problem_.get(), device));
   }
 
-  /// First weights, and moments of zero.
+  /// Initial weights, and zero moments.
   void begin(std::uint64_t seed) {
     memory_.run(family_.inputs(problem_.get(), data_.get(), seed));
     memory_.run(family_.reset(problem_.get(), data_.get()));
   }
 
-  /// The loss of a batch, before the step that it makes.
+  /// The loss of a batch before its step.
   double step(std::uint64_t batch) {
     memory_.run(family_.inputs(problem_.get(), data_.get(), batch));
     memory_.run(variant_.launch(problem_.get(), data_.get(), {device_, workspace_}));
     return contents<float>("loss").front();
   }
 
-  /// Of a whole run, whose batches no other seed has.
+  /// Losses of a whole run. Batches differ between seeds.
   std::vector<double> losses(std::uint64_t seed, int steps) {
     constexpr std::uint64_t kFurther = 1'000'003;
     begin(seed);
@@ -94,8 +94,8 @@ class TrainingRun {
 
 using Losses = std::vector<double>;
 
-/// Means of so many steps each: batches differ, and a loss of one of them more than what is learned
-/// in a step.
+/// Means over windows of `window` steps: a loss differs more between batches than from one step to
+/// the next.
 inline Losses smoothed(const Losses& losses, std::size_t window) {
   Losses means;
   for (std::size_t first = 0; first + window <= losses.size(); first += window) {
@@ -107,7 +107,7 @@ inline Losses smoothed(const Losses& losses, std::size_t window) {
   return means;
 }
 
-/// What several runs of other seeds come to, window by window.
+/// Range, mean and deviation of the losses of several runs, per window.
 struct Spread {
   Losses least, mean, most, deviation;
 
@@ -130,10 +130,9 @@ struct Spread {
   }
 };
 
-/// Runs of other arithmetic learn what those of `fp32` do: in each window, their mean lies between
-/// the least and the most of fp32's, and each of them within the interval in which one more run of
-/// ten in fp32 lies with a probability of 0.999 (Student's t of 9 degrees of freedom, times
-/// √(1 + 1/10)).
+/// Checks that runs in other arithmetic learn like the fp32 runs. In each window, the mean of
+/// `runs` must lie within the fp32 range. Each run must lie within the 99.9 % prediction interval
+/// of one more run after ten fp32 runs: Student's t with 9 degrees of freedom, times √(1 + 1/10).
 inline void check_within(const Spread& fp32, const std::vector<Losses>& runs) {
   constexpr double kStudent = 4.781 * 1.0488;
   const Spread own(runs);
@@ -147,8 +146,8 @@ inline void check_within(const Spread& fp32, const std::vector<Losses>& runs) {
   }
 }
 
-/// A step whose gradients overflow leaves all but the scale; the next one is as if nothing had
-/// been.
+/// Checks that a step with overflowing gradients changes only the state, and that the step without
+/// overflow updates the weights.
 inline void check_overflow(const std::function<TrainingRun(bool planted)>& make) {
   TrainingRun run = make(true);
   run.begin(1);

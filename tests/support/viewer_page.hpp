@@ -1,4 +1,4 @@
-// What the data of an HTML page say.
+// The JSON data of an HTML page.
 #pragma once
 
 #include <string>

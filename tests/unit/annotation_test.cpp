@@ -1,4 +1,4 @@
-// Executed counts by source line, and what is drawn of them.
+// Executed counts per source line, and drawings of accesses.
 #include "analysis/annotation.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// A listing executed by one block of a warp, observed place by place and traced.
+/// A listing executed by one block of one warp, observed per instruction and traced.
 class ObservedRun {
  public:
   explicit ObservedRun(const std::string& code, std::uint64_t execution = 0) : text_(code) {
@@ -39,7 +39,7 @@ class ObservedRun {
     return {execution};
   }
 
-  /// Where lane 0 finds word 0 of a buffer of 8 KiB that begins a line.
+  /// Loads the address of a line-aligned buffer of 8 KiB into R2 and R3.
   static std::string address() {
     const auto at = reinterpret_cast<std::uint64_t>(data_.data());
     return fmt::format("MOV R2, {:#x};0\nMOV R3, {:#x};0\n", at & 0xffffffff, at >> 32);
@@ -57,8 +57,8 @@ class ObservedRun {
   sim::LaunchState launch_;
 };
 
-// Line 4 loads one word of each 64 bytes, line 2 of another file, which line 5 inlines, stores it
-// to 32 words of one bank, with half of the lanes.
+// a.cu:4 loads one word per 64 bytes. Half of the lanes store it to 16 words of one bank at
+// b.cuh:2, inlined at a.cu:5.
 std::string small_kernel() {
   return "//a.cu\n//b.cuh\n#0:3\nS2R R1, SR_LANEID;0\nISETP.LT.AND P0, PT, R1, 0x10, PT;0\n" +
          ObservedRun::address() +
@@ -75,8 +75,8 @@ Annotation annotated(const std::vector<sim::KernelExecution>& executions,
                   [](std::uint64_t) { return std::string("x"); });
 }
 
-// A microsecond per instruction, in which warps wait for what comes from memory.
-KernelCodeTime a_microsecond_each(const sim::KernelExecution& execution) {
+// Times of 1 µs per instruction, during which warps wait for memory.
+KernelCodeTime one_us_per_instruction(const sim::KernelExecution& execution) {
   KernelCodeTime time;
   time.program = execution.program;
   time.places_us.resize(execution.counts.size());
@@ -85,10 +85,10 @@ KernelCodeTime a_microsecond_each(const sim::KernelExecution& execution) {
   return time;
 }
 
-TEST_CASE("counts belong to the line that an instruction was written at", "[annotation]") {
+TEST_CASE("counts belong to the source line of their instruction", "[annotation]") {
   ObservedRun run(small_kernel());
   const auto executions = run.executed();
-  const Annotation annotation = annotated(executions, {a_microsecond_each(executions[0])});
+  const Annotation annotation = annotated(executions, {one_us_per_instruction(executions[0])});
   REQUIRE(annotation.kernels.size() == 1);
   const AnnotatedKernel& kernel = annotation.kernels[0];
   CHECK(kernel.counts.warps == 9);
@@ -108,7 +108,7 @@ TEST_CASE("counts belong to the line that an instruction was written at", "[anno
   CHECK(load.accesses[0].access == "load of x");
   CHECK(load.accesses[0].counts.warps == 1);
 
-  const AnnotatedLine& store = kernel.lines[3];  // another file than the kernel's comes last
+  const AnnotatedLine& store = kernel.lines[3];  // lines of other files come last
   CHECK(to_text(store.at) == "b.cuh:2");
   REQUIRE(store.from.size() == 1);
   CHECK(to_text(store.from[0]) == "a.cu:5");
@@ -120,15 +120,14 @@ TEST_CASE("counts belong to the line that an instruction was written at", "[anno
   CHECK(store.counts.ideal_shared_wavefronts == 1);
   CHECK(store.accesses.at(0).access == "store to shared");
 
-  // 32 words in two banks of L1's data, then 16 in one of shared memory.
+  // 32 words in two banks of L1's data, then 16 words in one bank of shared memory.
   CHECK(load.counts.data_wavefronts == 16);
   CHECK(store.counts.data_wavefronts == 16);
   CHECK(load.counts.time_us[WarpState::long_scoreboard] == 2);
   CHECK(annotation.counts.time_us.sum() == 9);
 }
 
-TEST_CASE("an instruction that no lane executes is executed, and accesses nothing",
-          "[annotation]") {
+TEST_CASE("an instruction with no active lane is executed and accesses nothing", "[annotation]") {
   ObservedRun run("//a.cu\n#0:1\nISETP.LT.AND P0, PT, RZ, 0x0, PT;0\n@P0 LDS R0, [RZ];0\nEXIT;0\n");
   const auto executions = run.executed();
   const Annotation annotation = annotated(executions);
@@ -140,7 +139,7 @@ TEST_CASE("an instruction that no lane executes is executed, and accesses nothin
   CHECK(traced_lines(annotation, executions).empty());
 }
 
-TEST_CASE("ideal sectors hold what lanes ask for, and are never more than there are",
+TEST_CASE("ideal sectors are the minimum for the requested bytes and at most those accessed",
           "[annotation]") {
   const auto ideal_from = [](std::uint64_t first, unsigned width, unsigned step,
                              sim::LaneMask lanes, unsigned group) {
@@ -161,13 +160,13 @@ TEST_CASE("ideal sectors hold what lanes ask for, and are never more than there 
   CHECK(ideal(2, 2) == 2);
   CHECK(ideal(1, 1, 0xff) == 1);
   CHECK(ideal(4, 4, 0x1ff) == 2);
-  // Eight words, each for four lanes, in a sector, and across the border of two.
+  // Eight words, each loaded by four lanes, in one sector and across two.
   CHECK(ideal_from(1024, 4, 4, sim::kAllLanes, 4) == 1);
   CHECK(ideal_from(1040, 4, 4, sim::kAllLanes, 4) == 2);
 }
 
-// What a GPU counts where it does as the CPU has done.
-std::vector<CountedInstruction> counted_alike(const std::vector<sim::KernelExecution>& executions) {
+// GPU counts equal to the CPU's counts.
+std::vector<CountedInstruction> equal_counts(const std::vector<sim::KernelExecution>& executions) {
   std::vector<CountedInstruction> counted;
   const Annotation annotation = annotated(executions);
   for (const AnnotatedInstruction& i : annotation.kernels.at(0).instructions) {
@@ -205,10 +204,10 @@ std::string text_of(const AnnotatedLaunch& launch) {
   return annotation_head(launch, options) + annotation_text(launch, {}, options);
 }
 
-TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotation]") {
+TEST_CASE("GPU counts are shown next to CPU counts", "[annotation]") {
   ObservedRun run(small_kernel());
   const auto executions = run.executed();
-  std::vector<CountedInstruction> counted = counted_alike(executions);
+  std::vector<CountedInstruction> counted = equal_counts(executions);
   const Annotation annotation = annotated(executions, {}, counted);
   const AnnotatedLine& load = annotation.kernels.at(0).lines.at(1);
   CHECK(load.counts.gpu.warps == 2);
@@ -221,12 +220,12 @@ TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotati
   CHECK_THAT(text_of(launch), contains_text("GPU: instr."));
   CHECK_THAT(text_of(launch), contains_text("block. Each of 9 instructions was executed as often"));
 
-  SECTION("one that differs is counted as such") {
+  SECTION("an instruction with different counts is reported") {
     ++counted.front().counts.lanes_on;
     launch.annotation = annotated(executions, {}, counted);
     CHECK_THAT(text_of(launch), contains_text("Of 9 instructions, 1 was executed more or less"));
   }
-  SECTION("of some blocks nothing is compared, and requests are in proportion") {
+  SECTION("if only some blocks executed, counts are not compared and requests are scaled") {
     launch.blocks = 2;
     for (CountedInstruction& c : counted)
       c.counts += SourceCounts(c.counts);
@@ -236,7 +235,7 @@ TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotati
     CHECK_THAT(text_of(launch), contains_text("32.0 (4.0)"));
     CHECK_THAT(text_of(launch), !contains_text("64.0"));
   }
-  SECTION("without a GPU there is no column of it") {
+  SECTION("without GPU counts there is no GPU column") {
     launch.counted_on.clear();
     CHECK_THAT(text_of(launch), !contains_text("GPU"));
     launch.why_not_counted = "no permission";
@@ -245,7 +244,7 @@ TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotati
   }
 }
 
-TEST_CASE("what a GPU counts of another kernel, or between instructions, belongs to no line",
+TEST_CASE("GPU counts of other kernels, or between instructions, belong to no line",
           "[annotation]") {
   ObservedRun run(small_kernel());
   const auto executions = run.executed();
@@ -258,7 +257,8 @@ TEST_CASE("times of another kernel belong to no line", "[annotation]") {
   ObservedRun run(small_kernel());
   ObservedRun other(small_kernel());
   const auto executions = run.executed();
-  const Annotation annotation = annotated(executions, {a_microsecond_each(other.executed()[0])});
+  const Annotation annotation =
+      annotated(executions, {one_us_per_instruction(other.executed()[0])});
   CHECK(annotation.counts.time_us.sum() == 0);
 }
 
@@ -305,14 +305,14 @@ TEST_CASE("accesses are drawn by sectors and by banks", "[annotation]") {
   CHECK_THAT(store, contains_text("\n  words       16  .  .  ."));
 }
 
-TEST_CASE("sets of lanes are named by their runs", "[annotation]") {
+TEST_CASE("sets of lanes are written as ranges", "[annotation]") {
   CHECK(lanes_text(sim::kAllLanes) == "0-31");
   CHECK(lanes_text(0x80000001u) == "0,31");
   CHECK(lanes_text(0x16) == "1-2,4");
   CHECK(lanes_text(0).empty());
 }
 
-TEST_CASE("sources that are not there leave lines without text", "[annotation]") {
+TEST_CASE("lines without a source have no text", "[annotation]") {
   ObservedRun run(small_kernel());
   const std::string text = "one\ntwo\nthree\nfour\n\nsix";
   const SourceText table{"a.cu", text};

@@ -17,7 +17,7 @@
 namespace gpuexp::test {
 namespace {
 
-// A cell as the GPU has it; what differs from run to run is drawn in run_of.
+// True time of a cell; run_of draws the variation between runs.
 struct SimulatedCell {
   double time_us;
   double rho;
@@ -34,7 +34,8 @@ std::vector<SimulatedCell> simulated_cells(Random& random, std::size_t count) {
   return cells;
 }
 
-// Between runs a cell moves by 0.2 % and 10 ns, and all cells together by 0.05 %. Ticks are 32 ns.
+// Between runs, each cell varies by 0.2 % and 10 ns, and all cells together by 0.05 %. A tick is 32
+// ns.
 Report run_of(Random& random, const std::vector<SimulatedCell>& cells, double factor = 1) {
   constexpr double kTick = 0.032;
   const double run = 1 + 0.0005 * normal(random);
@@ -59,7 +60,7 @@ Calibration calibrated_on(Random& random, std::size_t cell_count, std::size_t ru
   return calibrate(repeated_cells(runs), cell_count * (run_count - 1));
 }
 
-TEST_CASE("what is calibrated on some cells holds on others, and hides no slowdown of 3 %") {
+TEST_CASE("a calibration on some cells holds on others and hides no slowdown of 3 %") {
   constexpr std::size_t kCalibrated = 800;
   constexpr std::size_t kCells = 1000;
   std::size_t false_verdicts = 0;
@@ -76,7 +77,7 @@ TEST_CASE("what is calibrated on some cells holds on others, and hides no slowdo
     const Report a = run_of(random, cells);
     const Tally same = compare_runs(a, run_of(random, cells), calibration.effect).all;
     const std::size_t wrong = same.count(Outcome::slower) + same.count(Outcome::faster);
-    // The cells of a run share what moves all of them, so one pair of runs may have more.
+    // A shift common to all cells of a run can raise the count of one pair of runs.
     CHECK(static_cast<double>(wrong) <= 2 * kFalseVerdictRate * kCells);
     false_verdicts += wrong;
     compared += kCells;
@@ -103,9 +104,9 @@ RepeatedCell cell(double low, double high, double time_us) {
   return {{low, high}, time_us};
 }
 
-TEST_CASE("the effect is what the worst cells need, times the margin for what was not seen") {
+TEST_CASE("the minimum effect covers the worst cells, times a margin for unseen cells") {
   std::vector<RepeatedCell> cells(400, cell(0.99, 1.01, 100));
-  SECTION("nothing where nothing differs") {
+  SECTION("equal runs need no effect") {
     const Calibration c = calibrate(cells, cells.size());
     CHECK(c.effect.relative == 0);
     CHECK(c.effect.absolute_us == 0);
@@ -121,11 +122,11 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
     CHECK(c.false_without == 2);
     CHECK(c.false_with == 0);
   }
-  SECTION("faster counts as slower does") {
+  SECTION("faster cells count like slower ones") {
     cells[0] = cell(1 / 1.02, 1 / 1.01, 100);
     CHECK(calibrate(cells, cells.size()).effect.at(100) == Approx(0.01).margin(2e-5));
   }
-  SECTION("few cells take a margin") {
+  SECTION("few cells need a margin") {
     cells.resize(150);
     cells[0] = cell(1.01, 1.02, 100);
     const Calibration c = calibrate(cells, 150);
@@ -133,7 +134,7 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
           Approx(std::log(kFalseVerdictRate) / std::log(1 - std::pow(0.05, 1.0 / 150))));
     CHECK(c.effect.at(100) == Approx(0.01 * c.margin).margin(2e-5));
   }
-  SECTION("many cells may have a share beyond") {
+  SECTION("in many cells, a share may exceed the effect") {
     cells.resize(20000, cell(0.99, 1.01, 100));
     cells[0] = cell(1.5, 1.6, 100);
     const Calibration c = calibrate(cells, cells.size());
@@ -141,7 +142,7 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
     CHECK(c.false_with == 1);
     CHECK(c.rate_bound <= kFalseVerdictRate);
   }
-  SECTION("too few cells, or cells without a ratio, are refused") {
+  SECTION("too few cells, or none with a ratio, are rejected") {
     CHECK_THROWS_AS(calibrate(cells, 99), std::invalid_argument);
     CHECK_THROWS_AS(calibrate({}, 0), std::invalid_argument);
     cells[0].ratio.low = std::numeric_limits<double>::quiet_NaN();
@@ -149,7 +150,7 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
   }
 }
 
-TEST_CASE("the bound of a rate is that of Clopper and Pearson") {
+TEST_CASE("the bound of a rate is the Clopper-Pearson bound") {
   CHECK(rate_upper_bound(0, 1) == Approx(0.95));
   CHECK(rate_upper_bound(0, 100) == Approx(1 - std::pow(0.05, 0.01)));
   // Beta quantile 0.95 at (3, 98): qbeta(0.95, 3, 98) in R.
@@ -163,7 +164,7 @@ std::filesystem::path written(const std::string& text) {
   return path;
 }
 
-TEST_CASE("a noise file is read as it was written, and refused where it says nothing") {
+TEST_CASE("a noise file is read back, and rejected without data") {
   NoiseFile file;
   file.device = "NVIDIA H200";
   file.calibration.effect = {0.0123, 0.045};

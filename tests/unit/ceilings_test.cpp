@@ -1,4 +1,4 @@
-// Ceilings of one device made into another's, and as a file.
+// Ceilings scaled from one device to another, and ceiling files.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -30,7 +30,7 @@ DeviceSpec spec(int cc_major, int sms, double mhz, double bytes_per_s) {
   return d;
 }
 
-// Every figure, each of its own.
+// Ceilings in which every figure is different.
 Ceilings distinct_ceilings() {
   Ceilings c;
   double figure = 1;
@@ -64,7 +64,7 @@ class TemporaryFile {
   fs::path path_;
 };
 
-// The message behind the file's name.
+// The error message after the file name.
 std::string error_of(const std::string& text) {
   const TemporaryFile file(text);
   try {
@@ -103,7 +103,7 @@ TEST_CASE("every ceiling has a name and a figure of its own", "[ceilings]") {
   }
 }
 
-TEST_CASE("ceilings scale with the datasheets of both devices", "[ceilings]") {
+TEST_CASE("ceilings scale by the ratio of the datasheets", "[ceilings]") {
   DeviceSpec from = spec(9, 100, 2000, 4e12);
   DeviceSpec to = spec(9, 50, 1000, 1e12);
   from.peak_ops_per_s[kFp32] = 60e12;
@@ -124,11 +124,11 @@ TEST_CASE("ceilings scale with the datasheets of both devices", "[ceilings]") {
   CHECK(scaled.l2_all_sms_latency_ns == measured.l2_all_sms_latency_ns);
   CHECK(scaled.floor_warm_us == measured.floor_warm_us);
   CHECK(*scaled.ops_per_s[kFp32] == Approx(*measured.ops_per_s[kFp32] / 4));
-  CHECK(scaled.ops_per_s[kFp64] == 7e12);  // the other's peak is not known
+  CHECK(scaled.ops_per_s[kFp64] == 7e12);  // the peak of `from` is unknown
   CHECK_FALSE(scaled.ops_per_s[kSumsIn32]);
 }
 
-TEST_CASE("what two devices do not both tell leaves a ceiling out", "[ceilings]") {
+TEST_CASE("a ceiling is left out if a datasheet lacks its figure", "[ceilings]") {
   const Ceilings scaled =
       scaled_ceilings(distinct_ceilings(), spec(9, 100, 2000, 4e12), spec(9, 50, 0, 0));
   CHECK_FALSE(scaled.sm_clock_hz);
@@ -138,7 +138,7 @@ TEST_CASE("what two devices do not both tell leaves a ceiling out", "[ceilings]"
   CHECK(scaled.l2_latency_ns);
 }
 
-TEST_CASE("mma.sync of one generation tells nothing of another's", "[ceilings]") {
+TEST_CASE("mma.sync ceilings are not scaled between generations", "[ceilings]") {
   DeviceSpec from = spec(9, 100, 2000, 4e12);
   from.peak_ops_per_s[kSumsIn32] = 800e12;
   DeviceSpec to = from;
@@ -150,14 +150,14 @@ TEST_CASE("mma.sync of one generation tells nothing of another's", "[ceilings]")
   CHECK(scaled.ops(Pipe::tensor_fp16_fp32, TensorPath::mma_sync) == scaled.ops_per_s[kSumsIn32]);
 }
 
-TEST_CASE("sums in fp16 follow those in fp32 as the datasheet has them", "[ceilings]") {
+TEST_CASE("ceilings of fp16 sums scale from fp32 sums by the datasheet", "[ceilings]") {
   Ceilings c;
   c.ops_per_s[kSumsIn32] = 100;
   c.mma_sync_ops_per_s[kSumsIn32] = 60;
   DeviceSpec d = spec(8, 100, 2000, 1e12);
   CHECK(with_fp16_sums(c, d).ops_per_s[kSumsIn16] == 100.0);
   d.peak_ops_per_s[kSumsIn32] = 160;
-  d.peak_ops_per_s[kSumsIn16] = 320;  // as on a GeForce
+  d.peak_ops_per_s[kSumsIn16] = 320;  // ratio of a GeForce
   CHECK(with_fp16_sums(c, d).ops_per_s[kSumsIn16] == 200.0);
   CHECK(with_fp16_sums(c, d).mma_sync_ops_per_s[kSumsIn16] == 120.0);
   c.ops_per_s[kSumsIn16] = 150;  // measured
@@ -165,7 +165,7 @@ TEST_CASE("sums in fp16 follow those in fp32 as the datasheet has them", "[ceili
   CHECK_FALSE(with_fp16_sums({}, d).ops_per_s[kSumsIn16]);
 }
 
-TEST_CASE("ceilings complete each other, the first going before", "[ceilings]") {
+TEST_CASE("missing ceilings are filled from the second set", "[ceilings]") {
   Ceilings first;
   first.floor_cold_us = 3;
   Ceilings second;
@@ -179,7 +179,7 @@ TEST_CASE("ceilings complete each other, the first going before", "[ceilings]") 
 }
 
 TEST_CASE("an SM's rates follow its compute capability", "[ceilings]") {
-  // Results a clock and SM of float and double multiply-adds and of integer additions.
+  // Results per cycle and SM: fp32 and fp64 multiply-adds, int32 additions.
   const std::vector<std::vector<int>> cases{
       {7, 0, 64, 32, 64},  {7, 5, 64, 2, 64},    {8, 0, 64, 32, 64},   {8, 6, 128, 2, 64},
       {8, 7, 128, 2, 64},  {8, 9, 128, 2, 64},   {9, 0, 128, 64, 64},  {10, 0, 128, 64, 64},
@@ -202,7 +202,7 @@ TEST_CASE("an SM's rates follow its compute capability", "[ceilings]") {
 
 // ---- the file
 
-TEST_CASE("a file of ceilings is read as it was written", "[ceilings][json]") {
+TEST_CASE("a ceilings file is read back", "[ceilings][json]") {
   const CeilingsFile file = sample_file();
   const TemporaryFile written(to_json(file));
   const CeilingsFile read = read_ceilings_file(written.path());
@@ -212,8 +212,7 @@ TEST_CASE("a file of ceilings is read as it was written", "[ceilings][json]") {
   CHECK_FALSE(read.ceilings().dram_write_bytes_per_s);
 }
 
-TEST_CASE("what is wrong in a file of ceilings is named with its place",
-          "[ceilings][json][error]") {
+TEST_CASE("errors in a ceilings file name their place", "[ceilings][json][error]") {
   const std::string good = to_json(sample_file());
   CHECK(error_of(good) == "no error");
   const std::vector<std::vector<std::string>> cases{

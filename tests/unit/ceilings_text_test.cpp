@@ -1,4 +1,4 @@
-// Measured ceilings as people see them and as reports carry them.
+// Measured ceilings in text and in reports.
 #include "render/ceilings_text.hpp"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ const CeilingProvenance* find(const CeilingsProvenance& ceilings, const std::str
 
 }  // namespace
 
-TEST_CASE("measured ceilings stand beside the datasheet's and the vendor's", "[ceilings][golden]") {
+TEST_CASE("measured ceilings are shown with those of the datasheet and of the vendor library",
+          "[ceilings][golden]") {
   const std::vector<VendorCall> vendor{{"dram_copy", "memcpy", "", 4238},
                                        {"fp32", "cublas", "", 51.1},
                                        {"tensor_tf32", "cublas", "", 382.2}};
@@ -55,17 +56,17 @@ warning: tensor_tf32 was not measured, and cublas reached 382.2 TFLOP/s
 )");
 }
 
-TEST_CASE("ceilings without a vendor's call are not held against one", "[ceilings]") {
+TEST_CASE("ceilings without a vendor call have no comparison", "[ceilings]") {
   CHECK_THAT(ceilings_text(measured(), {}, small_device()),
              contains_text("no vendor's call to hold these against has passed\n"));
 }
 
-TEST_CASE("a report tells measured, scaled and listed ceilings apart", "[ceilings][report]") {
+TEST_CASE("a report distinguishes measured, scaled and listed ceilings", "[ceilings][report]") {
   CeilingSource ceiling_source;
   ceiling_source.source = "ceilings measured on this GPU";
   ceiling_source.measured = measured();
   ceiling_source.ceilings.dram_copy_bytes_per_s = 4252e9;
-  ceiling_source.ceilings.l2_latency_ns = 142;  // of another GPU
+  ceiling_source.ceilings.l2_latency_ns = 142;  // from another GPU
   ceiling_source.ceilings = completed(ceiling_source.ceilings, datasheet_ceilings(small_device()));
   const CeilingsProvenance ceilings = ceilings_in_force(ceiling_source, small_device());
   CHECK(ceilings.source == ceiling_source.source);

@@ -11,7 +11,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("what a cell took without counters is known apart from what it takes with them") {
+TEST_CASE("times with and without counters are stored separately") {
   const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "own.txt";
   ToyRun b({"first", "second"});
@@ -24,13 +24,13 @@ TEST_CASE("what a cell took without counters is known apart from what it takes w
   const CellTimes read(file);
   CHECK(!read.find(b.plan, group, group.cells[0], RunKind::measure));
   CHECK(read.find(b.plan, group, group.cells[0], RunKind::measure, false) == 7.0);
-  // Counting comes on top.
+  // Counting adds to the time.
   const RunEstimate counted(b.plan, b.resources, RunKind::measure, read);
   CHECK(counted.cell_s(group.cells[0].index) > 7);
   CHECK(counted.cell_s(group.cells[0].index) < 8);
 }
 
-TEST_CASE("what a cell took here is known better than what was recorded") {
+TEST_CASE("a time of this run replaces a recorded one") {
   const ScratchFolder folder;
   const std::filesystem::path recorded = folder.path() / "recorded.txt";
   const std::filesystem::path file = folder.path() / "own.txt";
@@ -47,11 +47,11 @@ TEST_CASE("what a cell took here is known better than what was recorded") {
   const CellTimes times(file, recorded);
   CHECK(times.find(b.plan, group, group.cells[0], RunKind::measure) == 7.0);
   CHECK(times.find(b.plan, group, group.cells[1], RunKind::measure) == 9.0);
-  // What was recorded is not written anew.
+  // Recorded times are not copied to the own file.
   CHECK(!CellTimes(file).find(b.plan, group, group.cells[0], RunKind::measure));
 }
 
-TEST_CASE("what a cell took is what it is estimated to take, in the same measurement only") {
+TEST_CASE("a cell's recorded time is its estimate, only for the same measurement") {
   const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "new" / "gpu.txt";
   ToyRun b({"first", "second"});
@@ -66,7 +66,7 @@ TEST_CASE("what a cell took is what it is estimated to take, in the same measure
     times.save();
     CellTimes other(file);
     other.keep(b.plan, large, large.cells[1], RunKind::measure, 9);
-    // What another run has written meanwhile stays.
+    // Times that another run has saved in the meantime remain.
     times.keep(b.plan, large, large.cells[0], RunKind::measure, 8);
     times.save();
     other.save();
@@ -89,7 +89,7 @@ TEST_CASE("what a cell took is what it is estimated to take, in the same measure
   CHECK(!times.find(b.plan, small, small.cells[0], RunKind::measure));
 }
 
-TEST_CASE("a file of cells' times that cannot be read costs the estimate only") {
+TEST_CASE("an unreadable file of cell times only removes the estimates") {
   const ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "gpu.txt";
   ToyRun b({"first"});

@@ -1,4 +1,4 @@
-// What charts of the viewer know besides the table: figures, intervals, rooflines.
+// Data of the viewer's charts beyond the table: figures, intervals, rooflines.
 #include "render/chart_data.hpp"
 
 #include "analysis/row_labels.hpp"
@@ -35,7 +35,7 @@ RecordTable swept() {
 
 }  // namespace
 
-TEST_CASE("Intervals of times are those of the rows, over the median", "[chart]") {
+TEST_CASE("Time intervals are those of the rows, divided by the median", "[chart]") {
   RecordTable records = swept();
   records.rows[2].time_ci95_low_us.reset();
   const Json data = data_of(records);
@@ -44,7 +44,7 @@ TEST_CASE("Intervals of times are those of the rows, over the median", "[chart]"
   CHECK(data.at("time_low").at(2).is_null());
 }
 
-TEST_CASE("Intervals of speed-ups are those of the ratio to the baseline", "[chart]") {
+TEST_CASE("Speedup intervals are those of the ratio to the baseline", "[chart]") {
   const Json data = data_of(swept());
   CHECK(data.at("speedup_low").at(0).is_null());  // the baseline itself
   const double low = data.at("speedup_low").at(1).get<double>();
@@ -55,7 +55,7 @@ TEST_CASE("Intervals of speed-ups are those of the ratio to the baseline", "[cha
   CHECK(high < 1.02);
 }
 
-TEST_CASE("Errors of predictions are those of rows that passed", "[chart]") {
+TEST_CASE("Only passed rows have prediction errors", "[chart]") {
   RecordTable records = swept();
   CHECK_FALSE(data_of(records).contains("prediction_error"));
   records.rows[0].prediction_error = -0.2;
@@ -66,23 +66,21 @@ TEST_CASE("Errors of predictions are those of rows that passed", "[chart]") {
   CHECK(data.at("prediction_error").at(1).is_null());
 }
 
-TEST_CASE("A declared figure says what kind it is, and over what, in the table's words",
-          "[chart]") {
+TEST_CASE("A declared figure has its kind and its axis, named as in the table", "[chart]") {
   Family family = toy_family();
   family.figures = {{"toy", "swept_times", "Times", {{"param.m", "size"}}}};
   const RecordTable records = swept();
   const Json figure = data_of(records, &family).at("figure");
   CHECK(figure.at("kind").get<std::string>() == "swept_times");
-  CHECK(figure.at("axis").get<std::string>() == "m = n");  // the heading of the column
+  CHECK(figure.at("axis").get<std::string>() == "m = n");  // heading of the column
   CHECK(figure.at("label").get<std::string>() == "size");
   family.figures = {{"toy", "swept_times", "Times", {{"param.n", "size"}}}};
-  // n is a twin of m, whose column stands for both.
+  // The column m = n shows both parameters.
   CHECK_FALSE(data_of(records, &family).at("figure").contains("axis"));
   CHECK_FALSE(data_of(records).contains("figure"));
 }
 
-TEST_CASE("Rows that did not pass have no numbers for charts, rows above their limit no rates",
-          "[chart]") {
+TEST_CASE("Failed rows have no chart numbers, rows faster than their limit no rates", "[chart]") {
   RecordTable records =
       records_of({row_at("naive", 1024, 4000), row_at("cublas", 1024, 400, 10),
                   row_at("tile", 1024, 500, 8), untimed_row("warp", 1024, "failed", "why")});
@@ -98,7 +96,7 @@ TEST_CASE("Rows that did not pass have no numbers for charts, rows above their l
   CHECK(data.at("time_low").at(3).is_null());
 }
 
-TEST_CASE("A roofline has intensities, rates and the pipes that limit", "[chart]") {
+TEST_CASE("A roofline has intensities, rates and limiting pipes", "[chart]") {
   RecordTable records = swept();
   CHECK_FALSE(data_of(records).contains("intensity"));
   records.rows[1].arithmetic_intensity = 12.3456789;

@@ -1,4 +1,4 @@
-// What rows say of published figures: each verdict where it must appear, and where it must not.
+// Verdicts of rows about published figures: when each one appears, and when not.
 #include "results/claim_outcomes.hpp"
 
 #include "render/figure_views.hpp"
@@ -50,7 +50,7 @@ ClaimedRow row(const std::string& variant, std::int64_t n = 128) {
   return {"ladder", variant, "warm", {{"n", n}}, 1};
 }
 
-/// 5 times, within a tenth of that.
+/// A published factor of 5, within 10 %.
 Claim claim() {
   Claim c;
   c.name = "speed-up";
@@ -76,7 +76,7 @@ TEST_CASE("a number within the band is reproduced", "[figures]") {
   CHECK(outcome.why == "1 of 5×, within the band of 0.9 to 1.1: it is a toy");
 }
 
-TEST_CASE("a number at an end of the band is reproduced, and one behind it is not", "[figures]") {
+TEST_CASE("a number at an end of the band is reproduced, one beyond it is not", "[figures]") {
   Claim c = claim();
   for (const auto& [low, high, verdict] : {std::tuple{1.0, 2.0, ClaimVerdict::reproduced},
                                            {0.5, 1.0, ClaimVerdict::reproduced},
@@ -89,8 +89,7 @@ TEST_CASE("a number at an end of the band is reproduced, and one behind it is no
   }
 }
 
-TEST_CASE("a count that has to be equal says so, and one that is not is not reproduced",
-          "[figures]") {
+TEST_CASE("a count that must be equal says so; a different count is not reproduced", "[figures]") {
   Claim c = claim();
   c.band_low = c.band_high = 1;
   CHECK(outcome_of(c, rows()).why == "5×, exactly as expected: it is a toy");
@@ -98,7 +97,7 @@ TEST_CASE("a count that has to be equal says so, and one that is not is not repr
   CHECK(outcome_of(c, rows()).verdict == ClaimVerdict::not_reproduced);
 }
 
-TEST_CASE("a number outside of the band says why, if anybody knows", "[figures]") {
+TEST_CASE("a number outside the band has a reason, if one is known", "[figures]") {
   Claim c = claim();
   c.published = 10;
   const ClaimOutcome unknown = outcome_of(c, rows());
@@ -116,7 +115,7 @@ TEST_CASE("a number outside of the band says why, if anybody knows", "[figures]"
   CHECK_THAT(outcome_of(claim(), rows()).why, !contains_text("bound by"));
 }
 
-TEST_CASE("the model transposes a number where it has both devices", "[figures]") {
+TEST_CASE("the model transposes a number if it has both devices", "[figures]") {
   Claim c = claim();
   c.published = 10;
   c.model.here = 2;
@@ -160,7 +159,7 @@ TEST_CASE("rows that are missing, skipped or untimed are not measured", "[figure
   CHECK(why(claim(), some) == "several rows are ladder/slow at n = 128, warm");
 }
 
-TEST_CASE("a time that nobody measured is never the model's", "[figures]") {
+TEST_CASE("a time that was not measured is never replaced by the model's", "[figures]") {
   Claim c = claim();
   c.model.here = 5;
   CHECK(outcome_of(c, {}).verdict == ClaimVerdict::not_measured);
@@ -172,7 +171,7 @@ TEST_CASE("a time that nobody measured is never the model's", "[figures]") {
   CHECK(outcome_of(c, simulated).verdict == ClaimVerdict::not_measured);
 }
 
-TEST_CASE("counts say who counted", "[figures]") {
+TEST_CASE("counts name their origin", "[figures]") {
   Claim c = claim();
   c.unit = "GB";
   c.published = 4;
@@ -196,7 +195,7 @@ TEST_CASE("counts say who counted", "[figures]") {
   CHECK(outcome.verdict == ClaimVerdict::not_reproduced);
 }
 
-TEST_CASE("what is computed beforehand and what a kernel measures are told apart", "[figures]") {
+TEST_CASE("computed and measured metrics have different origins", "[figures]") {
   Claim c = claim();
   c.unit = "";
   c.quantity = {{"metric.passes"}, {row("fast")}, {}, {}, 1};
@@ -205,7 +204,7 @@ TEST_CASE("what is computed beforehand and what a kernel measures are told apart
   CHECK(outcome_of(c, rows()).origin == ValueOrigin::computed);
 }
 
-TEST_CASE("rows are added as often as the claim says, and divided", "[figures]") {
+TEST_CASE("rows are summed with their multiplicity, and divided", "[figures]") {
   Quantity q{{"time_median_us"}, {row("slow"), row("slow", 64)}, {}, {}, 1e3};
   CHECK(value_of(q, rows()).number == 2.5);
   q.rows[1].times = 4;
@@ -217,7 +216,7 @@ TEST_CASE("rows are added as often as the claim says, and divided", "[figures]")
   CHECK(value_of(q, rows()).number == 2.0);
 }
 
-TEST_CASE("the model's number is of predicted times", "[figures]") {
+TEST_CASE("the model's number comes from predicted times", "[figures]") {
   CHECK(model_value_of(claim().quantity, rows()).number == 2.0);
   const Quantity rate{{"tflops"}, {row("slow")}, {}, {}, 1};
   CHECK(model_value_of(rate, rows()).number == Approx(4.0));
@@ -229,7 +228,7 @@ TEST_CASE("the model's number is of predicted times", "[figures]") {
         "ladder/slow at n = 64, warm: the model has no time_median_us");
 }
 
-TEST_CASE("a row is found by all that the claim says of it", "[figures]") {
+TEST_CASE("a row is selected by all of the claim's fields", "[figures]") {
   const ResultRecord r = record("slow", 128, 1);
   CHECK(is_row(row("slow"), r));
   CHECK_FALSE(is_row(row("fast"), r));
@@ -240,7 +239,7 @@ TEST_CASE("a row is found by all that the claim says of it", "[figures]") {
   CHECK_FALSE(is_row({"other", "slow", "warm", {}, 1}, r));
 }
 
-TEST_CASE("figures are shown with their source, and summed up", "[figures][render]") {
+TEST_CASE("figures are shown with source and summary", "[figures][render]") {
   PublishedFigure figure;
   figure.title = "Steps";
   figure.source = {"A. Author", "Matmul", 2022, "https://example.org", "table 1"};

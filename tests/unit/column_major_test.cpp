@@ -21,8 +21,8 @@ double& at(Numbers& matrix, std::int64_t place) {
   return matrix[static_cast<std::size_t>(place)];
 }
 
-/// What a column-major library computes: result = first · second + bias, an element of the bias for
-/// each row, leading dimensions as many as rows.
+/// The result of a column-major library: first · second + bias, with one bias element per row and
+/// leading dimensions equal to the number of rows.
 Numbers by_columns(const ColumnMajorProduct& p, Numbers first, Numbers second, Numbers bias) {
   Numbers result(static_cast<std::size_t>(p.rows * p.columns));
   for (std::int64_t column = 0; column < p.columns; ++column) {

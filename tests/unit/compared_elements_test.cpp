@@ -1,4 +1,4 @@
-// Which elements are compared where a reference of all costs too much, and what is found in them.
+// Which elements are compared if a full reference costs too much, and which errors that finds.
 #include "run/compared_elements.hpp"
 
 #include <cmath>
@@ -24,9 +24,9 @@ std::int64_t pieces_of(const ElementDraw& draw) {
   return drawn;
 }
 
-TEST_CASE("a draw takes about its share of the pieces, the same ones for equal seeds") {
+TEST_CASE("a draw has about its share of the pieces; equal seeds draw equal pieces") {
   const ElementDraw draw = drawn_share(0.1, 7);
-  // Of 10,000 pieces, outside of this one time in 10^6.
+  // Of 10,000 pieces drawn at 0.1, the count lies outside these bounds once in 10^6 draws.
   CHECK(pieces_of(draw) > 850);
   CHECK(pieces_of(draw) < 1150);
   CHECK(draw == drawn_share(0.1, 7));
@@ -35,13 +35,13 @@ TEST_CASE("a draw takes about its share of the pieces, the same ones for equal s
   for (std::int64_t i = 0; i < kElements; i += ElementDraw::kPiece)
     both += draw.has(i) && drawn_share(0.1, 8).has(i);
   CHECK(both < 150);
-  // A piece is drawn whole.
+  // A piece is drawn as a whole.
   for (std::int64_t i = 0; i < kElements; ++i) {
     if (draw.has(i) != draw.has(i / ElementDraw::kPiece * ElementDraw::kPiece)) FAIL(i);
   }
 }
 
-TEST_CASE("a share of one or more is every element") {
+TEST_CASE("a share of one or more draws all elements") {
   for (const double share : {1.0, 2.0, std::numeric_limits<double>::infinity()}) {
     CHECK(drawn_share(share, 7).is_all());
     CHECK(pieces_of(drawn_share(share, 7)) == kPieces);
@@ -51,7 +51,7 @@ TEST_CASE("a share of one or more is every element") {
   CHECK(pieces_of(drawn_share(0.0, 7)) == 0);
 }
 
-TEST_CASE("a reference is drawn where its operations are above the bound, and not at it") {
+TEST_CASE("elements are drawn only if the reference's operations exceed the bound") {
   const Family family = toy_family();
   const std::int64_t n = 1 << 20;
   const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
@@ -63,17 +63,17 @@ TEST_CASE("a reference is drawn where its operations are above the bound, and no
   CHECK(share(static_cast<double>(n) / 4) == 0.25);
   CHECK(affordable_draw(share(static_cast<double>(n)), n, n, 7).is_all());
   CHECK(affordable_draw(0.25, n, n, 7) == drawn_share(0.25, 7));
-  // Never fewer than 4096, nor more than there are.
+  // At least 4096 elements, or all if there are fewer.
   CHECK(affordable_draw(0, n, n, 7) == drawn_share(4096.0 / static_cast<double>(n), 7));
   CHECK(affordable_draw(0, 4096, 4096, 7).is_all());
   CHECK(!affordable_draw(0, 4097, 4097, 7).is_all());
-  // Of what some blocks have written, as many elements as of all.
+  // If only some blocks wrote, the number of drawn elements stays the same.
   CHECK(affordable_draw(0.25, n, n / 2, 7) == drawn_share(0.5, 7));
   CHECK(affordable_draw(0.25, n, n / 4, 7).is_all());
   CHECK(affordable_draw(0.25, 0, 0, 7).is_all());
 }
 
-TEST_CASE("a family's own count of its reference's operations stands before the variant's") {
+TEST_CASE("a family's count of reference operations takes precedence over the variant's") {
   Family family = toy_family();
   const std::int64_t n = 1 << 20;
   const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
@@ -82,12 +82,12 @@ TEST_CASE("a family's own count of its reference's operations stands before the 
   family.reference_operations = [](const void*) { return 4.0 * (1 << 20); };
   CHECK(reference_operations(family, problem.get(), first) == 4.0 * static_cast<double>(n));
   CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n)) == 0.25);
-  // An element costs an operation at least.
+  // An element costs at least one operation.
   family.reference_operations = [](const void*) { return 1.0; };
   CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n) / 2) == 0.5);
 }
 
-TEST_CASE("what nobody has written is NaN in outputs of floating point that are no inputs") {
+TEST_CASE("unwritten elements are NaN in floating-point outputs that are not inputs") {
   Buffer buffer = toy_family().buffers.back();
   const auto is_nan = [&](BufferRole role, DataType type) {
     buffer.role = role;
@@ -104,8 +104,7 @@ TEST_CASE("what nobody has written is NaN in outputs of floating point that are 
     CHECK(!is_nan(BufferRole::output, type));
 }
 
-TEST_CASE(
-    "a reference runs at the rate of a plain kernel, at the datasheet's, or the least of a GPU") {
+TEST_CASE("a reference runs at a plain kernel's rate, the datasheet's, or the lowest listed rate") {
   const auto spec_of = [](const char* id) {
     const std::string directory = GPUEXP_SOURCE_DIR "/configs/devices/";
     return read_device_spec(directory + id + ".json").spec;
@@ -117,7 +116,7 @@ TEST_CASE(
   CHECK(reference_rate(unlisted) == Approx(*spec_of("l4").peak(Pipe::fp64)).epsilon(0.01));
 }
 
-/// Ones with a reference of ones in what is drawn; elsewhere it is NaN.
+/// Results of 1, with a reference of 1 for drawn elements and NaN for the others.
 struct Ones {
   explicit Ones(double share) : draw(drawn_share(share, 7)) {
     for (std::int64_t i = 0; i < kElements; ++i) {
@@ -125,7 +124,7 @@ struct Ones {
     }
   }
 
-  /// The first element that is drawn, or is not.
+  /// The first element that is drawn, or that is not.
   std::size_t first(bool is_drawn) const {
     std::int64_t i = 0;
     while (draw.has(i) != is_drawn)
@@ -159,17 +158,17 @@ struct Ones {
   std::vector<double> value = std::vector<double>(kElements, std::nan(""));
 };
 
-TEST_CASE("elements that are drawn are compared, and a NaN is found in any") {
+TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
   Ones ones(0.1);
   const auto drawn = pieces_of(ones.draw) * ElementDraw::kPiece;
-  SECTION("right ones pass") {
+  SECTION("correct elements pass") {
     const Verification v = ones.verify();
     CHECK(v.passed());
     CHECK(v.elements == kElements);
     CHECK(v.checked == drawn);
     CHECK(v.error_rms_rel == 0);
   }
-  SECTION("a wrong one that is drawn fails") {
+  SECTION("a wrong drawn element fails") {
     ones.got[ones.first(true)] = 2;
     const Verification v = ones.verify();
     CHECK(!v.passed());
@@ -178,13 +177,13 @@ TEST_CASE("elements that are drawn are compared, and a NaN is found in any") {
     CHECK(v.first_wrong.front().index == static_cast<std::int64_t>(ones.first(true)));
     CHECK_THAT(failure_of(v), contains_text("expected 1, got 2"));
   }
-  SECTION("a wrong one that is not drawn is not seen") {
+  SECTION("a wrong element that is not drawn passes") {
     ones.got[ones.first(false)] = 2;
     const Verification v = ones.verify();
     CHECK(v.passed());
     CHECK(v.checked == drawn);
   }
-  SECTION("a NaN that is not drawn fails") {
+  SECTION("a NaN in an element that is not drawn fails") {
     ones.got[ones.first(false)] = std::nan("");
     const Verification v = ones.verify();
     CHECK(!v.passed());
@@ -196,7 +195,7 @@ TEST_CASE("elements that are drawn are compared, and a NaN is found in any") {
   }
 }
 
-TEST_CASE("a reference is element by element when each array has one host loop of its own") {
+TEST_CASE("a reference is elementwise if one host loop computes each array") {
   std::vector<double> a(4);
   std::vector<double> b(4);
   const auto loop_to = [](double* to) {
@@ -209,7 +208,7 @@ TEST_CASE("a reference is element by element when each array has one host loop o
   };
   CHECK(is_elementwise(loop_to(a.data()), {a.data()}));
   CHECK(is_elementwise(loop_to(b.data()) + loop_to(a.data()), {a.data(), b.data()}));
-  // Made from others, computed elsewhere, or by no loop of the host.
+  // Two loops to one array, another array, an array without a loop, no host loop.
   CHECK(!is_elementwise(loop_to(a.data()) + loop_to(a.data() + 2), {a.data()}));
   CHECK(!is_elementwise(loop_to(b.data()), {a.data()}));
   CHECK(!is_elementwise(loop_to(a.data()), {a.data(), b.data()}));

@@ -5,7 +5,7 @@
 namespace gpuexp {
 namespace {
 
-// "90a" for specific code of 9.0, "-" for none.
+// Selected code: "90a" if specific to 9.0, "-" if none.
 std::string picked(std::string_view architectures, int capability) {
   const auto code = code_for(architectures, capability);
   if (!code) return "-";
@@ -33,7 +33,7 @@ TEST_CASE("a device runs machine code of its major version, else the newest PTX 
   CHECK(picked("90a-real", 80) == "-");
 }
 
-TEST_CASE("what code lacks is said with what to build", "[compiled_code]") {
+TEST_CASE("missing code is reported with the architectures to build", "[compiled_code]") {
   CHECK(!lacks_code("90a-real", 90, 90, true));
   CHECK(!lacks_code("90", 90, 90, false));
   CHECK(lacks_code("90", 90, 90, true) ==

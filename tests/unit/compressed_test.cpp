@@ -25,7 +25,7 @@ std::string error_of(std::string_view bytes, std::size_t max_bytes = kMaxTextByt
   return "";
 }
 
-// Text that hardly compresses, so that every part of the bytes matters.
+// Text that hardly compresses, so that every byte matters.
 std::string noise(std::size_t size) {
   std::string text(size, '\0');
   for (std::size_t i = 0; i < size; ++i)
@@ -33,15 +33,15 @@ std::string noise(std::size_t size) {
   return text;
 }
 
-TEST_CASE("Compressed text is read back as it was", "[compressed]") {
-  // Of one part of the decompressor's output, of several, of none.
+TEST_CASE("Compressed text is read back", "[compressed]") {
+  // Less than one, several and no parts of the decompressor's output.
   for (const std::size_t size : {0, 1, 1000, 131072, 1000000}) {
     CAPTURE(size);
     for (const std::string& text : {std::string(size, 'x'), noise(size)}) {
       const std::string bytes = compressed(text);
       CHECK(is_compressed(bytes));
       CHECK(decompressed(bytes, "x") == text);
-      // Frames follow each other, as `cat a.zst b.zst` writes them.
+      // Consecutive frames, as in `cat a.zst b.zst`.
       CHECK(decompressed(bytes + compressed("b"), "x") == text + "b");
     }
   }
@@ -49,13 +49,13 @@ TEST_CASE("Compressed text is read back as it was", "[compressed]") {
   CHECK_FALSE(is_compressed("{}"));
 }
 
-TEST_CASE("Damaged and truncated bytes are refused with the file's name", "[compressed][errors]") {
+TEST_CASE("Damaged and truncated bytes are rejected with the file name", "[compressed][errors]") {
   const std::string bytes = compressed(noise(1000));
   for (std::size_t size = 4; size < bytes.size(); ++size) {
     CAPTURE(size);
     CHECK(error_of(bytes.substr(0, size)) == "r.json.zst: truncated Zstandard data");
   }
-  // Byte 4 describes the frame; its bit 4 has no meaning.
+  // Byte 4 describes the frame; its bit 4 is unused.
   for (std::size_t i = 5; i < bytes.size(); ++i) {
     CAPTURE(i);
     std::string damaged = bytes;
@@ -65,14 +65,14 @@ TEST_CASE("Damaged and truncated bytes are refused with the file's name", "[comp
   CHECK_THAT(error_of(bytes + "more"), contains_text("r.json.zst: damaged Zstandard data: "));
 }
 
-TEST_CASE("A small file does not decompress without bound", "[compressed][errors]") {
+TEST_CASE("The decompressed size of a small file is bounded", "[compressed][errors]") {
   const std::string bytes = compressed(std::string(std::size_t{8} << 20, 'x'));
   CHECK(bytes.size() < 2000);
   CHECK(error_of(bytes, std::size_t{8} << 20).empty());
   CHECK(error_of(bytes, std::size_t{1} << 20) == "r.json.zst: decompresses to more than 1 MiB");
 }
 
-TEST_CASE("A file is compressed by its name, and decompressed by its bytes", "[compressed]") {
+TEST_CASE("Compression follows the file's name, decompression its bytes", "[compressed]") {
   const ScratchFolder folder;
   const Report report = small_report();
   const std::string plain = folder.path() / "r.json";

@@ -1,4 +1,4 @@
-// Every way in which a config or an option can be wrong, and the whole message that it gives.
+// All errors of a config or an option, with their whole message.
 #include <string>
 #include <vector>
 
@@ -31,7 +31,7 @@ void check(const std::vector<Case>& cases) {
   }
 }
 
-// A case about the members of one experiment on `family`; the error's place is that experiment.
+// Cases about members of one experiment on `family`, which is the error's place.
 void check_experiment(const std::string& family, const std::vector<Case>& cases) {
   std::vector<Case> whole;
   for (const Case& c : cases) {
@@ -54,7 +54,7 @@ void check_sets(const std::vector<Case>& cases) {
 
 }  // namespace
 
-TEST_CASE("what is not strict JSON is an error with a line and a column", "[config][error]") {
+TEST_CASE("text that is not strict JSON is an error with line and column", "[config][error]") {
   std::string deep = R"({"name": "t", "experiments": )";
   for (int i = 0; i < 64; ++i)
     deep += "[";
@@ -385,8 +385,7 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
       });
 }
 
-TEST_CASE("a config that asks for too many cells is an error before they are made",
-          "[config][error]") {
+TEST_CASE("a config with too many cells is an error before cells are created", "[config][error]") {
   const std::string all = R"({"from": 1, "to": 65536, "step": 1})";
   check_experiment("matmul",
                    {
@@ -394,7 +393,7 @@ TEST_CASE("a config that asks for too many cells is an error before they are mad
                         ": the experiments up to this one have 1407374883553280 cells (problem × "
                         "variant × mode); allowed: at most 1000000"},
                    });
-  // Many experiments, each within the limit: the third is the one too many.
+  // Many experiments, each within the limit: the third exceeds the total.
   std::string text = R"({"name": "t", "experiments": [)";
   for (int i = 0; i < 100'000; ++i) {
     text += (i ? "," : "") + std::string(R"({"family": "matmul", "name": "e)") + std::to_string(i) +
@@ -405,7 +404,7 @@ TEST_CASE("a config that asks for too many cells is an error before they are mad
         "variant × mode); allowed: at most 1000000");
 }
 
-TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
+TEST_CASE("messages shorten what was found", "[config][error]") {
   const std::string longest(1'000'000, 'v');
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": ")" + longest + "\"}]}").size() < 300);
   CHECK(error_of("{\"" + longest + "\": 1}").size() < 300);

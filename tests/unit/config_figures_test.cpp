@@ -1,4 +1,4 @@
-// Published figures in configs: what is read, and what is refused with its place.
+// Published figures in configs: accepted members, and errors with their place.
 #include "config/config_figures.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 const std::string kRow = R"({"experiment": "ladder", "variant": "naive", "mode": "warm",
                              "at": {"n": 64}})";
 
-// A config with one claim of the given members.
+// A config with one claim that has the given members.
 std::string config_of(const std::string& claim) {
   return R"({"name": "t", "experiments": [
     {"family": "matmul", "name": "ladder", "variants": ["naive", "coalesced"],
@@ -81,7 +81,7 @@ TEST_CASE("a figure of every feature is read as written", "[config][figures]") {
   CHECK(claim.quantity.over.empty());
 }
 
-TEST_CASE("a quotient may be of two columns", "[config][figures]") {
+TEST_CASE("a ratio may divide two columns", "[config][figures]") {
   const Claim claim = read(claim_of("\"FLOP/B\"", "\"operations\"", kRow,
                                     R"(, "over_column": "useful_bytes", "over": )" + kRow))
                           .claims.at(0);
@@ -96,7 +96,7 @@ TEST_CASE("a config without figures has none", "[config][figures]") {
   CHECK(config.figures.empty());
 }
 
-TEST_CASE("mistakes in claims are named with their place", "[config][figures]") {
+TEST_CASE("errors in claims name their place", "[config][figures]") {
   const std::string time = "\"time_median_us\"";
   const auto row = [](const std::string& members) {
     return R"({"experiment": "ladder", "mode": "warm", )" + members + "}";
@@ -159,13 +159,14 @@ TEST_CASE("mistakes in claims are named with their place", "[config][figures]") 
     CHECK_THAT(message_of(claim), contains_text(place + message));
 }
 
-TEST_CASE("two claims of a figure have two names", "[config][figures]") {
+TEST_CASE("claims of one figure need distinct names", "[config][figures]") {
   const std::string claim = claim_of("\"us\"", "\"time_median_us\"", kRow);
   CHECK_THAT(message_of(claim + "}, {" + claim),
              contains_text("x.json: $.figures[0].claims[1].name: 'a' is the name of"));
 }
 
-TEST_CASE("rows at edges of waves, which a device decides, may be claimed", "[config][figures]") {
+TEST_CASE("claims may refer to rows at wave edges, which depend on the device",
+          "[config][figures]") {
   const auto text = [](const std::string& items, const std::string& at) {
     return R"({"name": "t", "experiments": [{"family": "wave_quantization",
       "variants": ["tile_2048"], "axes": {"n": )" +
@@ -189,7 +190,7 @@ TEST_CASE("rows at edges of waves, which a device decides, may be claimed", "[co
                     contains_text("does not have this value of n"));
 }
 
-TEST_CASE("columns of claims are columns of results, with their units", "[config][figures]") {
+TEST_CASE("columns of claims are result columns with their units", "[config][figures]") {
   const Family& family = *fake::registry().find("matmul");
   for (const char* name :
        {"time_median_us", "useful_gb_per_s", "moved_gb_per_s", "tflops", "kernel_launches",
@@ -205,7 +206,7 @@ TEST_CASE("columns of claims are columns of results, with their units", "[config
   CHECK_FALSE(unit_of_claim_column("dram_read_bytes", family));
 }
 
-TEST_CASE("a unit stands for its own kind alone", "[config][figures]") {
+TEST_CASE("a unit fits only quantities of its own kind", "[config][figures]") {
   CHECK(units_per("ms", "us") == 1000);
   CHECK(units_per("GB", "B") == 1e9);
   CHECK(units_per("GFLOP/s", "TFLOP/s") == 1e-3);

@@ -1,4 +1,4 @@
-// Several configs as one: names, seeds, figures, and a text by which the run is resumed.
+// Merging configs: names, seeds, figures, and the text from which a run resumes.
 
 #include <fstream>
 
@@ -34,8 +34,7 @@ std::string config_of(const std::string& name, int seed) {
 
 }  // namespace
 
-TEST_CASE("several configs are one, whose experiments have theirs before their names",
-          "[config][merge]") {
+TEST_CASE("merged experiments have their config's name as prefix", "[config][merge]") {
   const ScratchFolder folder;
   const fs::path a = write(folder.path() / "both" / "a.json", config_of("a", 7));
   const fs::path b = write(folder.path() / "both" / "b.json", config_of("b", 7));
@@ -54,14 +53,14 @@ TEST_CASE("several configs are one, whose experiments have theirs before their n
   const Quantity& quantity = config.figures[1].claims.at(0).quantity;
   CHECK(quantity.rows.at(0).experiment == "b.ladder");
   CHECK(quantity.over.at(0).experiment == "b.scale");
-  // As a resumed run reads it.
+  // As when a run resumes.
   const Config again = parse_config(config.text, config.path, fake::registry());
   CHECK(again.hash == config.hash);
   CHECK(again.figures == config.figures);
   CHECK(again.experiments.size() == 4);
 }
 
-TEST_CASE("one config is itself", "[config][merge]") {
+TEST_CASE("a single config stays unchanged", "[config][merge]") {
   const ScratchFolder folder;
   const std::string text = config_of("a", 7);
   const fs::path a = write(folder.path() / "a.json", text);
@@ -71,7 +70,7 @@ TEST_CASE("one config is itself", "[config][merge]") {
   CHECK(config.experiments.at(0).name == "scale");
 }
 
-TEST_CASE("configs of several folders have a name of their own", "[config][merge]") {
+TEST_CASE("configs of several folders get a new name", "[config][merge]") {
   const ScratchFolder folder;
   const fs::path a = write(folder.path() / "x" / "a.json", config_of("a", 7));
   const fs::path b = write(folder.path() / "y" / "b.json", config_of("b", 7));
@@ -82,7 +81,7 @@ TEST_CASE("configs of several folders have a name of their own", "[config][merge
   CHECK(read_as_one({c, d}, fake::registry()).name == "configs");
 }
 
-TEST_CASE("two configs of one name, or of two seeds, are no run", "[config][merge]") {
+TEST_CASE("configs with equal names or different seeds are rejected", "[config][merge]") {
   const ScratchFolder folder;
   const fs::path a = write(folder.path() / "a.json", config_of("a", 7));
   const fs::path same = write(folder.path() / "b.json", config_of("a", 7));
@@ -99,7 +98,7 @@ TEST_CASE("two configs of one name, or of two seeds, are no run", "[config][merg
   CHECK(read_as_one({a, other}, fake::registry(), overrides).seed == 9);
 }
 
-TEST_CASE("a mistake in one of several configs is named in its own file", "[config][merge]") {
+TEST_CASE("an error in one of several configs names that file", "[config][merge]") {
   const ScratchFolder folder;
   const fs::path a = write(folder.path() / "a.json", config_of("a", 7));
   const fs::path b = write(folder.path() / "b.json", R"({"name": "b", "experiments": []})");

@@ -45,7 +45,7 @@ std::vector<std::string> constants(const LibraryJson& any_of) {
 
 }  // namespace
 
-TEST_CASE("the schema is sound by itself", "[schema]") {
+TEST_CASE("the schema is consistent", "[schema]") {
   const LibraryJson root = schema();
   CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
   for_each_schema(root, [&](const LibraryJson& json) {
@@ -74,7 +74,7 @@ TEST_CASE("every definition of the schema is used", "[schema]") {
     CHECK(used.count("#/$defs/" + name) == 1);
 }
 
-TEST_CASE("the schema has the keys that the reader accepts, with their docs", "[schema]") {
+TEST_CASE("the schema has the keys that the reader accepts, with their descriptions", "[schema]") {
   const LibraryJson root = schema();
   const LibraryJson& definitions = root["$defs"];
   CHECK(keys_of(root["properties"]) == names_of(kConfigKeys));
@@ -125,7 +125,7 @@ TEST_CASE("the schema has the range and the default of every parameter", "[schem
   CHECK(stride[3]["properties"].contains("wave_edges"));
   const LibraryJson& alpha = definitions["value.scale.alpha"]["anyOf"];
   CHECK(alpha[0].dump() == R"({"type":"number","minimum":-1000,"maximum":1000})");
-  CHECK(alpha.size() == 3);  // waves are counted in whole numbers
+  CHECK(alpha.size() == 3);  // waves are whole numbers
   CHECK(definitions["value.scale.type"].dump() == R"({"enum":["fp32","tf32"]})");
 }
 

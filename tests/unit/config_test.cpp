@@ -14,7 +14,7 @@ Config parse(const std::string& text, const ConfigOverrides& overrides = {}) {
   return parse_config(text, "x.json", fake::registry(), overrides);
 }
 
-// One experiment on matmul with the given further members, as in R"("axes": {"n": 1})".
+// One experiment on matmul with further members, such as R"("axes": {"n": 1})".
 Config parse_experiment(const std::string& members, const ConfigOverrides& overrides = {}) {
   return parse(R"({"name": "t", "experiments": [{"family": "matmul", )" + members + "}]}",
                overrides);
@@ -42,7 +42,7 @@ std::string text_of(const Axis& axis) {
   return text;
 }
 
-// The items of one axis of `scale`, written as JSON.
+// The values of one axis of `scale`, given as JSON.
 std::string scale_axis(const std::string& parameter, const std::string& json) {
   const Config config = parse(R"({"name": "t", "experiments": [{"family": "scale", "axes": {")" +
                               parameter + "\": " + json + "}}]}");
@@ -53,7 +53,7 @@ using Groups = std::vector<std::vector<std::size_t>>;
 
 }  // namespace
 
-TEST_CASE("a config of every feature is read as written", "[config]") {
+TEST_CASE("a config with every feature is read as written", "[config]") {
   const std::string text = R"({
     "$schema": "schema/experiment.schema.json", "name": "tiling", "description": "why", "seed": 7,
     "experiments": [
@@ -91,12 +91,12 @@ TEST_CASE("a config of every feature is read as written", "[config]") {
   CHECK(text_of(second.axes.at(0)) == "1791 1792 1793 1024..4096");
 }
 
-TEST_CASE("modes have the names that configs use", "[config]") {
+TEST_CASE("modes have the names used in configs", "[config]") {
   CHECK(name_of(Mode::cold) == "cold");
   CHECK(name_of(Mode::warm) == "warm");
 }
 
-TEST_CASE("a config may leave out all but name, experiments and family", "[config]") {
+TEST_CASE("a config needs only name, experiments and family", "[config]") {
   const Config config = parse(R"({"name": "t", "experiments": [{"family": "scale"}]})");
   CHECK(config.seed == 1);
   CHECK(config.description.empty());
@@ -105,7 +105,7 @@ TEST_CASE("a config may leave out all but name, experiments and family", "[confi
   CHECK(config.experiments[0].variants.size() == 2);
 }
 
-TEST_CASE("a family that the build has left out is named as such", "[config]") {
+TEST_CASE("a family that the build leaves out is reported as such", "[config]") {
   Registry registry;
   registry.leave_out("attention,scan", "matmul,softmax");
   const auto read = [&](const std::string& family) {
@@ -150,7 +150,7 @@ TEST_CASE("repeated values are measured once", "[config]") {
                             {"wave_edges": {"from": 1, "to": 9}}])") == "1..9 2");
 }
 
-TEST_CASE("zipped axes advance together and repeat values, not tuples", "[config]") {
+TEST_CASE("zipped axes advance together; equal values repeat, equal tuples do not", "[config]") {
   const Config config = parse_experiment(
       R"("axes": {"k": [1, 1, 2, 1], "m": 9, "n": [5, 6, 6, 5]}, "zip": [["n", "k"]])");
   const Experiment& experiment = config.experiments[0];
@@ -160,7 +160,7 @@ TEST_CASE("zipped axes advance together and repeat values, not tuples", "[config
   CHECK(text_of(experiment.axes[2]) == "5 6 6");
 }
 
-TEST_CASE("axes keep the order written", "[config]") {
+TEST_CASE("axes keep their written order", "[config]") {
   const Config config = parse_experiment(R"("axes": {"n": 1, "k": 2, "m": 3})");
   const Experiment& experiment = config.experiments[0];
   CHECK(experiment.axes[0].parameter == "n");
@@ -216,7 +216,7 @@ TEST_CASE("--set replaces axes, modes and measure settings", "[config]") {
   CHECK(scale.axis_groups == Groups{{0}, {1}, {2}, {3}});
 }
 
-TEST_CASE("overrides leave the provenance of the file alone", "[config]") {
+TEST_CASE("overrides leave the file's provenance unchanged", "[config]") {
   const std::string text = R"({"name": "t", "experiments": [{"family": "matmul"}]})";
   CHECK(parse(text, {9, {"n=7"}, "*"}).hash == parse(text).hash);
 }
@@ -234,9 +234,9 @@ TEST_CASE("--filter drops variants, baselines and experiments", "[config]") {
   CHECK(kept.experiments[0].baseline == kept.experiments[0].family->find("naive"));
 }
 
-TEST_CASE("--set concerns what --filter leaves", "[config]") {
+TEST_CASE("--set applies to the experiments that --filter leaves", "[config]") {
   const char* text = R"({"name": "t", "experiments": [{"family": "matmul"}, {"family": "scale"}]})";
-  // matmul's n ends at 65536.
+  // matmul's n is at most 65536.
   CHECK(parse(text, {{}, {"n=1000000"}, "scale/*"}).experiments.size() == 1);
   CHECK_THROWS_AS(parse(text, {{}, {"n=1000000"}, ""}), ConfigError);
 }

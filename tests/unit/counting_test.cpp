@@ -1,4 +1,4 @@
-// When a run reads hardware counters, and what it makes of them.
+// When a run reads hardware counters, and what it does with their values.
 #include <algorithm>
 
 #include "record/flags.hpp"
@@ -18,8 +18,7 @@ std::ptrdiff_t counting_calls(const std::vector<std::string>& calls) {
                        [](const std::string& call) { return call.rfind("count ", 0) == 0; });
 }
 
-TEST_CASE("rows are counted together as far as their problems fit beside each other",
-          "[counters]") {
+TEST_CASE("rows are counted together while their problems fit in memory at once", "[counters]") {
   ToyRun b({"first", "second"});
   b.experiment().counters = {"dram_read_bytes"};
   b.sweep({std::int64_t{1000}, std::int64_t{2000}, std::int64_t{4000}});
@@ -27,10 +26,10 @@ TEST_CASE("rows are counted together as far as their problems fit beside each ot
     const auto problem = b.family.make_problem({std::int64_t{n}, 0.5, std::string("narrow")});
     return cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device);
   };
-  SECTION("all") {
+  SECTION("all fit") {
     b.device.memory_bytes = 16 * (bytes(1000) + bytes(2000) + bytes(4000));
   }
-  SECTION("but the last") {
+  SECTION("all except the last fit") {
     b.device.memory_bytes = 16 * (bytes(1000) + bytes(2000) + bytes(4000)) - 16;
   }
   const bool all_fit = b.device.memory_bytes % 32 == 0;
@@ -44,7 +43,7 @@ TEST_CASE("rows are counted together as far as their problems fit beside each ot
                                             : "count first cold second cold"));
 }
 
-TEST_CASE("rows of other counters, and more than a batch holds, are counted apart", "[counters]") {
+TEST_CASE("rows with other counters, or beyond a batch, are counted separately", "[counters]") {
   ToyRun b({"first"});
   b.experiment().counters = {"dram_read_bytes"};
   SECTION("other counters") {
@@ -66,8 +65,7 @@ TEST_CASE("rows of other counters, and more than a batch holds, are counted apar
   }
 }
 
-TEST_CASE("hardware counters are read after all timing, and their columns hold them",
-          "[counters]") {
+TEST_CASE("hardware counters are read after all timing and fill their columns", "[counters]") {
   ToyRun b({"first", "second"});
   b.experiment().modes = {Mode::cold, Mode::warm};
   b.experiment().counters = {"dram_read_bytes", "lts__t_sectors.sum"};
@@ -83,8 +81,7 @@ TEST_CASE("hardware counters are read after all timing, and their columns hold t
   CHECK(fields.back() == Field{8.0});
 }
 
-TEST_CASE("each kernel of a launch has its counters, and its name as the source has it",
-          "[counters]") {
+TEST_CASE("each kernel of a launch has counters and its demangled name", "[counters]") {
   ToyRun b({"first"});
   b.experiment().counters = {"dram_read_bytes"};
   b.executor.kernels = {{"_ZN6gpuexp7scaling11step_kernelIfEEvPT_", 8.0}, {"", 4.0}};
@@ -97,7 +94,7 @@ TEST_CASE("each kernel of a launch has its counters, and its name as the source 
   CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 12.0);
 }
 
-TEST_CASE("of a launch with hundreds of kernels the row has all, and the first stand by themselves",
+TEST_CASE("a row sums the counters of hundreds of kernels and lists the first kernels",
           "[counters]") {
   ToyRun b({"first"});
   b.experiment().counters = {"dram_read_bytes"};
@@ -112,7 +109,7 @@ TEST_CASE("of a launch with hundreds of kernels the row has all, and the first s
   CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 2 * *before);
 }
 
-TEST_CASE("without counters there are no columns, and no launches for them", "[counters]") {
+TEST_CASE("without counters there are no columns and no counting launches", "[counters]") {
   ToyRun b({"first"});
   b.run();
   for (const std::string& call : b.executor.calls)
@@ -121,17 +118,17 @@ TEST_CASE("without counters there are no columns, and no launches for them", "[c
     CHECK(column.name.rfind(kCounterPrefix, 0) != 0);
 }
 
-TEST_CASE("a row stands without its counters", "[counters]") {
+TEST_CASE("a row without counters stays valid", "[counters]") {
   ToyRun b({"first", "second"});
   b.experiment().counters = {"memory"};
-  SECTION("that the machine does not give") {
+  SECTION("the machine has no counters") {
     b.options.counters = false;
     const auto rows = b.run();
     CHECK(rows[0].status == Status::passed);
     CHECK_FALSE(has_flag(rows[0], kUncounted));
     CHECK(b.executor.calls.back().rfind("count", 0) != 0);
   }
-  SECTION("that a fault took") {
+  SECTION("a fault prevents them") {
     b.executor.recovers = true;
     b.executor.fault = [](const std::string& call) {
       if (call.rfind("count first", 0) == 0) throw DeviceError("it broke", DeviceFault::lost);
@@ -143,9 +140,9 @@ TEST_CASE("a row stands without its counters", "[counters]") {
     CHECK_FALSE(has_flag(rows[1], kUncounted));
     CHECK(rows[1].counts.has_value());
   }
-  SECTION("that an interrupt came before") {
+  SECTION("an interrupt precedes them") {
     b.sweep({std::int64_t{1000}, std::int64_t{2000}});
-    b.device.memory_bytes = 1 << 17;  // no two problems of a sixteenth
+    b.device.memory_bytes = 1 << 17;  // no two problems fit in a sixteenth of it
     b.options.interrupted = [&] { return counting_calls(b.executor.calls) > 0; };
     const auto rows = b.run();
     CHECK(rows[0].counts.has_value());
@@ -154,7 +151,7 @@ TEST_CASE("a row stands without its counters", "[counters]") {
   }
 }
 
-TEST_CASE("metrics that a chip lacks leave the others alone", "[counters]") {
+TEST_CASE("metrics that a chip lacks do not affect the others", "[counters]") {
   ToyRun b({"first"});
   b.experiment().counters = {"global_load_sectors", "global_load_sectors_per_request"};
   b.options.missing_metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"};

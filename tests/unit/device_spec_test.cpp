@@ -1,4 +1,4 @@
-// Device specs as files: what is read of the bands that healthy GPUs fall in, and what is refused.
+// Device spec files: bands of healthy GPUs, and rejected files.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -50,7 +50,7 @@ class TemporarySpec {
   TemporarySpec& operator=(const TemporarySpec&) = delete;
   DeviceSpecFile read() const { return read_device_spec(path_); }
 
-  // The message behind the file's name.
+  // The error message after the file name.
   std::string error() const {
     try {
       read();
@@ -66,7 +66,7 @@ class TemporarySpec {
 
 }  // namespace
 
-TEST_CASE("bands are read from a device spec, with either end left out", "[device_spec]") {
+TEST_CASE("a band of a device spec may lack either end", "[device_spec]") {
   const DeviceSpecFile file = TemporarySpec(sample_spec()).read();
   REQUIRE(file.expected.size() == 2);
   CHECK(file.expected.at("dram_copy") == ExpectedBand{3400, 3700.5, "cards", "two cards"});
@@ -76,7 +76,7 @@ TEST_CASE("bands are read from a device spec, with either end left out", "[devic
   CHECK(TemporarySpec(without).read().expected.empty());
 }
 
-TEST_CASE("GPUs are found by the names that people type", "[device_spec]") {
+TEST_CASE("GPUs are found by common names", "[device_spec]") {
   const auto specs = read_device_specs(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices");
   const auto id_of = [&](const std::string& name) { return find_device_spec(specs, name).spec.id; };
   CHECK(id_of("h200") == "h200");
@@ -90,7 +90,7 @@ TEST_CASE("GPUs are found by the names that people type", "[device_spec]") {
       "GPU 'A100' matches 2 device specs; expected one of: a100_sxm4_40gb, a100_sxm4_80gb");
   CHECK_THROWS_WITH(id_of("h100"),
                     "GPU 'h100' matches 2 device specs; expected one of: h100_pcie, h100_sxm");
-  // GPUs of their own, of whose names those of others are parts.
+  // Other GPUs, whose names contain a listed name or are part of one.
   for (const std::string gpu : {"h20", "gh200", "GB200", "h2000", "l40", "a1", "-"}) {
     CHECK_THROWS_WITH(id_of(gpu), contains_text("no device spec for GPU '" + gpu +
                                                 "'; known: a10, a100_sxm4_40gb, "));
@@ -100,7 +100,7 @@ TEST_CASE("GPUs are found by the names that people type", "[device_spec]") {
                                                 "(format: its README.md)"));
 }
 
-TEST_CASE("what is wrong in a device spec is named with its place", "[device_spec][error]") {
+TEST_CASE("errors in a device spec name their place", "[device_spec][error]") {
   CHECK(TemporarySpec(sample_spec()).error() == "no error");
   struct Case {
     const char* place;  ///< JSON pointer
@@ -148,7 +148,7 @@ TEST_CASE("what is wrong in a device spec is named with its place", "[device_spe
   }
 }
 
-TEST_CASE("every shipped band is of its term's size", "[device_spec]") {
+TEST_CASE("every shipped band has the magnitude of its quantity", "[device_spec]") {
   for (const DeviceSpecFile& file :
        read_device_specs(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices")) {
     Ceilings listed = datasheet_ceilings(file.spec);
@@ -156,7 +156,7 @@ TEST_CASE("every shipped band is of its term's size", "[device_spec]") {
       CAPTURE(file.spec.id, id);
       const CeilingTerm& term = *find_ceiling_term(id);
       const auto& datasheet = term.of(listed);
-      // A unit mistaken for another is a thousand times off.
+      // A wrong unit would be off by a factor of 1000.
       if (datasheet && band.low) CHECK(*band.low * term.scale < *datasheet);
       if (datasheet && band.low) CHECK(*band.low * term.scale > 0.1 * *datasheet);
       if (datasheet && band.high) CHECK(*band.high * term.scale < 2 * *datasheet);

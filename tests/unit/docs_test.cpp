@@ -1,4 +1,4 @@
-// README and docs against the declarations and sources that they show.
+// README and docs against the declarations and sources that they quote.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +28,7 @@ std::set<std::string> names_in(const std::string& text, const std::regex& patter
   return names;
 }
 
-// What the columns of results are called, without the prefix of counters.
+// Names of result columns, without the prefix of counters.
 std::set<std::string> declared_names() {
   std::set<std::string> names;
   for (const FixedColumn& column : fixed_columns())
@@ -47,8 +47,8 @@ std::set<std::string> declared_metrics() {
   return metrics;
 }
 
-// A name in backticks that the glossary gives a column or a counter: the only names in parentheses.
-TEST_CASE("the glossary names columns, counters and metrics that there are") {
+// Names in backticks within parentheses are columns or counters.
+TEST_CASE("the glossary names only columns, counters and metrics that exist") {
   const std::string text = read_file("docs/glossary.md");
   const std::string terms = text.substr(0, text.find("## Hardware counters"));
   std::set<std::string> named;
@@ -71,8 +71,7 @@ TEST_CASE("the glossary names columns, counters and metrics that there are") {
   }
 }
 
-TEST_CASE(
-    "the glossary has every counter with the metric of Nsight Compute, and the terms in use") {
+TEST_CASE("the glossary has every counter with its Nsight Compute metric, and the terms in use") {
   const std::string text = read_file("docs/glossary.md");
   for (const Counter& counter : kCounters) {
     CHECK_THAT(text, contains_text("| `" + std::string(counter.id) + "` | "));
@@ -88,7 +87,7 @@ TEST_CASE(
     CHECK_THAT(text, contains_text("\n| " + std::string(term) + " | "));
 }
 
-TEST_CASE("the variant that the docs show is the one in the source") {
+TEST_CASE("the variant shown in the docs equals the source") {
   const std::string page = read_file("docs/adding_a_variant.md");
   const std::size_t start = page.find("```cpp\n");
   const std::size_t end = page.find("```", start + 7);
@@ -97,7 +96,7 @@ TEST_CASE("the variant that the docs show is the one in the source") {
   CHECK(read_file("kernels/matmul.cu").find(shown) != std::string::npos);
 }
 
-TEST_CASE("the README is short, and names every page of docs") {
+TEST_CASE("the README is short and names every page of docs") {
   const std::string readme = read_file("README.md");
   CHECK(std::count(readme.begin(), readme.end(), '\n') <= 150);
   for (const auto& entry :

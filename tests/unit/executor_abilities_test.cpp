@@ -1,5 +1,4 @@
-// What a run makes of executors that lack an ability, and of variants whose first launches are
-// timed.
+// Runs on executors that lack an ability, and runs of variants with timed first launches.
 #include <algorithm>
 
 #include "record/flags.hpp"
@@ -22,7 +21,7 @@ std::ptrdiff_t count_of(const Calls& calls, const std::string& call) {
   return std::count(calls.begin(), calls.end(), call);
 }
 
-TEST_CASE("an executor without a timer verifies each cell once, and counts where it can") {
+TEST_CASE("an executor without a timer verifies each cell once and counts if it can") {
   ToyRun b({"first"});
   b.executor.times = false;
   b.experiment().counters = {"dram_read_bytes"};
@@ -56,7 +55,7 @@ TEST_CASE("an executor without a timer verifies each cell once, and counts where
   }
 }
 
-TEST_CASE("an executor that times and counts nothing leaves times alone") {
+TEST_CASE("an executor that times but cannot count returns only times") {
   ToyRun b({"first"});
   b.executor.counts = false;
   b.experiment().counters = {"dram_read_bytes"};
@@ -65,7 +64,7 @@ TEST_CASE("an executor that times and counts nothing leaves times alone") {
   CHECK(!rows[0].counts);
 }
 
-TEST_CASE("each sample of a variant timed in fresh processes has a process of its own") {
+TEST_CASE("each sample of a variant timed in fresh processes has its own process") {
   ToyRun b({"first", "second"});
   time(b.family, "second", Timing::fresh_process);
   b.experiment().measure.min_samples = 4;
@@ -82,7 +81,7 @@ TEST_CASE("each sample of a variant timed in fresh processes has a process of it
   CHECK(count_of(calls, "sample_from_first second cold 1") == 4);
   CHECK(count_of(calls, "warm_up second cold 3") == 0);
   CHECK(count_of(b.executor.order, "second") == 0);
-  // Each is set up again, and nothing comes in between.
+  // Each process is set up again, without calls in between.
   for (auto call = std::find(calls.begin(), calls.end(), "restart"); call != calls.end();
        call = std::find(call + 1, calls.end(), "restart")) {
     CHECK(call[1] == "set_up 1");
@@ -103,7 +102,7 @@ TEST_CASE("the launches of one process are timed from the first") {
   CHECK(rows[0].stop_reason == StopReason::none);
 }
 
-TEST_CASE("first launches are skipped where there is no other process") {
+TEST_CASE("first launches are skipped if no other process can start") {
   ToyRun b({"first", "second"});
   time(b.family, "first", Timing::fresh_process);
   b.executor.restarts = false;
@@ -126,7 +125,7 @@ TEST_CASE("first launches are neither warm nor replayed") {
   }
 }
 
-TEST_CASE("launches back to back are verified one by one, and their clock has no step") {
+TEST_CASE("back-to-back launches are verified one by one and have no timer step") {
   ToyRun b({"first"});
   const Mode mode = GENERATE(Mode::back_to_back, Mode::back_to_back_graph);
   b.experiment().modes = {mode};
@@ -143,7 +142,7 @@ TEST_CASE("launches back to back are verified one by one, and their clock has no
   CHECK(std::count(rows[0].flags.begin(), rows[0].flags.end(), kUngated.id) == 0);
 }
 
-TEST_CASE("no launch follows another without the reset that it needs") {
+TEST_CASE("launches that need a reset never run back to back") {
   ToyRun b({"first"});
   b.experiment().modes = {Mode::warm, Mode::back_to_back};
   b.family.reset = [](const void*, const void*) { return Steps(); };
@@ -159,7 +158,7 @@ TEST_CASE("no launch follows another without the reset that it needs") {
   }
 }
 
-TEST_CASE("a fault in a fresh process costs its cell, and an interrupt keeps the samples so far") {
+TEST_CASE("a fault in a fresh process fails its cell, and an interrupt keeps the samples taken") {
   ToyRun b({"first", "second"});
   time(b.family, "first", Timing::fresh_process);
   b.experiment().measure.max_samples = 20;

@@ -1,4 +1,4 @@
-// What variants declare of counters: what counts as having happened, and its text in results.
+// Expected counter changes of variants: when they occurred, and their text in results.
 #include "family/expected_change.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ ExpectedChange expected(Direction direction, double factor = 1.05) {
   return {"dram_read_bytes", direction, factor, {}};
 }
 
-TEST_CASE("An expected change happened when the counter went that way by the factor",
+TEST_CASE("An expected change occurred if the counter changed in its direction by the factor",
           "[expected_changes]") {
   CHECK(happened(expected(Direction::decreases, 2), 10, 5));
   CHECK_FALSE(happened(expected(Direction::decreases, 2), 10, 5.1));
@@ -28,7 +28,7 @@ TEST_CASE("An expected change happened when the counter went that way by the fac
   CHECK_FALSE(happened(expected(Direction::unchanged), 100, 106));
 }
 
-TEST_CASE("A counter at zero has nowhere to fall, and increases by any factor",
+TEST_CASE("A counter at zero cannot decrease, and any increase has the required factor",
           "[expected_changes]") {
   CHECK(happened(expected(Direction::decreases, 8), 3, 0));
   CHECK_FALSE(happened(expected(Direction::decreases, 8), 0, 0));
@@ -38,14 +38,14 @@ TEST_CASE("A counter at zero has nowhere to fall, and increases by any factor",
   CHECK_FALSE(happened(expected(Direction::unchanged), 0, 1));
 }
 
-TEST_CASE("What is no number never happened", "[expected_changes]") {
+TEST_CASE("A change to or from a missing number never occurred", "[expected_changes]") {
   for (const Direction direction : kDirections) {
     CHECK_FALSE(happened(expected(direction), std::nan(""), 1));
     CHECK_FALSE(happened(expected(direction), 1, std::nan("")));
   }
 }
 
-TEST_CASE("Expected changes are read from the text that holds them", "[expected_changes]") {
+TEST_CASE("Expected changes are parsed from their text", "[expected_changes]") {
   const std::vector<ExpectedChange> changes{{"l2_sectors", Direction::decreases, 1.9, {}},
                                             {"warp_instructions", Direction::unchanged, 1.05, {}}};
   CHECK(text_of(changes) == "l2_sectors decreases 1.9;warp_instructions unchanged 1.05");
@@ -56,7 +56,7 @@ TEST_CASE("Expected changes are read from the text that holds them", "[expected_
   CHECK(text_of(std::vector<ExpectedChange>{}).empty());
 }
 
-TEST_CASE("A text of which a part is no expected change is none", "[expected_changes]") {
+TEST_CASE("Text with an invalid part holds no expected changes", "[expected_changes]") {
   for (const char* text :
        {"nonsense", "l2_sectors", "l2_sectors decreases", "l2_sectors decreases x",
         "l2_sectors decreases 0.5", "l2_sectors decreases nan", "l2_sectors decreases inf",
@@ -67,7 +67,7 @@ TEST_CASE("A text of which a part is no expected change is none", "[expected_cha
   }
 }
 
-TEST_CASE("Expected changes are promised where their condition says", "[expected_changes]") {
+TEST_CASE("Expected changes apply if their condition holds", "[expected_changes]") {
   const Family family = toy_family();
   const Variant& second = *family.find("second");
   const auto narrow = family.make_problem({std::int64_t{8}, 0.5, std::string("narrow")});
@@ -78,8 +78,7 @@ TEST_CASE("Expected changes are promised where their condition says", "[expected
         "dram_read_bytes decreases 2;warp_instructions unchanged 1.05");
 }
 
-TEST_CASE("A problem is made of a row's parameters where the family allows them",
-          "[expected_changes]") {
+TEST_CASE("A row's parameters make a problem if the family allows them", "[expected_changes]") {
   const Family family = toy_family();
   const auto is_made = [&](const Field& n, double share, const char* width) {
     Table table;
@@ -96,7 +95,8 @@ TEST_CASE("A problem is made of a row's parameters where the family allows them"
   CHECK_FALSE(is_made(Field{}, 0.5, "wide"));
 }
 
-TEST_CASE("A family that declares expected changes amiss is a defect", "[expected_changes]") {
+TEST_CASE("Invalid declarations of expected changes are defects of the family",
+          "[expected_changes]") {
   const auto errors_with = [](const auto& change) {
     Family family = toy_family();
     change(family.variants.at(1));
@@ -107,7 +107,7 @@ TEST_CASE("A family that declares expected changes amiss is a defect", "[expecte
       all += error + "\n";
     return all;
   };
-  // The toy family lacks more than this is about.
+  // The toy family has other defects as well.
   CHECK(errors_with([](Variant&) {}).find("counter") == std::string::npos);
   CHECK_THAT(errors_with([](Variant& v) { v.expected_changes.clear(); }),
              contains_text("declares no expected change from variant 'first' to 'second'"));
