@@ -127,7 +127,7 @@ TEST_CASE("counts belong to the source line of their instruction", "[annotation]
   CHECK(annotation.counts.time_us.sum() == 9);
 }
 
-TEST_CASE("an instruction with no active lane is executed and accesses nothing", "[annotation]") {
+TEST_CASE("an instruction that is predicated off in all lanes accesses nothing", "[annotation]") {
   ObservedRun run("//a.cu\n#0:1\nISETP.LT.AND P0, PT, RZ, 0x0, PT;0\n@P0 LDS R0, [RZ];0\nEXIT;0\n");
   const auto executions = run.executed();
   const Annotation annotation = annotated(executions);

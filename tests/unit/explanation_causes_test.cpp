@@ -1,4 +1,4 @@
-// Explanations from small tables: causes that lie in several kernels, in the host, in atomics.
+// Explanations of small tables: causes in several kernels, the host and atomics.
 #include <map>
 
 #include "analysis/explanation.hpp"
@@ -13,7 +13,7 @@ using namespace explained;
 
 using Kernel = std::pair<std::string, Numbers>;
 
-// The rates of a report whose launches consist of these kernels.
+// Rates of a report whose rows launch these kernels.
 DeviceRates with_kernels(const std::map<std::string, std::vector<Kernel>>& rows) {
   Report report;
   Table& table = report.kernels;
@@ -41,7 +41,8 @@ DeviceRates with_kernels(const std::map<std::string, std::vector<Kernel>>& rows)
 
 // ---- several kernels
 
-TEST_CASE("A further kernel takes the latency of one outside of a graph", "[explanation]") {
+TEST_CASE("Each further kernel adds the launch latency, or the graph's floor in a graph",
+          "[explanation]") {
   DeviceRates rates = with_kernels({{"first", {{"a", {}}, {"b", {}}, {"c", {}}}}});
   rates.ceilings.floor_graph_us = 0.5;
   rates.ceilings.kernel_latency_ns = 1700;
@@ -59,10 +60,10 @@ TEST_CASE("A further kernel takes the latency of one outside of a graph", "[expl
   rates.ceilings.floor_graph_us = 0.5;
   rates.ceilings.kernel_latency_ns = 1700;
   row.mode = Mode::cold;
-  CHECK(least_times(row, rates, {}).launch_us == Approx(3.5));  // a fill takes less
+  CHECK(least_times(row, rates, {}).launch_us == Approx(3.5));  // a fill adds less
 }
 
-TEST_CASE("Launches are the cause where they are most of the difference", "[explanation]") {
+TEST_CASE("Launches are the cause if they make up most of the difference", "[explanation]") {
   DeviceRates rates = with_kernels(
       {{"first", std::vector<Kernel>(21, {"step<1>", {}})}, {"fused", {{"fused", {}}}}});
   rates.ceilings.kernel_latency_ns = 2000;
@@ -77,18 +78,18 @@ TEST_CASE("Launches are the cause where they are most of the difference", "[expl
   CHECK(*e.accounted == Approx((3 + 40 + 10) / 13.0));
   CHECK(*e.accounted_without_launches == Approx(1));
   CHECK(e.reference_bound->needed_share == Approx(50 / 57.0));
-  // Bytes that account for more than the kernels are the cause.
+  // If bytes account for more than the launches, bytes are the cause.
   first = {"first", 460, reading(4e8, 4)};
   const auto bytes = read({first, fused}, rates);
   CHECK(bytes->explanations.at(0).cause == Cause::amounts);
   CHECK_THAT(bytes->text(), !contains_text("The cause is the launch"));
   CHECK_THAT(bytes->text(), contains_text("first launches 21 kernels, fused 1 kernel."));
-  // As many on both sides are no difference, and are not named.
+  // Equal numbers of kernels are not mentioned.
   const auto same = read({{"first", 100, reading(8e7, 4)}, {"fused", 50, reading(4e7, 4)}});
   CHECK_THAT(same->text(), !contains_text("kernel"));
 }
 
-TEST_CASE("Fills are named beside kernels", "[explanation]") {
+TEST_CASE("Fills are named together with kernels", "[explanation]") {
   const DeviceRates rates = with_kernels(
       {{"first", {{"cudaMemsetAsync", {}}, {"sum", {}}}}, {"two", {{"sum", {}}, {"sum", {}}}}});
   const auto r = read({{"first", 10, reading(1e6, 4)}, {"two", 20, reading(1e6, 4)}}, rates);
@@ -96,8 +97,8 @@ TEST_CASE("Fills are named beside kernels", "[explanation]") {
   CHECK_THAT(r->text(), contains_text("first launches 1 kernel and 1 fill, two 2 kernels."));
 }
 
-TEST_CASE("Kernels one after another need the sum of what each needs most", "[explanation]") {
-  // 300 µs of DRAM, then 300 µs of instructions: neither resource is busy for longer than 300.
+TEST_CASE("Consecutive kernels need the sum of their longest times", "[explanation]") {
+  // 300 µs of DRAM, then 300 µs of instructions: each resource is busy for 300 µs.
   const Numbers bytes = reading(3e8, 4);
   const Numbers instructions = issuing(1.2e8);
   Numbers both = reading(3.01e8, 4);
@@ -114,20 +115,20 @@ TEST_CASE("Kernels one after another need the sum of what each needs most", "[ex
              contains_text("first needs DRAM most: 300 MB take 300.0 µs of 640.0 µs; each "
                            "kernel at its own limit, all take 600.0 µs; fused"));
   CHECK_THAT(r->text(), !contains_text("near no rate"));
-  // Without the kernels' own counters the two resources overlap.
+  // Without counters per kernel, the two resources overlap.
   const auto together = read({{"first", 640, both}, {"fused", 330, both}});
   CHECK(*together->explanations.at(0).accounted == Approx(1));
   CHECK_THAT(together->text(), !contains_text("own limit"));
 }
 
-TEST_CASE("Kernels that ran faster than one after another are no chain", "[explanation]") {
+TEST_CASE("Kernels that ran faster than consecutively are not a chain", "[explanation]") {
   const Numbers bytes = reading(3e8, 4);
   Numbers both = reading(3.01e8, 4);
   both["warp_instructions"] = 1.21e8;
   const auto rates = with_kernels({{"first", {{"load", bytes}, {"compute", issuing(1.2e8)}}}});
   const auto r = read({{"first", 400, both}, {"fused", 310, both}}, rates);
   CHECK(r->explanations.at(0).reference_bound->times.of_chain.empty());
-  // Nor are those of hundreds, of which some were counted.
+  // Nor are hundreds of kernels of which only some were counted.
   Measured first{"first", 640, both};
   first.numbers = {{"kernel_launches", 300}};
   CHECK(read({first, {"fused", 310, both}}, rates)
@@ -135,7 +136,7 @@ TEST_CASE("Kernels that ran faster than one after another are no chain", "[expla
             .reference_bound->times.of_chain.empty());
 }
 
-TEST_CASE("Of several kernels the resource whose kernels take longer is the cause",
+TEST_CASE("With several kernels, the cause is the resource with the larger difference",
           "[explanation]") {
   Numbers first = reading(5e8, 4);
   first["warp_instructions"] = 1.2e8;
@@ -150,9 +151,9 @@ TEST_CASE("Of several kernels the resource whose kernels take longer is the caus
   CHECK_THAT(r->text(), contains_text(": 100 MB read from DRAM instead of 500 MB."));
 }
 
-TEST_CASE("Kernels cut another way account for it together, with medium confidence at most",
+TEST_CASE("Kernels divided differently are compared in total, with at most medium confidence",
           "[explanation]") {
-  // 500 µs of DRAM and 100 of instructions, then one kernel of 400 µs of instructions.
+  // 500 µs of DRAM and 100 µs of instructions; then one kernel with 400 µs of instructions.
   Numbers first = reading(5e8, 4);
   first["warp_instructions"] = 4e7;
   const auto rates = with_kernels(
@@ -171,9 +172,9 @@ TEST_CASE("Kernels cut another way account for it together, with medium confiden
 
 // ---- L2
 
-TEST_CASE("Stores that L1 merges are not billed as writes to L2", "[explanation]") {
+TEST_CASE("Stores that L1 merges do not count as L2 writes", "[explanation]") {
   DeviceRates rates = device();
-  rates.ceilings.l2_write_bytes_per_s = 1e12;  // of 4e12 read
+  rates.ceilings.l2_write_bytes_per_s = 1e12;  // a quarter of the read rate
   const auto l2_us = [&](double stored, double read_from_dram) {
     Numbers numbers = with(reading(32 * read_from_dram, 4), "l2_sectors", 3e6);
     numbers["global_store_sectors"] = stored;
@@ -185,9 +186,9 @@ TEST_CASE("Stores that L1 merges are not billed as writes to L2", "[explanation]
   };
   CHECK(l2_us(1e6, 2e6) == Approx(16 + 32));  // 2 M read, 1 M stored
   CHECK(l2_us(8e6, 2e6) == Approx(16 + 32));  // 7 M merged in L1
-  CHECK(l2_us(8e6, 0) == Approx(96));         // all of it may be stores
-  CHECK(l2_us(1e6, 9e6) == Approx(24));       // DRAM read more than SMs asked for
-  // Partial writes are read from DRAM without a load.
+  CHECK(l2_us(8e6, 0) == Approx(96));         // all may be stores
+  CHECK(l2_us(1e6, 9e6) == Approx(24));       // DRAM read more than SMs requested
+  // DRAM reads for partial writes are not loads.
   Numbers writes = with(reading(3.2e7, 4), "l2_sectors", 1e6);
   writes["global_load_sectors"] = 0;
   writes["global_store_sectors"] = 1e6;
@@ -195,7 +196,7 @@ TEST_CASE("Stores that L1 merges are not billed as writes to L2", "[explanation]
   CHECK(least_us(r->experiments[0].rows[0], Resource::l2) == Approx(8));
 }
 
-TEST_CASE("A loss in L2 is named where SMs request as much of it", "[explanation]") {
+TEST_CASE("A lower L2 hit rate is named if SMs request equal sectors", "[explanation]") {
   const auto text = [](double sectors, double hit_pct, double bytes) {
     const auto row = [&](double read, double hit, double l2) {
       return with(with(reading(read, 4), "l2_hit_pct", hit), "l2_sectors", l2);
@@ -212,7 +213,7 @@ TEST_CASE("A loss in L2 is named where SMs request as much of it", "[explanation
 
 // ---- what belongs to the cause
 
-TEST_CASE("Lanes are named where instructions are the cause", "[explanation]") {
+TEST_CASE("Active lanes are named if instructions are the cause", "[explanation]") {
   const auto text = [](double first_lanes, double fast_lanes) {
     return read({{"first", 1000, with(issuing(3.6e8), "active_lanes_per_instruction", first_lanes)},
                  {"fast", 500, with(issuing(1.8e8), "active_lanes_per_instruction", fast_lanes)}})
@@ -228,7 +229,8 @@ TEST_CASE("Lanes are named where instructions are the cause", "[explanation]") {
   CHECK_THAT(of_bytes->text(), !contains_text("lanes"));
 }
 
-TEST_CASE("Bank conflicts are named where they are much of L1's wavefronts", "[explanation]") {
+TEST_CASE("Bank conflicts are named if they are a large share of L1's wavefronts",
+          "[explanation]") {
   const auto text = [](double conflicts) {
     const auto tile = [](double wavefronts, double of_them) {
       return with(with(reading(1e6, 4), "l1_data_wavefronts", wavefronts), "shared_bank_conflicts",
@@ -240,7 +242,7 @@ TEST_CASE("Bank conflicts are named where they are much of L1's wavefronts", "[e
   CHECK_THAT(text(1e6), !contains_text("conflicts"));
 }
 
-TEST_CASE("Declared changes that were seen are named where nothing is explained", "[explanation]") {
+TEST_CASE("Expected changes that occurred are named if nothing is explained", "[explanation]") {
   const auto text = [](double fast_bytes) {
     return read({{"first", 1000, with(reading(8e8, 32), "branch_instructions", 9e5)},
                  {"fast", 125, with(reading(fast_bytes, 4), "branch_instructions", 1e3),
@@ -258,13 +260,13 @@ TEST_CASE("Declared changes that were seen are named where nothing is explained"
                   "branch_instructions decreases 4;stalled_long_scoreboard decreases 2"}})
         ->text();
   };
-  // Stall reasons follow from the time, and are not named.
+  // Stall reasons follow from the time and are not named.
   CHECK_THAT(unexplained(4),
              contains_text("Expected counter changes seen: 1 k branches instead of 900 k."));
   CHECK_THAT(unexplained(4), !contains_text("waiting"));
 }
 
-TEST_CASE("Fewer warps in flight are a fact of what is not explained", "[explanation]") {
+TEST_CASE("Fewer warps per SM are named if the difference is not explained", "[explanation]") {
   const auto text = [](double warps, double balance_pct, double bytes_of_fast) {
     const auto row = [](const char* name, double us, double bytes, double active, double balance) {
       Measured m{
@@ -289,13 +291,14 @@ TEST_CASE("Fewer warps in flight are a fact of what is not explained", "[explana
 
 // ---- more than the difference
 
-TEST_CASE("Amounts that account for more than the difference leave something to the faster one",
-          "[explanation]") {
+TEST_CASE(
+    "If amounts account for more than the difference, something else limits the faster variant",
+    "[explanation]") {
   const auto of = [](double fast_us, double fast_instructions, double first_instructions = 3e8) {
     return read({{"first", 1000, issuing(first_instructions)},
                  {"fast", fast_us, issuing(fast_instructions)}});
   };
-  // 1.67× of 1.22×: 250 % of it.
+  // 1.67× of 1.22× is 250 % of the difference.
   const auto r = of(820, 1.8e8);
   CHECK(r->explanations.at(0).cause == Cause::amounts);
   CHECK(r->explanations.at(0).confidence == Confidence::medium);
@@ -305,11 +308,12 @@ TEST_CASE("Amounts that account for more than the difference leave something to 
                            "holds fast."));
   CHECK_THAT(of(650, 1.8e8)->text(), !contains_text("something else"));
   CHECK(of(940, 2.0e8)->explanations.at(0).cause == Cause::unknown);       // 650 % of it
-  CHECK(of(820, 1.2e8, 2e8)->explanations.at(0).cause == Cause::unknown);  // half of the time
-  CHECK(of(960, 2.7e8)->explanations.at(0).cause == Cause::unknown);       // of 4 %, anything
+  CHECK(of(820, 1.2e8, 2e8)->explanations.at(0).cause == Cause::unknown);  // only half of the time
+  CHECK(of(960, 2.7e8)->explanations.at(0).cause ==
+        Cause::unknown);  // 4 %, within which any amount fits
 }
 
-TEST_CASE("SMs that idle alike are the cause of nothing", "[explanation]") {
+TEST_CASE("Equally idle SMs are not a cause", "[explanation]") {
   const auto cause = [](double fast_blocks, double fast_instructions) {
     Measured first{"first", 440, issuing(3.6e7)};
     Measured fast{"fast", 145, issuing(fast_instructions)};
@@ -330,8 +334,8 @@ TEST_CASE("One block leaves SMs idle", "[explanation]") {
   CHECK_THAT(read({one, all})->text(), contains_text("as 10 blocks leave 90 of 100 SMs idle"));
 }
 
-TEST_CASE("A share of cycles is not worded as one of blocks", "[explanation]") {
-  // The grid of a library is not known, so that cycles are compared.
+TEST_CASE("A share of cycles is not described as blocks", "[explanation]") {
+  // The grid of a library is unknown, so cycles are compared.
   Measured first{"first", 440, with(issuing(3.6e7), "sm_balance_pct", 24)};
   first.numbers = {{"grid_blocks", 528}};
   const auto r = read({first, {"cublas", 145, with(issuing(4.1e7), "sm_balance_pct", 96)}});
@@ -341,7 +345,7 @@ TEST_CASE("A share of cycles is not worded as one of blocks", "[explanation]") {
 
 // ---- the host
 
-TEST_CASE("The host is the cause where equal kernels leave the GPU without work", "[explanation]") {
+TEST_CASE("The host is the cause if equal kernels leave the GPU idle", "[explanation]") {
   const std::vector<Kernel> step{{"step<0>", {}}};
   struct Case {
     double launches = 1;
@@ -374,7 +378,7 @@ TEST_CASE("The host is the cause where equal kernels leave the GPU without work"
   CHECK(cause({.instructions = 2e6}) != Cause::host);
   CHECK(cause({.kernels = {{"queue", {}}}}) != Cause::host);
   CHECK(cause({.launches = 2}) != Cause::host);
-  // 1e6 instructions on 100 SMs, issued in 10 % of the cycles: the SMs have warps for 25 µs.
+  // 1e6 instructions on 100 SMs, issued in 10 % of the cycles, occupy the SMs for 25 µs.
   CHECK(cause({.time_us = 60}) == Cause::host);
   CHECK(read({{"first", 30, reading(1e6, 4)}, {"slow", 48, reading(1e6, 4)}},
              with_kernels({{"first", step}, {"slow", step}}))
@@ -384,7 +388,7 @@ TEST_CASE("The host is the cause where equal kernels leave the GPU without work"
 
 // ---- atomics
 
-TEST_CASE("Atomics that L2 serialises are the cause where their cycles account for it",
+TEST_CASE("Atomics that L2 serialises are the cause if their cycles explain the difference",
           "[explanation]") {
   const auto of = [](double slow_us, double slow_cycles, double fast_us, double fast_cycles) {
     return read({{"first", slow_us, with(reading(1e6, 4), "l2_atomic_cycles", slow_cycles)},
@@ -401,11 +405,11 @@ TEST_CASE("Atomics that L2 serialises are the cause where their cycles account f
                     "time if one of L2's slices works on them, and account for 10× of 9.09× "
                     "(medium confidence)."));
   const auto four = of(1000, 4 * 1.336e6, 110, 4 * 1.336e5);
-  CHECK(four->explanations.at(0).confidence == Confidence::low);  // how many is fitted
+  CHECK(four->explanations.at(0).confidence == Confidence::low);  // the number of slices is fitted
   CHECK_THAT(four->text(), contains_text("if 4 of L2's slices work on them"));
   const auto cause = [&](const auto& r) { return r->explanations.at(0).cause; };
-  CHECK(cause(of(1000, 1.0e6, 110, 1e5)) == Cause::unknown);        // less than one slice passes
-  CHECK(cause(of(1000, 1.0e8, 110, 1e7)) == Cause::unknown);        // more than all pass
+  CHECK(cause(of(1000, 1.0e6, 110, 1e5)) == Cause::unknown);        // less than one slice executes
+  CHECK(cause(of(1000, 1.0e8, 110, 1e7)) == Cause::unknown);        // more than all slices execute
   CHECK(cause(of(1000, 1.336e6, 500, 1.336e5)) == Cause::unknown);  // 10× of 2×
   CHECK(cause(of(1000, 1.336e6, 110, 1.4e6)) == Cause::unknown);    // the faster one has more
   CHECK(cause(of(1000, 0, 110, 0)) == Cause::unknown);

@@ -1,4 +1,4 @@
-// Explanations from small tables: what they find, and what they must not.
+// Explanations of small tables: causes found, and causes ruled out.
 #include "analysis/explanation.hpp"
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace {
 
 using namespace explained;
 
-TEST_CASE("A difference that the bytes account for is explained", "[explanation]") {
-  // 800 MB take 800 µs at 1 TB/s; 100 MB 100 µs.
+TEST_CASE("A difference that bytes account for is explained", "[explanation]") {
+  // At 1 TB/s, 800 MB take 800 µs and 100 MB take 100 µs.
   const auto r =
       read({{"first", 1000, reading(8e8, 32)},
             {"coalesced", 125, reading(1e8, 4),
@@ -40,7 +40,7 @@ TEST_CASE("A difference that the bytes account for is explained", "[explanation]
       "µs of 125.0 µs.");
 }
 
-TEST_CASE("A slower variant is explained the other way round", "[explanation]") {
+TEST_CASE("A slower variant is explained in reverse", "[explanation]") {
   const auto r =
       read({{"first", 125, reading(1e8, 4)},
             {"strided", 1000, reading(9e8, 32), "global_load_sectors_per_request increases 4"}});
@@ -53,7 +53,7 @@ TEST_CASE("A slower variant is explained the other way round", "[explanation]") 
   CHECK_THAT(r->text(), contains_text("the amounts account for 9× of 8× (high confidence)."));
 }
 
-TEST_CASE("Confidence falls as the factors part, and ends at half of the difference",
+TEST_CASE("Confidence decreases with the distance of the factors and ends at half the difference",
           "[explanation]") {
   const auto confidence = [](double bytes_of_fast) {
     return read({{"first", 1000, reading(8e8, 32)}, {"fast", 125, reading(bytes_of_fast, 4)}})
@@ -71,20 +71,19 @@ TEST_CASE("Confidence falls as the factors part, and ends at half of the differe
         .confidence;
   };
   CHECK(slower(1000, 1.25e8) == Confidence::medium);  // 6.4×
-  CHECK(slower(1500, 2.0e8) == Confidence::none);     // the launch leaves 125 µs for 200
-  CHECK(slower(1700, 1.0e8) == Confidence::none);     // 800 µs are not half of 1.7 ms
+  CHECK(slower(1500, 2.0e8) == Confidence::none);     // 200 µs of bytes do not fit in 125 µs
+  CHECK(slower(1700, 1.0e8) == Confidence::none);     // 800 µs are less than half of 1.7 ms
 }
 
-TEST_CASE("A small difference of which amounts make up little more than half is no sure one",
+TEST_CASE("Amounts that explain little more than half of a small difference have medium confidence",
           "[explanation]") {
-  // 1.06× of 1.10×: within 15 %, and yet only 61 % of the difference.
+  // 1.06× of 1.10× is within 15 %, but only 61 % of the difference.
   const auto r = read({{"first", 110, reading(8.48e7, 4)}, {"fast", 100, reading(8e7, 4)}});
   CHECK(r->explanations.at(0).confidence == Confidence::medium);
 }
 
-TEST_CASE("Counters that did not change explain nothing, near as the factors may be",
-          "[explanation]") {
-  // 1.12 is within 15 % of 1, and yet all of the difference is left.
+TEST_CASE("Unchanged counters explain nothing, even if the factors are close", "[explanation]") {
+  // 1.12 is within 15 % of 1, but the whole difference remains.
   const auto r = read({{"first", 112, reading(8e7, 4)},
                        {"wide", 100, reading(8e7, 8), "dram_read_bytes unchanged 1.05"}});
   CHECK(r->explanations.at(0).differs);
@@ -95,18 +94,18 @@ TEST_CASE("Counters that did not change explain nothing, near as the factors may
       contains_text("This difference is not explained: the amounts account for 1× of 1.12×."));
 }
 
-TEST_CASE("Amounts that changed far more than the time explain nothing", "[explanation]") {
+TEST_CASE("Amounts that changed much more than the time explain nothing", "[explanation]") {
   const auto r = read({{"first", 104, reading(8.8e7, 4)}, {"fast", 100, reading(7.6e7, 4)}});
   CHECK(*r->explanations.at(0).accounted == Approx(8.8 / 7.6));
   CHECK(r->explanations.at(0).confidence == Confidence::none);
 }
 
-TEST_CASE("Amounts that changed the other way explain nothing", "[explanation]") {
+TEST_CASE("Amounts that changed in the other direction explain nothing", "[explanation]") {
   const auto r = read({{"first", 100, reading(7e7, 4)}, {"more", 90, reading(8e7, 4)}});
   CHECK(r->explanations.at(0).confidence == Confidence::none);
 }
 
-TEST_CASE("An amount that takes less than half of the time binds nothing", "[explanation]") {
+TEST_CASE("A resource that needs less than half of the time is not a bound", "[explanation]") {
   const auto r = read({{"first", 1000, reading(4e8, 32)}, {"fast", 500, reading(2e8, 32)}});
   CHECK(*r->explanations.at(0).accounted == Approx(2));
   CHECK(r->explanations.at(0).confidence == Confidence::none);
@@ -122,8 +121,8 @@ TEST_CASE("An amount that takes less than half of the time binds nothing", "[exp
 
 // ---- where the time is no part of it
 
-TEST_CASE("SMs without a block are the cause where they are", "[explanation]") {
-  // 24 of 100 SMs issue 3.6e7 instructions in 375 µs at best; all of them 4.1e7 in 102.5 µs.
+TEST_CASE("SMs without a block are the cause if they explain the difference", "[explanation]") {
+  // At best, 24 of 100 SMs issue 3.6e7 instructions in 375 µs, and all SMs issue 4.1e7 in 102.5 µs.
   Measured few{"first", 440, issuing(3.6e7)};
   few.numbers = {{"grid_blocks", 24}};
   Measured all{"cublas", 145, with(issuing(4.1e7), "sm_balance_pct", 100)};
@@ -145,7 +144,7 @@ TEST_CASE("SMs without a block are the cause where they are", "[explanation]") {
   CHECK_THAT(read({few, all})->text(), !contains_text("idle"));
 }
 
-TEST_CASE("Without a grid, the cycles in which SMs had a block say how many idle",
+TEST_CASE("Without a grid, the cycles with a resident block give the share of idle SMs",
           "[explanation]") {
   const auto r = read({{"first", 440, with(issuing(3.6e7), "sm_balance_pct", 24)},
                        {"cublas", 145, with(issuing(4.1e7), "sm_balance_pct", 96)}});
@@ -153,7 +152,7 @@ TEST_CASE("Without a grid, the cycles in which SMs had a block say how many idle
   CHECK_THAT(r->text(), contains_text(", as SMs have work for 24 % of the cycles; cublas"));
 }
 
-TEST_CASE("Idle SMs leave DRAM to the others", "[explanation]") {
+TEST_CASE("Idle SMs do not reduce DRAM bandwidth", "[explanation]") {
   const auto r = read({{"first", 1000, with(reading(8e8, 32), "sm_balance_pct", 30)},
                        {"fast", 125, with(reading(1e8, 4), "sm_balance_pct", 90)}});
   CHECK(r->explanations.at(0).cause == Cause::amounts);
@@ -161,7 +160,7 @@ TEST_CASE("Idle SMs leave DRAM to the others", "[explanation]") {
   CHECK_THAT(r->text(), !contains_text("idle"));
 }
 
-TEST_CASE("Shares of cycles and stall reasons change no verdict and are no cause",
+TEST_CASE("Shares of cycles and stall reasons change no verdict and are never a cause",
           "[explanation]") {
   const auto with_shares = [](Numbers numbers, double pct, double stalled) {
     return with(with(with(std::move(numbers), "issue_active_pct", pct), "tensor_active_pct", pct),
@@ -180,8 +179,7 @@ TEST_CASE("Shares of cycles and stall reasons change no verdict and are no cause
   CHECK_THAT(busy->text(), !contains_text("wait"));
 }
 
-TEST_CASE("Copies of cp.async into shared memory are counted from what was loaded",
-          "[explanation]") {
+TEST_CASE("cp.async copies into shared memory are derived from load sectors", "[explanation]") {
   const auto tile = [](double l1, double stores) {
     Numbers numbers = with(reading(1e6, 16), "global_load_sectors", 4e7);
     numbers["l1_data_wavefronts"] = l1;
@@ -189,7 +187,7 @@ TEST_CASE("Copies of cp.async into shared memory are counted from what was loade
     numbers["shared_store_wavefronts"] = stores;
     return numbers;
   };
-  // Loads, stores into shared memory and reads there; then loads that are copied, uncounted.
+  // Loads with shared stores and loads; then cp.async copies, which counters leave out.
   const std::string declared =
       "shared_store_wavefronts decreases 4;l1_data_wavefronts decreases 1.5";
   const auto r = read({{"first", 500, tile(4e7, 1e7)}, {"cp_async", 300, tile(2e7, 0), declared}});
@@ -201,21 +199,20 @@ TEST_CASE("Copies of cp.async into shared memory are counted from what was loade
   CHECK(*r->explanations.at(0).accounted == Approx(4.0 / 3));
   CHECK_THAT(r->text(), !contains_text("shared stores"));
   CHECK_THAT(r->text(), !contains_text("L1 data-stage wavefronts instead"));
-  // Loads into registers are no copies, few as the stores into shared memory may be.
+  // Loads into registers are not copies, even if there are few shared stores.
   Numbers registers = with(tile(2e7, 0), "shared_load_wavefronts", 1e3);
   const auto none = read({{"first", 500, tile(4e7, 1e7)}, {"registers", 300, registers}});
   CHECK_FALSE(has_uncounted_copies(none->experiments[0].rows[1]));
 }
 
-TEST_CASE("Tensor cores are compared by operations, whatever an instruction holds",
-          "[explanation]") {
+TEST_CASE("Tensor cores are compared by operations, not by instructions", "[explanation]") {
   const auto product = [](const char* name, double us, double instructions) {
     Measured m{name, us, with(reading(1e6, 4), "tensor_instructions", instructions)};
     m.numbers = {{"operations", 1e11}};
     m.limit_by = "tensor_bf16_fp32";
     return m;
   };
-  // 4096 operations per instruction, and 65536.
+  // 4096 and 65536 operations per instruction.
   const auto r = read({product("first", 280, 1e11 / 4096), product("wgmma", 140, 1e11 / 65536)});
   CHECK(least_us(r->experiments[0].rows[0], Resource::operations) == Approx(250));
   CHECK(least_us(r->experiments[0].rows[1], Resource::operations) == Approx(125));
@@ -226,15 +223,15 @@ TEST_CASE("Tensor cores are compared by operations, whatever an instruction hold
                            "µs"));
   CHECK_THAT(r->text(), contains_text("by wgmma): 100 G operations at 800 TFLOP/s"));
   CHECK_THAT(r->text(), !contains_text("tensor instructions"));
-  // Of a row that its arithmetic does not limit, the pipe is not known.
+  // If arithmetic does not limit a row, its pipe is unknown.
   Measured read_only = product("first", 280, 1e7);
   read_only.limit_by = "dram";
   CHECK(least_us(read({read_only, product("b", 1, 1)})->experiments[0].rows[0],
                  Resource::operations) == 0);
 }
 
-TEST_CASE("DRAM counters that would need more than its rate are left out", "[explanation]") {
-  // 6.7 TB/s of 1: warm, what was counted with caches empty.
+TEST_CASE("DRAM counters that exceed its rate are left out", "[explanation]") {
+  // 6.7 TB/s of 1 TB/s: counted with empty caches, timed warm.
   Measured warm{"strided", 6, with(reading(4e7, 32), "l2_sectors", 1e5)};
   const auto r = read({{"first", 3, reading(2e6, 4)}, warm});
   const Explanation& e = r->explanations.at(0);
@@ -248,7 +245,7 @@ TEST_CASE("DRAM counters that would need more than its rate are left out", "[exp
         "do not fit the timed launch and are left out: 40 MB of strided would take DRAM 40.00 µs, "
         "and its time less the launch is 6.000 µs; they were counted in another state than was "
         "timed. What is left explains no difference.");
-  // A tenth more is what rates are known to.
+  // Rates are accurate to 10 %.
   CHECK_FALSE(read({{"first", 1000, reading(1.09e9, 32)}, {"fast", 500, reading(5e8, 4)}})
                   ->explanations.at(0)
                   .misfit);
@@ -257,7 +254,7 @@ TEST_CASE("DRAM counters that would need more than its rate are left out", "[exp
             .misfit);
 }
 
-TEST_CASE("What DRAM counters leave explains where it is near its rate", "[explanation]") {
+TEST_CASE("If DRAM counters are left out, a resource near its rate explains", "[explanation]") {
   const auto through_l2 = [](double l2_us) {
     return with(reading(4e7, 32), "l2_sectors", l2_us * 4e6 / 32);
   };
@@ -269,14 +266,14 @@ TEST_CASE("What DRAM counters leave explains where it is near its rate", "[expla
   const auto far = read({{"first", 4, with(reading(2e6, 4), "l2_sectors", 3 * 4e6 / 32)},
                          {"strided", 8, through_l2(6)}});
   CHECK(far->explanations.at(0).cause == Cause::unknown);
-  // L2 itself does not fit.
+  // The L2 counters do not fit either.
   const auto none = read({{"first", 4, with(reading(2e6, 4), "l2_sectors", 3 * 4e6 / 32)},
                           {"strided", 8, through_l2(9)}});
   CHECK(none->explanations.at(0).cause == Cause::unknown);
   CHECK(none->explanations.at(0).misfit->amount.resource == Resource::l2);
 }
 
-TEST_CASE("Counters of the SMs that do not fit explain nothing", "[explanation]") {
+TEST_CASE("SM counters that do not fit explain nothing", "[explanation]") {
   const auto r = read({{"first", 1000, issuing(5e8)}, {"fast", 500, issuing(2e8)}});
   REQUIRE(r->explanations.at(0).misfit);
   CHECK(r->explanations.at(0).confidence == Confidence::none);
@@ -285,7 +282,7 @@ TEST_CASE("Counters of the SMs that do not fit explain nothing", "[explanation]"
                                       "take the issue slots 1.250 ms"));
 }
 
-TEST_CASE("Blocks that start and launches are amounts", "[explanation]") {
+TEST_CASE("Starting blocks and launches are amounts", "[explanation]") {
   DeviceRates rates = device();
   rates.ceilings.blocks_per_s = 1e9;
   const auto blocks = [](const char* name, double us, double grid) {
@@ -321,13 +318,13 @@ TEST_CASE("Blocks that start and launches are amounts", "[explanation]") {
 
 // ---- latency
 
-TEST_CASE("Bytes in flight explain what amounts do not", "[explanation]") {
+TEST_CASE("Bytes in flight explain a difference that amounts leave", "[explanation]") {
   const auto loads = [](const char* name, double us, double in_flight) {
     Measured m{name, us, with(reading(8e8, 4), "active_warps_per_sm", 10)};
     m.numbers = {{"metric.bytes_in_flight_per_thread", in_flight}};
     return m;
   };
-  // 10 warps of 4 B per lane are 128 kB on 100 SMs, which pass 0.256 TB/s at 500 ns.
+  // 10 warps with 4 B per lane are 128 kB in flight on 100 SMs: 0.256 TB/s at 500 ns.
   const auto r = read({loads("first", 4000, 4), loads("wide", 2000, 8)});
   const Explanation& e = r->explanations.at(0);
   CHECK(e.cause == Cause::latency);
@@ -341,16 +338,16 @@ TEST_CASE("Bytes in flight explain what amounts do not", "[explanation]") {
                     "800.0 µs that DRAM takes for its bytes 3.226 ms (root of the sum of "
                     "squares); wide has 10 warps and 2.56 kB in flight per SM. Without latency the "
                     "amounts account for 1× of 2×."));
-  // Where the bytes account for it, latency is not asked.
+  // If bytes account for the difference, latency is not considered.
   const auto bytes = read({{"first", 1000, reading(8e8, 32)}, loads("wide", 125, 8)});
   CHECK_THAT(bytes->text(), !contains_text("latency"));
-  // As many in flight on both sides explain nothing.
+  // Equal bytes in flight explain nothing.
   CHECK(read({loads("first", 4000, 4), loads("same", 2000, 4)})->explanations.at(0).cause ==
         Cause::unknown);
 }
 
-TEST_CASE("Operands of tensor instructions pass L1 while these are executed", "[explanation]") {
-  // Operations take 1000 µs by wgmma.
+TEST_CASE("Operands pass L1 while tensor instructions execute", "[explanation]") {
+  // wgmma operations take 1000 µs.
   const auto product = [](const char* name, double wavefronts) {
     Measured m{name, 1200, with(reading(8e6, 4), "l1_data_wavefronts", wavefronts)};
     m.counters["tensor_instructions"] = 1e7;
@@ -364,13 +361,13 @@ TEST_CASE("Operands of tensor instructions pass L1 while these are executed", "[
   CHECK(e.reference_bound->longest->resource == Resource::l1_data);
 }
 
-TEST_CASE("DRAM's time and what loads wait for it add up in squares", "[explanation]") {
+TEST_CASE("DRAM time and load latency combine as the root of the sum of squares", "[explanation]") {
   const auto loads = [](const char* name, double us, double in_flight) {
     Measured m{name, us, with(reading(8e8, 4), "active_warps_per_sm", 10)};
     m.numbers = {{"metric.bytes_in_flight_per_thread", in_flight}};
     return m;
   };
-  // DRAM takes 800 µs for its bytes in both; loads wait for 781 and 391 µs.
+  // In both, DRAM needs 800 µs for the bytes; loads wait for 781 and 391 µs.
   const auto r = read({loads("first", 1150, 16), loads("wide", 920, 32)});
   const Explanation& e = r->explanations.at(0);
   CHECK(e.cause == Cause::latency);
@@ -378,12 +375,12 @@ TEST_CASE("DRAM's time and what loads wait for it add up in squares", "[explanat
   CHECK_THAT(r->text(), contains_text("and its loads take 781.2 µs at DRAM's latency, with the "
                                       "800.0 µs that DRAM takes for its bytes 1.118 ms (root of "
                                       "the sum of squares)"));
-  // Where loads wait for little, DRAM's time is what both take.
+  // If loads wait briefly, DRAM time dominates both.
   CHECK(read({loads("first", 1150, 64), loads("wide", 920, 128)})->explanations.at(0).cause ==
         Cause::unknown);
 }
 
-TEST_CASE("SMs count at the clock that a row was sampled at", "[explanation]") {
+TEST_CASE("SM resources use the clock of the row's samples", "[explanation]") {
   // 100 SMs issue 4e11 instructions per second at 1 GHz.
   const auto issues = [](const char* name, double us, double instructions, double mhz) {
     Measured m{name, us, with(reading(8e6, 4), "warp_instructions", instructions)};
@@ -398,7 +395,7 @@ TEST_CASE("SMs count at the clock that a row was sampled at", "[explanation]") {
   CHECK(e.confidence == Confidence::high);
   const auto unread = read({issues("first", 1000, 1.9e8, 0), issues("second", 500, 9.5e7, 0)});
   CHECK(unread->explanations.at(0).reference_bound->longest->time_us == Approx(475));
-  // Equal work takes longer at a lower clock, which accounts for it.
+  // A lower clock accounts for the longer time of equal work.
   const auto capped = read({issues("first", 1000, 1.9e8, 500), issues("second", 500, 1.9e8, 1000)});
   CHECK(*capped->explanations.at(0).accounted == Approx(2).epsilon(0.02));
   CHECK_THAT(capped->text(),
@@ -406,7 +403,7 @@ TEST_CASE("SMs count at the clock that a row was sampled at", "[explanation]") {
   CHECK_THAT(slow->text(), !contains_text("MHz"));
 }
 
-TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[explanation]") {
+TEST_CASE("Predictions may explain what amounts leave, with low confidence", "[explanation]") {
   Measured first{"first", 112, with(reading(5e7, 4), "active_warps_per_sm", 8)};
   Measured wide{"wide", 100, with(reading(5e7, 8), "active_warps_per_sm", 16)};
   first.predicted_us = 100;
@@ -419,7 +416,7 @@ TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[
              contains_text("The cause is likely latency, waves or barriers (low confidence): "
                            "predict, which adds these to the amounts, gives 1.11× of 1.12×; first "
                            "has 8 warps per SM, wide has 16 warps per SM."));
-  // One with an error of a half says nothing of a tenth, and is not quoted.
+  // A prediction that is off by half cannot explain a tenth, and is not quoted.
   first.predicted_us = 67;
   wide.predicted_us = 60;
   const auto off = read({first, wide});
@@ -429,8 +426,7 @@ TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[
   CHECK_FALSE(read({first, {"wide", 100}})->explanations.at(0).predicted.has_value());
 }
 
-TEST_CASE("A prediction that fits both times is quoted, and says if it is the opposite",
-          "[explanation]") {
+TEST_CASE("A prediction that fits both times is quoted, even if it contradicts", "[explanation]") {
   const auto text = [](double first_us, double wide_us) {
     Measured first{"first", 110, reading(5e7, 4)};
     Measured wide{"wide", 100, reading(5e7, 8)};
@@ -445,7 +441,7 @@ TEST_CASE("A prediction that fits both times is quoted, and says if it is the op
   CHECK_THAT(text(60, 100), !contains_text("predict"));
 }
 
-TEST_CASE("Latency is likely only where a prediction that fits the slower time names it",
+TEST_CASE("Latency is likely only if a prediction near the slower time is bound by latency",
           "[explanation]") {
   const auto text = [](double bytes, double predicted_us, const char* bound_by) {
     Measured first{"first", 1000, with(reading(bytes, 4), "active_warps_per_sm", 8)};
@@ -460,13 +456,13 @@ TEST_CASE("Latency is likely only where a prediction that fits the slower time n
   CHECK_THAT(text(6e8, 900, "dram"), !contains_text("atency"));
   CHECK_THAT(text(6e8, 600, "latency"), !contains_text("atency"));
   CHECK_THAT(text(6e8, 0, ""), !contains_text("atency"));
-  CHECK_THAT(text(8.1e8, 900, "latency"), !contains_text("atency"));  // it is bound by DRAM
+  CHECK_THAT(text(8.1e8, 900, "latency"), !contains_text("atency"));  // bound by DRAM
   CHECK(read({{"first", 1000, reading(6e8, 4)}, {"wide", 800, reading(6e8, 4)}})
             ->explanations.at(0)
             .cause == Cause::unknown);
 }
 
-TEST_CASE("Latency is no cause where the slower variant's amounts take more of its time",
+TEST_CASE("Latency is not a cause if amounts take a larger share of the slower variant's time",
           "[explanation]") {
   Measured first{"first", 108, reading(9e7, 4)};
   Measured fast{"fast", 100, reading(6e7, 4)};
@@ -475,7 +471,7 @@ TEST_CASE("Latency is no cause where the slower variant's amounts take more of i
   CHECK(read({first, fast})->explanations.at(0).cause == Cause::unknown);
 }
 
-TEST_CASE("The launch itself is named where it is much of the time", "[explanation]") {
+TEST_CASE("The launch is named if it is much of the time", "[explanation]") {
   Measured fast{"fast", 3, reading(1e4, 4)};
   fast.flags = "few_samples;near_floor";
   const auto r = read({{"first", 4, reading(1e4, 4)}, fast});
@@ -486,7 +482,7 @@ TEST_CASE("The launch itself is named where it is much of the time", "[explanati
   CHECK_THAT(r->text(), contains_text(" Much of these times is the launch itself."));
 }
 
-TEST_CASE("L1's stages, L2 and pipes take what was counted at their rates", "[explanation]") {
+TEST_CASE("Resources need their counts divided by their rates", "[explanation]") {
   Numbers numbers = with(reading(1e6, 4), "l1_data_wavefronts", 1e8);
   numbers["l1_tag_wavefronts"] = 2e8;
   numbers["l2_sectors"] = 1e8;
@@ -505,7 +501,7 @@ TEST_CASE("L1's stages, L2 and pipes take what was counted at their rates", "[ex
   CHECK(least_us(row, Resource::xu) == Approx(2000));
 }
 
-TEST_CASE("A grid keeps SMs at work until its last round", "[explanation]") {
+TEST_CASE("A grid occupies all SMs until its last wave", "[explanation]") {
   const auto share = [](double blocks) {
     Measured m{"first", 100, reading(1e6, 4)};
     m.numbers = {{"grid_blocks", blocks}};

@@ -1,4 +1,4 @@
-// Explanations from small tables: what they rest on, and how they are said.
+// Sources of explanations, and their text.
 #include "render/explanation_text.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace explained;
 
-TEST_CASE("Rates come from the report: measured, else the datasheet's", "[explanation]") {
+TEST_CASE("Rates are the report's measured ones, or else the datasheet's", "[explanation]") {
   Report report;
   report.provenance.device.sm_count = 132;
   report.provenance.device.compute_capability = "9.0";
@@ -42,7 +42,7 @@ TEST_CASE("Rates come from the report: measured, else the datasheet's", "[explan
   CHECK_FALSE(device_rates(report).sm_rates);
 }
 
-TEST_CASE("Without counters the factor stands alone, and says where they come from",
+TEST_CASE("Without counters, the text has only the factor and how to get counters",
           "[explanation]") {
   const auto r = read({{"first", 1000}, {"fast", 100}});
   const Explanation& e = r->explanations.at(0);
@@ -55,7 +55,7 @@ TEST_CASE("Without counters the factor stands alone, and says where they come fr
   CHECK_FALSE(read({{"first", 1000, reading(8e8, 32)}, {"fast", 100}})->explanations[0].counted);
 }
 
-TEST_CASE("Counters of one group do not say what binds", "[explanation]") {
+TEST_CASE("Counters of one group do not determine the bound", "[explanation]") {
   const Numbers memory{{"dram_read_bytes", 8e8}, {"dram_write_bytes", 0}};
   const auto r =
       read({{"first", 1000, memory}, {"fast", 100, with(memory, "dram_read_bytes", 8e7)}});
@@ -66,14 +66,14 @@ TEST_CASE("Counters of one group do not say what binds", "[explanation]") {
   CHECK_THAT(r->text(), contains_text("does not say what binds"));
 }
 
-TEST_CASE("An unknown bandwidth leaves open what binds", "[explanation]") {
+TEST_CASE("With an unknown bandwidth the bound is unknown", "[explanation]") {
   DeviceRates unknown = device();
   unknown.ceilings.dram_read_bytes_per_s.reset();
   const auto r = read({{"first", 1000, reading(8e8, 32)}, {"fast", 100, reading(8e7, 4)}}, unknown);
   CHECK_FALSE(r->explanations.at(0).accounted.has_value());
 }
 
-TEST_CASE("Numbers that are none are missing ones", "[explanation]") {
+TEST_CASE("NaN and infinite numbers count as missing", "[explanation]") {
   const double nan = std::nan("");
   const double inf = std::numeric_limits<double>::infinity();
   Numbers broken = reading(8e8, 32);
@@ -93,7 +93,7 @@ TEST_CASE("Numbers that are none are missing ones", "[explanation]") {
   CHECK_FALSE(zero->explanations.at(0).accounted.has_value());
 }
 
-TEST_CASE("No difference is said to be none", "[explanation]") {
+TEST_CASE("Equal times are reported as no difference", "[explanation]") {
   const std::string stays =
       "global_load_sectors_per_request unchanged 1.05;dram_read_bytes unchanged 1.05";
   const auto same =
@@ -113,7 +113,7 @@ TEST_CASE("No difference is said to be none", "[explanation]") {
   CHECK_FALSE(read({{"first", 100, reading(8e7, 4)}, loose})->explanations.at(0).differs);
 }
 
-TEST_CASE("What was declared and did not come is named", "[explanation]") {
+TEST_CASE("Expected changes that did not occur are named", "[explanation]") {
   const auto r =
       read({{"first", 1000, reading(8e8, 32)},
             {"fast", 125, reading(1e8, 32),
@@ -124,8 +124,7 @@ TEST_CASE("What was declared and did not come is named", "[explanation]") {
                            "decreases."));
 }
 
-TEST_CASE("Where nothing was declared, the amount of the longest resource is named",
-          "[explanation]") {
+TEST_CASE("Without expected changes, the longest resource's amount is named", "[explanation]") {
   const auto r = read({{"first", 1000, with(reading(8e8, 32), "alu_instructions", 6e7)},
                        {"vendor", 125, with(reading(1e8, 4), "alu_instructions", 1e6)}});
   const auto& changes = r->explanations.at(0).changes;
@@ -133,7 +132,7 @@ TEST_CASE("Where nothing was declared, the amount of the longest resource is nam
   CHECK(changes[0].counter == "dram_read_bytes");
 }
 
-TEST_CASE("Declared changes that are not the cause are not named as one", "[explanation]") {
+TEST_CASE("Expected changes other than the cause are not named", "[explanation]") {
   const auto r = read({{"first", 1000, with(reading(8e8, 32), "branch_instructions", 9e5)},
                        {"fast", 125, with(reading(1e8, 4), "branch_instructions", 1e3),
                         "branch_instructions decreases 4;dram_read_bytes decreases 4"}});
@@ -144,7 +143,7 @@ TEST_CASE("Declared changes that are not the cause are not named as one", "[expl
   CHECK_THAT(r->text(), contains_text("): 100 MB read from DRAM instead of 800 MB."));
 }
 
-TEST_CASE("Only rows that were timed side by side are compared", "[explanation]") {
+TEST_CASE("Only timed rows of one problem are compared", "[explanation]") {
   Measured wrong{"wrong", 100, reading(8e7, 4)};
   wrong.status = "incorrect";
   Measured elsewhere{"elsewhere", 100, reading(8e7, 4)};
@@ -152,8 +151,7 @@ TEST_CASE("Only rows that were timed side by side are compared", "[explanation]"
   CHECK(read({{"first", 1000, reading(8e8, 32)}, wrong, elsewhere})->explanations.empty());
 }
 
-TEST_CASE("Of each variant the problem that takes longest is explained, or all are",
-          "[explanation]") {
+TEST_CASE("The problem with the longest time is explained, or all problems", "[explanation]") {
   std::vector<Measured> rows;
   for (const std::int64_t n : {512, 2048, 1024}) {
     const auto scale = static_cast<double>(n);
@@ -168,7 +166,7 @@ TEST_CASE("Of each variant the problem that takes longest is explained, or all a
   CHECK(read(rows, device(), true)->explanations.size() == 3);
 }
 
-TEST_CASE("Predictions say where a variant stands now", "[explanation]") {
+TEST_CASE("Predictions name the limit that a variant has reached", "[explanation]") {
   Measured fast{"fast", 125, reading(1e8, 4)};
   fast.limit_by = "dram";
   Table table = table_of({{"first", 1000, reading(8e8, 32)}, fast});
@@ -189,7 +187,7 @@ TEST_CASE("Predictions say where a variant stands now", "[explanation]") {
                                    "allow."));
 }
 
-TEST_CASE("Every counter has words, and values their prefixes", "[explanation]") {
+TEST_CASE("Every counter has a description, and values have prefixes", "[explanation]") {
   for (const Counter& c : kCounters) {
     const std::string fragment = change_fragment({std::string(c.id), 2, 1});
     INFO(fragment);
@@ -219,7 +217,7 @@ TEST_CASE("Explanations are summed up", "[explanation]") {
         "without a difference");
 }
 
-TEST_CASE("Views show explanations where there are counters", "[explanation]") {
+TEST_CASE("Views show explanations if there are counters", "[explanation]") {
   const Table counted =
       table_of({{"first", 1000, reading(8e8, 32)}, {"fast", 125, reading(1e8, 4)}});
   CHECK(views_of(record_table(counted), device()).at(0).explanations.size() == 1);
@@ -227,7 +225,7 @@ TEST_CASE("Views show explanations where there are counters", "[explanation]") {
   CHECK(views_of(record_table(timed), device()).at(0).explanations.empty());
 }
 
-TEST_CASE("Explanations as JSON have null for what is not known", "[explanation]") {
+TEST_CASE("JSON explanations have null for unknown values", "[explanation]") {
   const auto r =
       read({{"first", 1000, reading(8e8, 32)}, {"fast", 125, reading(1e8, 4)}, {"uncounted", 100}});
   const std::string json =

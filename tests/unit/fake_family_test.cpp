@@ -6,15 +6,15 @@
 
 namespace gpuexp {
 
-TEST_CASE("the fake registry is a sound one", "[fake]") {
+TEST_CASE("the fake registry is valid", "[fake]") {
   const Registry& registry = fake::registry();
   CHECK(registry.errors().empty());
   REQUIRE(registry.families().size() == 3);
   CHECK(registry.families().front().id == "matmul");
 }
 
-// Its launches must be right, or tests of verification would test nothing.
-TEST_CASE("fake launches agree with their references", "[fake]") {
+// Tests of verification depend on correct launches.
+TEST_CASE("fake launches match their references", "[fake]") {
   for (const Family& family : fake::registry().families()) {
     Values values;
     for (const Parameter& p : family.parameters)

@@ -15,12 +15,12 @@ namespace {
 
 constexpr MinimumEffect kEffect{0.02, 0};
 
-/// A run of as many cells on a GPU, each of which takes `factor` of its time.
+/// A run with `cells` cells on one GPU, at `factor` times their usual times.
 Report run_on(const std::string& uuid, double factor, int cells = 8) {
   std::vector<RunRow> rows;
   for (int i = 0; i < cells; ++i) {
     const double time_us = factor * (10.0 + i);
-    // Half a thousandth of noise.
+    // 0.05 % of noise.
     std::vector<double> samples;
     for (int s = 0; s < 20; ++s)
       samples.push_back(time_us * (1 + 0.0005 * (s % 3 - 1)));
@@ -55,7 +55,7 @@ std::string shown(const FleetComparison& fleet, bool all = false) {
   return render_terminal(page_of(fleet, {}, all), options);
 }
 
-TEST_CASE("in an even fleet no GPU stands out", "[fleet]") {
+TEST_CASE("in a uniform fleet no GPU is an outlier", "[fleet]") {
   const std::vector<Report> runs{run_on("GPU-a", 1), run_on("GPU-b", 1.005), run_on("GPU-c", 0.996),
                                  run_on("GPU-d", 1.002)};
   const FleetComparison fleet = compared(runs);
@@ -72,11 +72,11 @@ TEST_CASE("in an even fleet no GPU stands out", "[fleet]") {
                  contains_text("4 GPUs, 8 cells on two or more of them; 0 stand out"));
 }
 
-TEST_CASE("a slow GPU stands out, and the others do not", "[fleet]") {
+TEST_CASE("a slow GPU is an outlier, the others are not", "[fleet]") {
   const std::vector<Report> runs{run_on("GPU-a", 1), run_on("GPU-b", 1.06), run_on("GPU-c", 1.001),
                                  run_on("GPU-d", 0.999)};
   const FleetComparison fleet = compared(runs);
-  // The slowest first.
+  // Slowest first.
   CHECK(fleet.gpus[0].uuid == "GPU-b");
   CHECK(fleet.gpus[0].host == "node-GPU-b");
   CHECK(fleet.gpus[0].verdict == Verdict::slower);
@@ -91,7 +91,7 @@ TEST_CASE("a slow GPU stands out, and the others do not", "[fleet]") {
   CHECK_THAT(shown(fleet, true), contains_text("e/row7"));
 }
 
-TEST_CASE("a GPU that is slow in one cell of few stands out", "[fleet]") {
+TEST_CASE("a GPU that is slow in one of few cells is an outlier", "[fleet]") {
   Report odd = run_on("GPU-c", 1);
   for (double& us : odd.samples_us[3])
     us *= 1.3;
@@ -104,7 +104,7 @@ TEST_CASE("a GPU that is slow in one cell of few stands out", "[fleet]") {
   CHECK_FALSE(fleet.gpus[1].stands_out());
 }
 
-TEST_CASE("one slow cell in a hundred is what chance allows", "[fleet]") {
+TEST_CASE("one slow cell in a hundred is within chance", "[fleet]") {
   Report odd = run_on("GPU-c", 1, 100);
   for (double& us : odd.samples_us[3])
     us *= 1.05;
@@ -114,7 +114,7 @@ TEST_CASE("one slow cell in a hundred is what chance allows", "[fleet]") {
   CHECK_FALSE(fleet.gpus[0].stands_out());
 }
 
-TEST_CASE("what noise covers is not slower", "[fleet]") {
+TEST_CASE("differences within noise are not slower", "[fleet]") {
   Report noisy = run_on("GPU-b", 1.06);
   for (std::vector<double>& samples : noisy.samples_us) {
     for (std::size_t s = 0; s < samples.size(); ++s)
@@ -126,7 +126,7 @@ TEST_CASE("what noise covers is not slower", "[fleet]") {
     CHECK(gpu.slower == 0);
 }
 
-TEST_CASE("a GPU that fails what others pass stands out", "[fleet]") {
+TEST_CASE("a GPU that fails where others pass is an outlier", "[fleet]") {
   Report broken = run_on("GPU-b", 1);
   broken.table.rows[2].status = Status::incorrect;
   const std::vector<Report> runs{run_on("GPU-a", 1), broken, run_on("GPU-c", 1)};
@@ -141,7 +141,7 @@ TEST_CASE("a GPU that fails what others pass stands out", "[fleet]") {
              contains_text("BROKEN") && contains_text("GPU-b on node-GPU-b did not pass 1 cell"));
 }
 
-TEST_CASE("rows of merged results are of the GPU that they name", "[fleet]") {
+TEST_CASE("rows of merged results belong to the GPU that they name", "[fleet]") {
   Report merged = run_on("GPU-a", 1);
   const Report slow = run_on("GPU-b", 1.1);
   const std::size_t cells = merged.table.rows.size();
@@ -160,7 +160,7 @@ TEST_CASE("rows of merged results are of the GPU that they name", "[fleet]") {
   CHECK(fleet.gpus[1].verdict == Verdict::faster);
 }
 
-TEST_CASE("cells that one GPU has are left out, and said so", "[fleet]") {
+TEST_CASE("cells of only one GPU are left out and reported", "[fleet]") {
   const std::vector<Report> runs{run_on("GPU-a", 1, 8), run_on("GPU-b", 1, 5)};
   const FleetComparison fleet = compared(runs);
   CHECK(fleet.keys == 5);
@@ -169,7 +169,7 @@ TEST_CASE("cells that one GPU has are left out, and said so", "[fleet]") {
   CHECK_THAT(shown(fleet), contains_text("3 left out"));
 }
 
-TEST_CASE("what is no fleet is refused", "[fleet]") {
+TEST_CASE("invalid fleets are rejected", "[fleet]") {
   CHECK_THAT(refusal({run_on("GPU-a", 1)}), contains_text("of one GPU (GPU-a)"));
   CHECK_THAT(refusal({run_on("GPU-a", 1), run_on("GPU-a", 1)}),
              contains_text("e/row0 was measured on GPU-a in GPU-a and in GPU-a"));
@@ -185,7 +185,7 @@ TEST_CASE("what is no fleet is refused", "[fleet]") {
                  contains_text("the shards of a run measure each cell once"));
 }
 
-TEST_CASE("a comparison across GPUs as JSON has them and every cell", "[fleet][json]") {
+TEST_CASE("JSON of a fleet comparison has all GPUs and cells", "[fleet][json]") {
   const std::vector<Report> runs{run_on("GPU-a", 1), run_on("GPU-b", 1.06), run_on("GPU-c", 1)};
   const FleetComparison fleet = compared(runs);
   const auto json = nlohmann::json::parse(

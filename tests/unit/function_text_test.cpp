@@ -1,4 +1,4 @@
-// Functions that pages show, taken from a family's source.
+// Functions from a family's source, as shown on pages.
 #include "family/function_text.hpp"
 
 #include "support/catch.hpp"
@@ -31,7 +31,7 @@ const std::string kSource =
     "  return a;\n"
     "}";
 
-TEST_CASE("a function is what stands from its template to its last brace", "[function_text]") {
+TEST_CASE("a function extends from its template header to its closing brace", "[function_text]") {
   CHECK(function_text(kSource, "pair_kernel") ==
         "template <class T>\n"
         "__global__ void __launch_bounds__(256, 2)\n"
@@ -44,11 +44,11 @@ TEST_CASE("a function is what stands from its template to its last brace", "[fun
         "  second(out);\n"
         "}\n");
   CHECK(function_text(kSource, "first") == "int first(const int* in) { return in[0]; }\n");
-  // Not what declares it only.
+  // A declaration is not a definition.
   CHECK(function_text(kSource, "declared") == "int declared(int a) {\n  return a;\n}\n");
 }
 
-TEST_CASE("what is called or named there is no function of the source", "[function_text]") {
+TEST_CASE("calls and other uses of a name are not functions", "[function_text]") {
   for (const char* name : {"second", "pair", "kernel", "kTable", "Holder", "member", "none"}) {
     INFO(name);
     CHECK(function_text(kSource, name).empty());

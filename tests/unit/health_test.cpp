@@ -1,5 +1,5 @@
-// Findings of a GPU's state and figures: of every rule a case that fails, one that passes and one
-// of which the driver says nothing.
+// Findings of a GPU's state and figures: each rule has a case that fails, one that passes and one
+// without a driver reading.
 #include "analysis/health.hpp"
 
 #include <cmath>
@@ -60,7 +60,7 @@ TEST_CASE("a healthy state passes in every topic", "[health]") {
   }
 }
 
-TEST_CASE("what the driver does not say is unknown and never passes", "[health]") {
+TEST_CASE("readings that the driver lacks are unknown and never pass", "[health]") {
   for (const Finding& f : state_findings({}, healthy_device())) {
     CAPTURE(f.topic);
     CHECK(f.verdict == FindingVerdict::unknown);
@@ -68,7 +68,7 @@ TEST_CASE("what the driver does not say is unknown and never passes", "[health]"
   }
 }
 
-TEST_CASE("what failed in a state is named with its cost and cure", "[health]") {
+TEST_CASE("failures of a state have a cost and a cure", "[health]") {
   struct Case {
     const char* topic;
     Change change;
@@ -112,7 +112,7 @@ TEST_CASE("what failed in a state is named with its cost and cure", "[health]") 
   }
 }
 
-TEST_CASE("what is worth knowing and no fault is a note", "[health]") {
+TEST_CASE("other remarkable readings are notes", "[health]") {
   struct Case {
     const char* topic;
     Change change;
@@ -161,7 +161,7 @@ TEST_CASE("what is worth knowing and no fault is a note", "[health]") {
   }
 }
 
-TEST_CASE("half an answer is unknown", "[health]") {
+TEST_CASE("incomplete readings are unknown", "[health]") {
   struct Case {
     const char* topic;
     Change change;
@@ -187,7 +187,7 @@ TEST_CASE("half an answer is unknown", "[health]") {
   }
 }
 
-TEST_CASE("limits lie where they are said to", "[health]") {
+TEST_CASE("limits have the documented values", "[health]") {
   const auto verdict = [](const char* topic, const Change& change) {
     return finding(changed(change), topic).verdict;
   };
@@ -205,8 +205,7 @@ TEST_CASE("limits lie where they are said to", "[health]") {
         }) == off);
 }
 
-TEST_CASE("the clock that a board is sold with goes before the highest that the driver names",
-          "[health]") {
+TEST_CASE("the board's rated clock takes precedence over the driver's maximum", "[health]") {
   DeviceState state = healthy_state();
   state.sm_clock_max_mhz = 3105;
   state.load->sm_clock_mhz = 2700;
@@ -225,7 +224,7 @@ TEST_CASE("the clock that a board is sold with goes before the highest that the 
 
 // ---- figures
 
-TEST_CASE("a figure is held against its band", "[health]") {
+TEST_CASE("a figure is compared with its band", "[health]") {
   CHECK(figure("dram_copy", 95, kBand).finding.verdict == FindingVerdict::pass);
   CHECK(figure("dram_copy", 105, kBand).finding.verdict == FindingVerdict::pass);
   const Finding low = figure("dram_copy", 76, kBand).finding;
@@ -237,14 +236,14 @@ TEST_CASE("a figure is held against its band", "[health]") {
   const Finding high = figure("dram_copy", 126, kBand).finding;
   CHECK(high.verdict == FindingVerdict::note);
   CHECK(high.cost == "20.0 % above its band, better than any that was recorded");
-  // Random reads are reads.
+  // Random reads count as reads.
   for (const char* id : {"dram_copy", "dram_random"}) {
     CAPTURE(id);
     const Finding impossible = figure(id, 9000, kBand).finding;
     CHECK(impossible.verdict == FindingVerdict::off);
     CHECK_THAT(impossible.cost, contains_text("more than the datasheet allows"));
   }
-  // Whichever instruction drives a tensor pipe, it has one peak.
+  // All instructions of a tensor pipe have the same peak.
   DeviceSpec device = healthy_device();
   device.peak_ops_per_s[static_cast<std::size_t>(Pipe::tensor_tf32)] = 494.5e12;
   const char* const slower = "mma_sync.tensor_tf32";
@@ -254,7 +253,7 @@ TEST_CASE("a figure is held against its band", "[health]") {
   CHECK(findings.front().finding.verdict == FindingVerdict::off);
 }
 
-TEST_CASE("of a time, less is better", "[health]") {
+TEST_CASE("lower times are better", "[health]") {
   const DeviceState slow = changed([](auto& s) { s.load->sm_clock_mhz = 1000; });
   const Finding high = figure("l1_latency", 126, kBand, slow).finding;
   CHECK(high.cost == "20.0 % above its band");
@@ -266,7 +265,7 @@ TEST_CASE("of a time, less is better", "[health]") {
   CHECK(low.likely.empty());
 }
 
-TEST_CASE("a band may lack an end", "[health]") {
+TEST_CASE("a band may lack one end", "[health]") {
   CHECK(figure("fp32", 1000, {95, {}, "", ""}).finding.verdict == FindingVerdict::pass);
   CHECK(figure("fp32", 94, {95, {}, "", ""}).finding.expected == "95 TFLOP/s or more");
   CHECK(figure("fp32", 94, {95, {}, "", ""}).finding.verdict == FindingVerdict::off);
@@ -274,7 +273,7 @@ TEST_CASE("a band may lack an end", "[health]") {
   CHECK(figure("floor_cold", 4, {{}, 3, "", ""}).finding.verdict == FindingVerdict::off);
 }
 
-TEST_CASE("what is no number is within no band", "[health]") {
+TEST_CASE("NaN is outside every band", "[health]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const ExpectedBand& band :
        {kBand, ExpectedBand{95, {}, "", ""}, ExpectedBand{{}, 105, "", ""}}) {
@@ -284,7 +283,7 @@ TEST_CASE("what is no number is within no band", "[health]") {
   }
 }
 
-TEST_CASE("without a band, or without a figure, nothing is judged", "[health]") {
+TEST_CASE("without a band or a figure the verdict is unknown", "[health]") {
   const MeasuredCeilings measured{{"fp32", {60, 59, 61, "row"}}};
   const ExpectedBands bands{{"dram_copy", kBand}};
   const auto findings = figure_findings(measured, bands, healthy_state(), healthy_device());
@@ -299,7 +298,7 @@ TEST_CASE("without a band, or without a figure, nothing is judged", "[health]") 
   CHECK(*findings[1].datasheet == Approx(67));
 }
 
-TEST_CASE("a low figure is related to what the state says", "[health]") {
+TEST_CASE("a low figure has a likely cause from the state", "[health]") {
   struct Case {
     const char* id;
     Change change;
@@ -320,13 +319,13 @@ TEST_CASE("a low figure is related to what the state says", "[health]") {
       {"dram_copy", hot, "the driver slowed clocks down (sw_thermal_slowdown)"},
       {"shared", others, "other processes are on the GPU"},
       {"l2_read", mig, "MIG is on, and an instance has a part of the GPU alone"},
-      // What does not bear on a figure explains nothing of it.
+      // Readings that do not affect a figure are not its cause.
       {"fp32", clock, ""},
       {"fp32", ecc, ""},
       {"dram_copy", sm, ""},
       {"dram_copy", limit, ""},
       {"dram_copy", [](auto&) {}, ""},
-      // The nearest of several.
+      // The most closely related of several.
       {"dram_copy",
        [&](auto& s) {
          clock(s);
@@ -340,7 +339,7 @@ TEST_CASE("a low figure is related to what the state says", "[health]") {
   }
 }
 
-TEST_CASE("without a state, the measured clock explains what runs on SMs", "[health]") {
+TEST_CASE("without a state, the measured clock explains figures of SMs", "[health]") {
   const ExpectedBands bands{{"fp32", kBand}, {"sm_clock", {1930, 2020, "", ""}}};
   const auto likely = [&](double mhz) {
     const MeasuredCeilings measured{{"fp32", {50, 50, 50, ""}}, {"sm_clock", {mhz, mhz, mhz, ""}}};

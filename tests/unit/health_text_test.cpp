@@ -1,4 +1,4 @@
-// What a check has found, as people and programs see it.
+// Text and JSON of a health check.
 #include "render/health_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -45,7 +45,7 @@ std::string part_from(const std::string& text, const std::string& start) {
 
 }  // namespace
 
-TEST_CASE("a healthy GPU's page", "[health][golden]") {
+TEST_CASE("text of a healthy GPU", "[health][golden]") {
   DeviceState state = healthy_state();
   state.load->clock_reasons["sw_power_cap"] = 12;
   const HealthReport healthy = report(state, kBands);
@@ -81,7 +81,7 @@ healthy: 3 figures within their bands
 )");
 }
 
-TEST_CASE("a page says what failed, what it costs and what to do", "[health][golden]") {
+TEST_CASE("the text has failures, costs and cures", "[health][golden]") {
   DeviceState state = healthy_state();
   state.load->memory_clock_mhz = 2619;
   state.power_limit_w = 500;
@@ -110,7 +110,7 @@ the driver does not say: row remapping
 )");
 }
 
-TEST_CASE("commands name the GPU, but for an instance of one", "[health]") {
+TEST_CASE("commands name the GPU, except a MIG instance", "[health]") {
   DeviceState state = healthy_state();
   state.power_limit_w = 500;
   CHECK_THAT(health_text(report(state, kBands), 0),
@@ -119,7 +119,7 @@ TEST_CASE("commands name the GPU, but for an instance of one", "[health]") {
   CHECK_THAT(health_text(report(state, kBands), 0), contains_text("nvidia-smi -i GPU -pl 700"));
 }
 
-TEST_CASE("without bands the state alone is judged, and the page says so", "[health]") {
+TEST_CASE("without bands only the state is judged, and the text says so", "[health]") {
   const HealthReport bare = report(healthy_state(), {});
   CHECK(verdict_of(bare) == HealthVerdict::healthy);
   CHECK(part_from(health_text(bare, 0), "\n\nno band is recorded") == R"(
@@ -131,7 +131,7 @@ no check failed, but only the state could be judged
              contains_text("dram_copy   unknown      4270  GB/s     no band recorded"));
 }
 
-TEST_CASE("a figure with a band that was not measured leaves its GPU unjudged", "[health]") {
+TEST_CASE("a band without a measured figure leaves the GPU unjudged", "[health]") {
   MeasuredCeilings measured = kMeasured;
   measured.erase("dram_copy");
   HealthReport part = report(healthy_state(), kBands);
@@ -141,14 +141,14 @@ TEST_CASE("a figure with a band that was not measured leaves its GPU unjudged", 
              contains_text("\nnot known to be healthy: 1 figure with a band not measured\n"));
 }
 
-TEST_CASE("where nothing is known, nothing is healthy", "[health]") {
+TEST_CASE("a GPU without readings is not healthy", "[health]") {
   CHECK(verdict_of(report({}, {})) == HealthVerdict::unjudged);
   CHECK_THAT(health_text(report({}, {}), 0), contains_text("\nnothing could be judged\n"));
   CHECK(verdict_of(report({}, kBands)) == HealthVerdict::healthy);
   CHECK(verdict_of(HealthReport{}) == HealthVerdict::unjudged);
 }
 
-TEST_CASE("a check as JSON has every finding and every reading", "[health][json]") {
+TEST_CASE("the JSON of a check has all findings and readings", "[health][json]") {
   DeviceState state = healthy_state();
   state.power_limit_w = 500;
   MeasuredCeilings measured = kMeasured;
@@ -186,7 +186,7 @@ TEST_CASE("a check as JSON has every finding and every reading", "[health][json]
   CHECK(json["readings"]["after"]["load"]["sm_clock_mhz"] == 1971);
 }
 
-TEST_CASE("readings of a run are those of rows that passed", "[health]") {
+TEST_CASE("load readings come from passed rows", "[health]") {
   Table table;
   for (const char* text : {"status", "clock_reasons"})
     table.columns.push_back({text, "", FieldType::text, ""});

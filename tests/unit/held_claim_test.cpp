@@ -1,4 +1,4 @@
-// Claims in comments over variants: what is one, and when it holds.
+// Claims in comments over variants: their grammar, and when they hold.
 #include "family/held_claim.hpp"
 
 #include <cmath>
@@ -10,8 +10,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("A claim says a quantity, a number, of which variant and at which problem",
-          "[held_claims]") {
+TEST_CASE("A claim has a quantity, a number, a variant and a problem", "[held_claims]") {
   const auto claim =
       held_claim_in("global_load_requests = 1/4 × shuffles within 5 % at n=64, dtype=bf16");
   REQUIRE(claim);
@@ -29,7 +28,7 @@ TEST_CASE("A claim says a quantity, a number, of which variant and at which prob
   CHECK(plain->tolerance == kHeldTolerance);
 }
 
-TEST_CASE("A text of which a part is not understood is no claim", "[held_claims]") {
+TEST_CASE("Text with an invalid part is not a claim", "[held_claims]") {
   for (const char* text :
        {"", "blocks", "blocks =", "blocks = many", "blocks ~ 3", "blocks = 1/0", "blocks = nan",
         "blocks = 1 x naive", "blocks = 1 ×", "blocks = 1 within 5", "blocks = 1 within 0 %",
@@ -41,7 +40,7 @@ TEST_CASE("A text of which a part is not understood is no claim", "[held_claims]
   }
 }
 
-TEST_CASE("A claim holds within its tolerance, or on its side of the number", "[held_claims]") {
+TEST_CASE("A claim holds within its tolerance, or on its side of the bound", "[held_claims]") {
   const auto holds = [](const char* text, double value) {
     return held_claim_in(text)->holds(value);
   };
@@ -61,16 +60,15 @@ TEST_CASE("A claim holds within its tolerance, or on its side of the number", "[
     CHECK_FALSE(holds(text, std::nan("")));
 }
 
-TEST_CASE(
-    "A comment's claims are kept by family and variant, and those that name nothing are errors",
-    "[held_claims]") {
+TEST_CASE("Claims of comments are stored by family and variant; unknown names are errors",
+          "[held_claims]") {
   const auto errors = [](const std::string& claim) {
     Registry registry;
     Family family = toy_family();
     for (Variant& variant : family.variants)
       variant.why = variant.id == "second" ? "" : "computed";
     registry.add(family);
-    const std::size_t of_toy = registry.errors().size() - 1;  // `second` has no `why` yet
+    const std::size_t of_toy = registry.errors().size() - 1;  // `second` has no `why`
     registry.add_source(family.id, "// ---- second: title\n//\n// Why.\n// held: " + claim);
     CHECK(registry.find(family.id)->find("second")->why == "Why.");
     CHECK(registry.held_claims(family.id, "first").empty());

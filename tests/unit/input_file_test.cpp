@@ -1,4 +1,4 @@
-// Files that a user names: which are read, and how they are told apart.
+// Files that users name: which are read, and how they are identified.
 #include "base/input_file.hpp"
 
 #include <fstream>
@@ -13,7 +13,9 @@
 namespace gpuexp::test {
 namespace {
 
-// Of "first\nsecond\n", as Python's gzip.compress writes it.
+// "first
+// second
+// " compressed by Python's gzip.compress.
 constexpr unsigned char kCompressed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,
                                          0x03, 0x4b, 0xcb, 0x2c, 0x2a, 0x2e, 0xe1, 0x2a, 0x4e,
                                          0x4d, 0xce, 0xcf, 0x4b, 0xe1, 0x02, 0x00, 0x20, 0x51,
@@ -38,7 +40,7 @@ void write(const std::string& file, std::size_t bytes) {
       .write(reinterpret_cast<const char*>(kCompressed), static_cast<std::streamsize>(bytes));
 }
 
-TEST_CASE("a file is read as it is, or decompressed, whatever its name") {
+TEST_CASE("compressed files are recognized by content, not by name") {
   const ScratchFolder folder;
   const std::string plain = folder.path() / "plain.gz";
   std::ofstream(plain) << "first\nsecond\n";
@@ -48,7 +50,7 @@ TEST_CASE("a file is read as it is, or decompressed, whatever its name") {
   CHECK(text_of(compressed) == "first\nsecond\n");
 }
 
-TEST_CASE("gzip members that follow each other are one text, and what follows them is left out") {
+TEST_CASE("consecutive gzip members form one text, and trailing bytes are ignored") {
   const ScratchFolder folder;
   const std::string file = folder.path() / "members.gz";
   const auto members = [](int count) {
@@ -59,26 +61,25 @@ TEST_CASE("gzip members that follow each other are one text, and what follows th
   };
   std::ofstream(file, std::ios::binary) << members(2) << std::string(9, '\0');
   CHECK(text_of(file) == "first\nsecond\nfirst\nsecond\n");
-  // More than the reader holds at a time.
+  // Larger than the reader's buffer.
   constexpr int kMany = 9000;
   std::ofstream(file, std::ios::binary) << members(kMany);
   CHECK(text_of(file).size() == kMany * std::string("first\nsecond\n").size());
 }
 
-TEST_CASE("damaged gzip data is named") {
+TEST_CASE("damaged gzip data is reported") {
   const ScratchFolder folder;
   const std::string cut = folder.path() / "cut.gz";
   write(cut, sizeof kCompressed - 6);
   CHECK(error_of(cut) == cut + ": damaged gzip data: the file ends within it");
   const std::string changed = folder.path() / "changed.gz";
   std::string bytes(reinterpret_cast<const char*>(kCompressed), sizeof kCompressed);
-  bytes[bytes.size() - 8] ^= 1;  // of the checksum
+  bytes[bytes.size() - 8] ^= 1;  // in the checksum
   std::ofstream(changed, std::ios::binary) << bytes;
   CHECK(error_of(changed) == changed + ": damaged gzip data: incorrect data check");
 }
 
-TEST_CASE(
-    "the identity of what is read is that of the file, compressed or not, read in part or whole") {
+TEST_CASE("a file's identity is that of its stored bytes, even if read in part") {
   const ScratchFolder folder;
   const std::string file = folder.path() / "a.gz";
   write(file, sizeof kCompressed);
@@ -94,7 +95,7 @@ TEST_CASE(
   CHECK(begun.identity() == identity_of(plain));
 }
 
-TEST_CASE("what is not a regular file is refused at once") {
+TEST_CASE("files that are not regular are rejected at once") {
   const ScratchFolder folder;
   const std::string fifo = folder.path() / "fifo.mtx";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -106,7 +107,7 @@ TEST_CASE("what is not a regular file is refused at once") {
         (folder.path() / "absent: cannot be read: No such file or directory").string());
 }
 
-TEST_CASE("a file is told from others by its absolute path, size and hash") {
+TEST_CASE("a file's identity is its absolute path, size and hash") {
   const ScratchFolder folder;
   const std::string file = folder.path() / "." / "a";
   std::ofstream(file) << "abc";

@@ -1,4 +1,4 @@
-// Who this process is among those that a launcher started, from what launchers set.
+// Rank and size of this process, read from the launcher's environment variables.
 #include "worker/job.hpp"
 
 #include <map>
@@ -20,7 +20,7 @@ std::optional<JobPlace> place_of(const Variables& variables) {
   });
 }
 
-TEST_CASE("each launcher's processes know their place") {
+TEST_CASE("the rank is read from each launcher's variables") {
   struct Case {
     const char* launcher;
     Variables variables;
@@ -69,7 +69,7 @@ TEST_CASE("each launcher's processes know their place") {
   CHECK(place->id == c.place.id);
 }
 
-TEST_CASE("a process that is alone is in no job") {
+TEST_CASE("a single process has no job") {
   const auto variables =
       GENERATE(Variables{},
                // mpirun -n 1
@@ -80,14 +80,14 @@ TEST_CASE("a process that is alone is in no job") {
                          {"SLURM_PROCID", "0"},
                          {"SLURM_NTASKS", "1"},
                          {"SLURM_STEP_NUM_TASKS", "1"}},
-               // The script of sbatch -n 8, and a task of a job array: no step of a job.
+               // The batch script of sbatch -n 8, or a task of a job array: not a job step.
                Variables{{"SLURM_JOB_ID", "99"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},
-               // A shell of salloc -n 8
+               // The shell of salloc -n 8.
                Variables{{"SLURM_JOB_ID", "99"}, {"SLURM_NTASKS", "8"}});
   CHECK_FALSE(place_of(variables));
 }
 
-TEST_CASE("variables that do not say who and how many are an error that names them") {
+TEST_CASE("incomplete or invalid variables are named in an error") {
   struct Case {
     Variables variables;
     const char* names;
@@ -107,11 +107,11 @@ TEST_CASE("variables that do not say who and how many are an error that names th
   }
 }
 
-TEST_CASE("two ranks with one GPU are an error that names both") {
+TEST_CASE("an error names both ranks that share a GPU") {
   GpuOwners owners;
   owners.take(0, "GPU-a");
   owners.take(1, "GPU-b");
-  owners.take(1, "GPU-b");  // a worker that was started again
+  owners.take(1, "GPU-b");  // a restarted worker
   try {
     owners.take(2, "GPU-b");
     FAIL("no error");

@@ -47,7 +47,7 @@ TEST_CASE("read_json keeps values, kinds and the order of members", "[json]") {
   CHECK(read_json("-9223372036854775808", "x").get<std::int64_t>() == INT64_MIN);
 }
 
-TEST_CASE("read_json names the place of what is wrong", "[json]") {
+TEST_CASE("read_json names the place of errors", "[json]") {
   struct Case {
     std::string text;
     std::string error;  // the whole message
@@ -92,12 +92,12 @@ TEST_CASE("read_json names the place of what is wrong", "[json]") {
   }
 }
 
-TEST_CASE("read_json accepts the deepest and the largest that it should", "[json]") {
+TEST_CASE("read_json accepts the maximum depth and size", "[json]") {
   CHECK(error_of(repeat("[", 64) + repeat("]", 64)) == "no error");
   CHECK(error_of("{}" + std::string(kMaxJsonBytes - 2, ' ')) == "no error");
 }
 
-TEST_CASE("read_json does not repeat long or strange input in its errors", "[json]") {
+TEST_CASE("read_json shortens long or unusual input in errors", "[json]") {
   CHECK(error_of("[\"" + std::string(100'000, 'a')).size() < 200);
   CHECK(error_of(fmt::format("[{}]", std::string(100'000, '9'))).size() < 200);
   const std::string key = fmt::format("{}\\u001b", std::string(100'000, 'k'));
@@ -116,7 +116,7 @@ TEST_CASE("read_json is linear in the number of members", "[json]") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
 }
 
-TEST_CASE("read_text_file says why a file cannot be read", "[json]") {
+TEST_CASE("read_text_file reports why a file cannot be read", "[json]") {
   namespace fs = std::filesystem;
   const fs::path directory =
       fs::temp_directory_path() / ("gpuexp_json_" + std::to_string(getpid()));
@@ -136,7 +136,7 @@ TEST_CASE("read_text_file says why a file cannot be read", "[json]") {
   std::ofstream(file, std::ios::binary) << "{\r\n}\n";
   CHECK(error(file / "below.json") == (file / "below.json").string() + ": no such file");
   CHECK(read_text_file(file) == "{\r\n}\n");
-  if (geteuid() != 0) {  // root reads everything
+  if (geteuid() != 0) {  // root can read all files
     fs::permissions(file, fs::perms::none);
     CHECK(error(file) == file.string() + ": cannot be read: Permission denied");
   }

@@ -43,7 +43,7 @@ std::string scan_error(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a scanner reads values in the order of the text", "[json]") {
+TEST_CASE("a scanner reads values in text order", "[json]") {
   JsonScanner scanner(" { \"a\" : [ 1 , true , null ] ,\n\"b\":{\"c\":[]}, \"d\":false}\n");
   std::vector<std::string> names;
   std::vector<std::size_t> offsets;
@@ -93,7 +93,7 @@ TEST_CASE("a scanner reads numbers exactly", "[json]") {
   CHECK(number_of("1.7976931348623157e308").real == std::numeric_limits<double>::max());
 }
 
-TEST_CASE("what is no JSON is refused with its place", "[json][error]") {
+TEST_CASE("invalid JSON is rejected with its place", "[json][error]") {
   CHECK(scan_error("") == "1:1: expected a value, found the end of the text");
   CHECK(scan_error(" \n ,") == "2:2: expected a value, found ','");
   CHECK(scan_error("[1,]") == "1:4: expected a value, found ']'");
@@ -117,7 +117,7 @@ TEST_CASE("what is no JSON is refused with its place", "[json][error]") {
         "1:2: expected nothing after the value, found byte 0x00");
 }
 
-TEST_CASE("what is no string is refused with its place", "[json][error]") {
+TEST_CASE("invalid strings are rejected with their place", "[json][error]") {
   CHECK(scan_error("\"a") ==
         "1:3: expected the '\"' that ends a string, found the end of the text");
   CHECK(scan_error("\"\n\"") == "1:2: byte 0x0A in a string must be escaped");
@@ -130,7 +130,7 @@ TEST_CASE("what is no string is refused with its place", "[json][error]") {
   CHECK(scan_error(R"("\udc00")") == "1:2: unpaired surrogate");
 }
 
-TEST_CASE("depth is bounded, whatever the length", "[json][error]") {
+TEST_CASE("depth is bounded for any length", "[json][error]") {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };

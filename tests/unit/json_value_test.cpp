@@ -9,7 +9,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("a list of texts with values is an object, every other list a list") {
+TEST_CASE("only a list of texts with values becomes an object") {
   CHECK(Json{{"a", 1}, {"b", "x"}}.dump() == R"({"a":1,"b":"x"})");
   CHECK(Json{{"a", 1}, {2, "x"}}.dump() == R"([["a",1],[2,"x"]])");
   CHECK(Json::array({"a", 1}).dump() == R"(["a",1])");
@@ -18,7 +18,7 @@ TEST_CASE("a list of texts with values is an object, every other list a list") {
   CHECK(Json(std::map<std::string, int>{{"a", 1}}).dump() == R"({"a":1})");
 }
 
-TEST_CASE("values keep their kind, and pointers are no values") {
+TEST_CASE("values keep their type, and pointers are rejected") {
   CHECK(Json(true).is_boolean());
   CHECK(Json(1).is_integer());
   CHECK(Json(1u).is_unsigned());
@@ -29,7 +29,7 @@ TEST_CASE("values keep their kind, and pointers are no values") {
   CHECK_FALSE(std::is_constructible_v<Json, const int*>);
 }
 
-TEST_CASE("what is missing or of another kind is an error that shows the value") {
+TEST_CASE("a missing value or a wrong type is an error that shows the value") {
   const Json json{{"a", 1}};
   CHECK_THROWS_WITH(json.at("b"), R"(expected a member 'b', found {"a":1})");
   CHECK_THROWS_WITH(json.at("a").get<std::string>(), "expected a text, found 1");
@@ -46,7 +46,7 @@ TEST_CASE("members are added, replaced and kept in order") {
   CHECK(json.dump() == R"({"b":3,"a":4,"c":null})");
 }
 
-TEST_CASE("texts are as the library writes them") {
+TEST_CASE("texts equal those of nlohmann::json") {
   const std::string text =
       R"({"z":[1,-2,3.5,1000.0,18446744073709551615,1e-07],"a":{"t":true,"n":null},"é":"é\n","e":[],"o":{}})";
   for (const int indent : {-1, 2})

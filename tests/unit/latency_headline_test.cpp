@@ -1,4 +1,4 @@
-// Plateaus and knees of latencies.
+// Plateaus and steps of latencies.
 #include "analysis/headline.hpp"
 #include "support/catch.hpp"
 
@@ -14,7 +14,7 @@ Ends ends(const std::vector<double>& values) {
   return found;
 }
 
-TEST_CASE("values that keep within 5 % are a plateau, and what lies between is none") {
+TEST_CASE("values within 5 % form a plateau; values between plateaus do not") {
   CHECK(ends({34, 34, 34.2, 69, 161, 282, 283, 294, 387, 665, 668}) ==
         Ends{{0, 2}, {5, 7}, {9, 10}});
   CHECK(ends({284, 286, 283, 291.8}) == Ends{{0, 3}});
@@ -23,8 +23,8 @@ TEST_CASE("values that keep within 5 % are a plateau, and what lies between is n
   CHECK(ends({}).empty());
 }
 
-// Of a slow rise each value is near its neighbour: the whole of it is no plateau.
-TEST_CASE("a plateau is no wider than 5 % from its least to its largest value") {
+// In a slow rise neighbours are close, but the rise is not one plateau.
+TEST_CASE("a plateau spans at most 5 % from its minimum to its maximum") {
   CHECK(ends({100, 104, 108, 112}) == Ends{{0, 1}, {2, 3}});
 }
 

@@ -1,5 +1,4 @@
-// Where a lesson page's generated parts begin and end, and what is wrong with markers that are not
-// understood.
+// Splitting a lesson page at its markers, and errors of invalid markers.
 #include "lesson/lesson_page.hpp"
 
 #include "base/config_error.hpp"
@@ -8,7 +7,7 @@
 namespace gpuexp::test {
 namespace {
 
-// What is wrong with the page.
+// The error of the page.
 std::string mistake(const std::string& text) {
   try {
     parse_lesson(text, "page.md");
@@ -18,12 +17,12 @@ std::string mistake(const std::string& text) {
   return "";
 }
 
-// A page whose third line is the marker.
+// A page with the marker on line 3.
 std::string with_marker(const std::string& marker) {
   return "# Title\n\n" + marker + "\nold\n<!-- /gpuexp -->\n";
 }
 
-TEST_CASE("A page is split at its markers, and what was generated is left out", "[lesson]") {
+TEST_CASE("A page is split at its markers, without the generated text", "[lesson]") {
   const LessonPage page = parse_lesson(
       "# Title\n"
       "<!-- gpuexp: results ../all.json -->\n"
@@ -51,7 +50,7 @@ TEST_CASE("A page is split at its markers, and what was generated is left out", 
   CHECK_FALSE(page.pieces[2].part);
 }
 
-TEST_CASE("A page without markers, or without anything, stays as it is", "[lesson]") {
+TEST_CASE("A page without markers stays unchanged", "[lesson]") {
   for (const std::string text : {"", "text\n", "no newline", "\n\n"}) {
     const LessonPage page = parse_lesson(text, "page.md");
     REQUIRE(page.pieces.size() == 1);
@@ -60,7 +59,7 @@ TEST_CASE("A page without markers, or without anything, stays as it is", "[lesso
   }
 }
 
-TEST_CASE("Markers keep their line ends and their indent", "[lesson]") {
+TEST_CASE("Markers keep their line ends and indentation", "[lesson]") {
   const LessonPage page =
       parse_lesson("  <!-- gpuexp: provenance -->\r\nold\r\n<!-- /gpuexp -->\r\n", "page.md");
   REQUIRE(page.pieces.size() == 2);
@@ -68,7 +67,7 @@ TEST_CASE("Markers keep their line ends and their indent", "[lesson]") {
   CHECK(page.pieces[1].text == "<!-- /gpuexp -->\r\n");
 }
 
-TEST_CASE("A part that has no end is named by the line of its marker", "[lesson]") {
+TEST_CASE("An error names the line of a marker without an end", "[lesson]") {
   CHECK(mistake("one\n<!-- gpuexp: explanation matmul -->\ntext\n") ==
         "page.md:2: 'explanation matmul' has no end; expected '<!-- /gpuexp -->' below it");
   CHECK(
@@ -83,7 +82,7 @@ TEST_CASE("A part that has no end is named by the line of its marker", "[lesson]
   CHECK(mistake("text\n<!-- /gpuexp -->\n") == "page.md:2: '<!-- /gpuexp -->' ends no part");
 }
 
-TEST_CASE("A comment that names the program and is no marker is a mistake", "[lesson]") {
+TEST_CASE("A comment like a marker that is not one is an error", "[lesson]") {
   for (const std::string marker :
        {"<!-- gpuexp explanation matmul -->", "<!--gpuexp: explanation matmul -->",
         "<!-- gpuexp: explanation matmul", "text <!-- gpuexp: explanation matmul -->",
@@ -95,7 +94,7 @@ TEST_CASE("A comment that names the program and is no marker is a mistake", "[le
   CHECK(mistake("<!-- another: comment -->\n").empty());
 }
 
-TEST_CASE("Unknown parts and options come with those that are known", "[lesson]") {
+TEST_CASE("Errors of unknown parts and options list the known ones", "[lesson]") {
   CHECK(mistake(with_marker("<!-- gpuexp: measurment matmul -->")) ==
         "page.md:3: 'measurment' is no part of a lesson; did you mean 'measurement'? allowed: "
         "results, provenance, question, variants, code, prediction, measurement, sweep, counters, "
@@ -109,7 +108,7 @@ TEST_CASE("Unknown parts and options come with those that are known", "[lesson]"
         "page.md:3: 'mode' is no option of 'question'; none is allowed");
 }
 
-TEST_CASE("Options need a value, once", "[lesson]") {
+TEST_CASE("Each option needs one value", "[lesson]") {
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode -->")) ==
         "page.md:3: mode: expected mode=VALUE");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode= -->")) ==

@@ -1,4 +1,4 @@
-// The generated parts of a lesson page, from a family and rows made up for it.
+// Generated parts of a lesson page, from an artificial family and rows.
 #include "lesson/lesson.hpp"
 
 #include <map>
@@ -97,7 +97,7 @@ const Registry& toy_registry() {
     family.physics = "Bytes of `n_*` over *bandwidth*, a ` alone.";
     family.metrics.push_back({"waves", "", "waves of blocks"});
     r.add(family);
-    family.id = "alone";  // nothing in it is compared to anything
+    family.id = "alone";  // a family without comparisons
     for (Variant& variant : family.variants)
       variant.compare_to.clear();
     r.add(std::move(family));
@@ -107,7 +107,7 @@ const Registry& toy_registry() {
   return registry;
 }
 
-// What one part becomes; `marker` is what stands between "gpuexp: " and "-->".
+// The generated part; `marker` is the text between "gpuexp: " and "-->".
 std::string part(const std::string& marker, const std::vector<Measured>& measured = {}) {
   Report report;
   report.complete = true;
@@ -138,7 +138,7 @@ std::string marker_mistake(const std::string& marker) {
   return "";
 }
 
-TEST_CASE("A table of many rows is opened by who wants it", "[lesson]") {
+TEST_CASE("A table of many rows is collapsed", "[lesson]") {
   const auto swept = [](std::int64_t sizes) {
     std::vector<Measured> rows;
     for (std::int64_t n = 1; n <= sizes; ++n)
@@ -150,7 +150,7 @@ TEST_CASE("A table of many rows is opened by who wants it", "[lesson]") {
   CHECK_THAT(swept(11), contains_text("|\n\n</details>\n"));
 }
 
-TEST_CASE("A page shows functions as the family's source has them", "[lesson]") {
+TEST_CASE("A page shows functions from the family's source", "[lesson]") {
   CHECK(part("code toy function=toy_kernel") ==
         "```cpp\n__global__ void toy_kernel(int n) {\n  n = 1;\n}\n```\n");
   CHECK(marker_mistake("code toy") == "page.md:1: expected function=NAME");
@@ -173,7 +173,7 @@ TEST_CASE("Provenance names the GPU and links the results", "[lesson]") {
         "Toy GPU · 100 SMs\n\nRecorded in [all.json](<../results/all.json>).\n");
 }
 
-TEST_CASE("The question comes with what was recorded of each parameter", "[lesson]") {
+TEST_CASE("The question has the recorded values of each parameter", "[lesson]") {
   CHECK(part("question toy", kTwoSizes) ==
         "> **Does the machinery work?**\n\n"
         "Bytes of `n_*` over \\*bandwidth\\*, a \\` alone.\n\n"
@@ -188,7 +188,7 @@ TEST_CASE("The question comes with what was recorded of each parameter", "[lesso
   CHECK_THAT(part("question toy", many), contains_text("Recorded: 20 values from 1 to 20\n"));
 }
 
-TEST_CASE("Variants are those of the registry, recorded or not", "[lesson]") {
+TEST_CASE("All variants of the registry are listed, recorded or not", "[lesson]") {
   CHECK(part("variants toy", kTwoSizes) ==
         "- **`first`**: for tests\n"
         "- **`second`**, against `first`: for tests *Counters:* dram_read_bytes decreases (2× or "
@@ -198,7 +198,7 @@ TEST_CASE("Variants are those of the registry, recorded or not", "[lesson]") {
         "- **`vendor`**: for tests *not recorded*\n");
 }
 
-TEST_CASE("A measurement shows the problem that takes longest and most variants have", "[lesson]") {
+TEST_CASE("A measurement shows the longest problem that most variants have", "[lesson]") {
   auto rows = kTwoSizes;
   rows.push_back({"first", 4096, 500});
   rows.push_back({"even", 2048, 0, "sizes", "cold", {}, 0, "failed"});
@@ -214,7 +214,7 @@ TEST_CASE("A measurement shows the problem that takes longest and most variants 
   CHECK_THAT(part("measurement toy variants=f*", rows), contains_text("n = 4096"));
 }
 
-TEST_CASE("A measurement shows burst and sustained times where a row has both", "[lesson]") {
+TEST_CASE("A measurement shows burst and sustained times if a row has both", "[lesson]") {
   auto rows = kTwoSizes;
   rows[3].sustained_us = 92;
   const std::string text = part("measurement toy", rows);
@@ -225,7 +225,7 @@ TEST_CASE("A measurement shows burst and sustained times where a row has both", 
   CHECK(part("measurement toy", rows).find("sustained") == std::string::npos);
 }
 
-TEST_CASE("Of several experiments with a problem, the one with most variants is shown",
+TEST_CASE("If several experiments have a problem, the one with most variants is shown",
           "[lesson]") {
   const std::string table =
       part("measurement toy variants=first,second",
@@ -234,12 +234,12 @@ TEST_CASE("Of several experiments with a problem, the one with most variants is 
   CHECK_THAT(table, contains_text("| 2× (1.97 to 2.03) |"));
 }
 
-TEST_CASE("What compares to a variant of another experiment is compared all the same", "[lesson]") {
+TEST_CASE("A variant is compared to a variant of another experiment", "[lesson]") {
   CHECK_THAT(part("measurement toy", {{"first", 1024, 100, "a"}, {"second", 1024, 50, "b"}}),
              contains_text("| second | 50.00 µs | 1.0 | first | 2× (1.97 to 2.03) |"));
 }
 
-TEST_CASE("Cold is shown unless another mode is asked for or alone was recorded", "[lesson]") {
+TEST_CASE("Mode cold is shown, unless another is given or is the only one recorded", "[lesson]") {
   auto rows = kTwoSizes;
   rows.push_back({"first", 2048, 20, "sizes", "warm"});
   CHECK_THAT(part("measurement toy", rows), contains_text(" · cold · "));
@@ -248,7 +248,7 @@ TEST_CASE("Cold is shown unless another mode is asked for or alone was recorded"
              contains_text(" · graph · "));
 }
 
-TEST_CASE("What was not recorded says so", "[lesson]") {
+TEST_CASE("Missing results are reported as not recorded", "[lesson]") {
   const std::string missing = "Not recorded: these results have no row of toy ";
   CHECK(part("measurement toy") == missing + "(cold).\n");
   CHECK(part("prediction toy problem=n=512", kTwoSizes) == missing + "(n = 512, cold).\n");
@@ -260,7 +260,7 @@ TEST_CASE("What was not recorded says so", "[lesson]") {
              contains_text("Counters: not recorded. `gpuexp run --counters` reads them.\n"));
 }
 
-TEST_CASE("A prediction stands by itself and beside its measurement", "[lesson]") {
+TEST_CASE("A prediction is shown by itself and with its measurement", "[lesson]") {
   const std::vector<Measured> rows{{"first", 1024, 100, "sizes", "cold", {}, 90},
                                    {"second", 1024, 50, "sizes", "cold", {}, 60}};
   CHECK(part("prediction toy variants=first,second", rows) ==
@@ -275,7 +275,7 @@ TEST_CASE("A prediction stands by itself and beside its measurement", "[lesson]"
   CHECK_THAT(measured, contains_text("| 60.00 µs | +20 % |"));
 }
 
-TEST_CASE("A sweep has the fewer of variants and values as columns", "[lesson]") {
+TEST_CASE("Columns of a sweep are variants or values, whichever are fewer", "[lesson]") {
   CHECK(part("sweep toy axis=n variants=first,second", kTwoSizes) ==
         "share = 0.5 · width = narrow · cold · time\n\n"
         "| n | first | second |\n"
@@ -294,7 +294,7 @@ TEST_CASE("A sweep has the fewer of variants and values as columns", "[lesson]")
         "| vendor | not recorded | not recorded |\n");
 }
 
-TEST_CASE("A sweep shows several quantities of one variant, at chosen values", "[lesson]") {
+TEST_CASE("A sweep shows several quantities of one variant at given values", "[lesson]") {
   auto rows = kTwoSizes;
   for (const std::int64_t n : {512, 4096})
     rows.push_back({"second", n, static_cast<double>(n), "sizes", "cold", reading(1e6), 0});
@@ -318,7 +318,7 @@ TEST_CASE("A sweep shows several quantities of one variant, at chosen values", "
         "waves is the same wherever n was recorded (cold).\n");
 }
 
-TEST_CASE("A sweep says which of the values asked for were not recorded", "[lesson]") {
+TEST_CASE("A sweep reports given values that were not recorded", "[lesson]") {
   CHECK(part("sweep toy axis=n variants=second values=1024,4096", kTwoSizes) ==
         "share = 0.5 · width = narrow · cold · time\n\n"
         "| n | second |\n"
@@ -329,7 +329,7 @@ TEST_CASE("A sweep says which of the values asked for were not recorded", "[less
         "Not recorded: these results have no row of toy (cold, n = 4096, 8192).\n");
 }
 
-TEST_CASE("Counters say what DRAM moved, and whether they moved as declared", "[lesson]") {
+TEST_CASE("Counters show DRAM traffic and whether expected changes occurred", "[lesson]") {
   const std::string table =
       part("counters toy", {{"first", 1024, 100, "sizes", "cold", reading(8e4)},
                             {"second", 1024, 50, "sizes", "cold", reading(2e4)},
@@ -351,7 +351,7 @@ TEST_CASE("Counters say what DRAM moved, and whether they moved as declared", "[
              contains_text("| decreases (2× or more) | no: 1.14× |"));
 }
 
-TEST_CASE("The explanation is that of explain, and says what was not recorded", "[lesson]") {
+TEST_CASE("The explanation equals that of explain and lists missing results", "[lesson]") {
   // 80 MB in 100 µs are 80 % of 1 TB/s.
   const std::string text =
       part("explanation toy", {{"first", 1024, 100, "sizes", "cold", reading(8e7)},
@@ -366,7 +366,7 @@ TEST_CASE("The explanation is that of explain, and says what was not recorded", 
   CHECK_THAT(part("explanation toy",
                   {{"first", 1024, 100}, {"second", 1024, 0, "sizes", "cold", {}, 0, "failed"}}),
              contains_text("- second: failed.\n"));
-  // 8 kB over 1 TB/s take 8 ns.
+  // 8 kB at 1 TB/s take 8 ns.
   CHECK_THAT(part("explanation toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
              contains_text("- second: faster than its limit, which is no record.\n"));
   CHECK_THAT(part("explanation toy", {{"first", 1024, 0.001}, {"second", 1024, 100}}),
@@ -380,7 +380,7 @@ TEST_CASE("The explanation is that of explain, and says what was not recorded", 
              contains_text("- none of these variants is compared to another.\n"));
 }
 
-TEST_CASE("Without comparisons, headlines of the experiments stand in", "[lesson]") {
+TEST_CASE("Without comparisons, headlines of the experiments are shown", "[lesson]") {
   Measured small{"first", 1024, 100};
   Measured large{"first", 2048, 300};
   small.family = large.family = "alone";
@@ -394,7 +394,7 @@ TEST_CASE("Without comparisons, headlines of the experiments stand in", "[lesson
         "so that what is said is of whole experiments");
 }
 
-TEST_CASE("What the registry does not know is named with its place", "[lesson]") {
+TEST_CASE("Names that the registry lacks are errors with their place", "[lesson]") {
   CHECK(marker_mistake("explanation tyo") ==
         "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: alone, toy");
   CHECK_THAT(
@@ -422,7 +422,7 @@ TEST_CASE("What the registry does not know is named with its place", "[lesson]")
              contains_text("page.md:1: values: n: "));
 }
 
-TEST_CASE("A page names the results that it was made from", "[lesson]") {
+TEST_CASE("A page names its results", "[lesson]") {
   Report report;
   report.table = RecordTable(columns());
   const LessonPage page = parse_lesson("a\n<!-- gpuexp: results old.json -->\nb\n", "page.md");
@@ -433,7 +433,7 @@ TEST_CASE("A page names the results that it was made from", "[lesson]") {
   CHECK(parse_lesson(text, "page.md").results == "my results/r.json");
 }
 
-TEST_CASE("published figures of recorded results stand on a page, with verdicts", "[lesson]") {
+TEST_CASE("A page shows published figures of recorded results, with verdicts", "[lesson]") {
   const std::string start = "<!-- gpuexp: figures h200/figures.json -->\n";
   const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
   CHECK_FALSE(needs_results(page));

@@ -1,4 +1,4 @@
-// Numbers in prose and recorded tables, as pages show them.
+// Numbers in prose and recorded tables on pages.
 #include <fmt/format.h>
 
 #include "base/config_error.hpp"
@@ -32,7 +32,7 @@ RecordedTable recorded(const std::string& file) {
   throw ConfigError(file + ": cannot be read");
 }
 
-// The rows as a run would have them: numbers where columns hold numbers.
+// The rows as written by a run, with numbers in numeric columns.
 RecordTable results() {
   Table table = parse_recorded_csv(kRows, "rows.csv");
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -59,7 +59,7 @@ std::string values_below(const std::string& paragraph, const std::string& entrie
   return paragraph + "<!-- gpuexp: values\n" + entries + "-->\n";
 }
 
-// The text that replaces a value in the paragraph and in the list; `words` say what it is.
+// The text that replaces a value in the paragraph and in the list; `words` select the value.
 std::string value(const std::string& words, bool replaces_results = false) {
   const std::string start = "It takes ", end = ", cold.\n";
   const std::string text =
@@ -79,12 +79,12 @@ std::string page_mistake(const std::string& page) {
   return "";
 }
 
-// The list is on line 2, so that its first value is on line 3.
+// The list is on line 2, and its first value on line 3.
 std::string value_mistake(const std::string& words) {
   return page_mistake(values_below("It takes old.\n", "old = " + words + "\n"));
 }
 
-TEST_CASE("a value is a number of one recorded row, in its column's unit") {
+TEST_CASE("a value is a number of one recorded row, in the unit of its column") {
   CHECK(value("a/slow/* column=time_median_us") == "2.000 ms");
   CHECK(value("a/slow/n=1/cold column=tflops") == "0.5 TFLOP/s");
   CHECK(value("a/slow/* column=useful_bytes") == "8 GB");
@@ -94,7 +94,7 @@ TEST_CASE("a value is a number of one recorded row, in its column's unit") {
   CHECK(value("a/broken/* column=note as=text") == "a \\*star\\*");
 }
 
-TEST_CASE("a value may be a quotient of two rows or columns") {
+TEST_CASE("a value may be a ratio of two rows or columns") {
   const std::string times = " column=time_median_us over=a/fast/n=1/*";
   CHECK(value("a/slow/*" + times) == "16×");
   CHECK(value("a/slow/*" + times + " as=number") == "16");
@@ -104,7 +104,7 @@ TEST_CASE("a value may be a quotient of two rows or columns") {
   CHECK(value("a/slow/* column=useful_bytes over_column=time_median_us as=quantity") == "4 M");
 }
 
-TEST_CASE("a value may be taken of several rows") {
+TEST_CASE("a value may combine several rows") {
   CHECK(value("a/* take=count") == "4");
   CHECK(value("a/* take=count where=status=passed") == "3");
   CHECK(value("a/* column=tflops take=min where=\"status=passed tflops=8*\" as=number") == "8");
@@ -114,7 +114,7 @@ TEST_CASE("a value may be taken of several rows") {
   CHECK(value("a/fast/* column=tflops over=a/slow/* take=max") == "16.5×");
 }
 
-TEST_CASE("a mistake in a value names the page, the line, what was found and what is allowed") {
+TEST_CASE("an error in a value has page, line, found text and allowed texts") {
   CHECK(value_mistake("a/fast/* column=tflops") ==
         "page.md:3: 'a/fast/*' names 2 of 4 rows of rows.csv; expected one");
   CHECK(value_mistake("a/fats/n=1/cold column=tflops") ==
@@ -148,7 +148,7 @@ TEST_CASE("a mistake in a value names the page, the line, what was found and wha
         "page.md:3: absent.csv: cannot be read");
 }
 
-TEST_CASE("a list names the values of the paragraph above in their order") {
+TEST_CASE("a list gives the values of the paragraph above, in order") {
   const std::string tflops = " = a/slow/* column=tflops\n";
   const auto twice = [&](const std::string& first, const std::string& second) {
     return values_below("\n1 GB, `1` and [1](1.md), then " + first + " and 1.5, " + second + ".\n",
@@ -179,7 +179,7 @@ TEST_CASE("a list names the values of the paragraph above in their order") {
         "page.md:1: a value is listed below its paragraph; expected '<!-- gpuexp: values'");
 }
 
-TEST_CASE("other results than the page's own may lack what a value asks for") {
+TEST_CASE("results other than the page's may lack a value") {
   CHECK(value("a/absent/* column=tflops", true) == "not recorded");
   CHECK(value("a/slow/* column=counter.sectors", true) == "not recorded");
   CHECK(value("a/broken/* column=tflops", true) == "not recorded");
@@ -187,7 +187,7 @@ TEST_CASE("other results than the page's own may lack what a value asks for") {
   CHECK(value("a/slow/* column=tflops", true) == "0.5 TFLOP/s");
 }
 
-TEST_CASE("a recorded table is shown as it is") {
+TEST_CASE("a recorded table is shown unchanged") {
   CHECK(rendered("<!-- gpuexp: table study.csv -->\nold\n<!-- /gpuexp -->\n") ==
         "<!-- gpuexp: table study.csv -->\n\n"
         "| before | lasts | share |\n|---|---:|---:|\n"
@@ -195,7 +195,7 @@ TEST_CASE("a recorded table is shown as it is") {
         "\n<!-- /gpuexp -->\n");
 }
 
-TEST_CASE("a recorded file that is no CSV is refused with its line") {
+TEST_CASE("an invalid CSV file is rejected with its line") {
   const auto refused = [](const std::string& text) -> std::string {
     try {
       parse_recorded_csv(text, "x.csv");
@@ -214,7 +214,7 @@ std::string declared(const std::string& what) {
   return rendered("<!-- gpuexp: declared " + what + " -->\n<!-- /gpuexp -->\n");
 }
 
-TEST_CASE("declared tables name all that is declared") {
+TEST_CASE("declared tables list all declarations") {
   for (const FixedColumn& column : fixed_columns())
     CHECK_THAT(declared("columns"), contains_text("| `" + column.name + "` | "));
   CHECK_THAT(declared("columns"),
@@ -230,7 +230,7 @@ TEST_CASE("declared tables name all that is declared") {
                            "allowed: columns, flags, counters, config_keys"));
 }
 
-TEST_CASE("a page needs results only where a part is made from them") {
+TEST_CASE("a page needs results only if one of its parts uses them") {
   CHECK_FALSE(needs_results(parse_lesson("text\n", "page.md")));
   CHECK_FALSE(
       needs_results(parse_lesson("<!-- gpuexp: declared columns -->\n<!-- /gpuexp -->\n"

@@ -1,4 +1,4 @@
-// What joins two GPUs, judged, and what checks say of it.
+// Findings of links between GPUs, and their text in checks.
 #include <nlohmann/json.hpp>
 
 #include "analysis/figure_health.hpp"
@@ -10,7 +10,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Of an H200 beside another: 18 links of the fourth generation to switches.
+/// An H200 with 18 NVLink 4.0 links to switches.
 GpuLink healthy_link() {
   GpuLink link;
   link.nvlinks = 18;
@@ -33,7 +33,7 @@ Finding access_of(const GpuLink& link, const Machine& machine = listed()) {
   return link_findings(link, "", machine).at(0);
 }
 
-TEST_CASE("as many NVLinks as the datasheet's rate takes pass, and fewer do not", "[health]") {
+TEST_CASE("the number of NVLinks must match the datasheet's rate", "[health]") {
   GpuLink link = healthy_link();
   CHECK(links_of(link, "NV18").verdict == FindingVerdict::pass);
   CHECK(links_of(link, "NV18").expected == "NV18");
@@ -44,8 +44,7 @@ TEST_CASE("as many NVLinks as the datasheet's rate takes pass, and fewer do not"
   CHECK(fewer.cost == "2 of 18 NVLinks are not active, and carry nothing");
 }
 
-TEST_CASE("a pair without NVLink is off where its kind has them, and is not elsewhere",
-          "[health]") {
+TEST_CASE("a missing NVLink fails only if all GPUs of this kind have NVLink", "[health]") {
   GpuLink link = healthy_link();
   link.nvlinks = 0;
   const Finding none = links_of(link, "NODE");
@@ -53,12 +52,12 @@ TEST_CASE("a pair without NVLink is off where its kind has them, and is not else
   CHECK(none.cost.find("PCI Express") != std::string::npos);
   CHECK(links_of(link, "NODE", Machine{8, LinkKind::pcie, {}, 64e9}).verdict ==
         FindingVerdict::unknown);
-  // Bridges join pairs alone.
+  // Bridges join GPUs only in pairs.
   CHECK(links_of(link, "NODE", Machine{8, LinkKind::nvlink, LinkLayout::pairs, 300e9}).verdict ==
         FindingVerdict::unknown);
 }
 
-TEST_CASE("a version of NVLink that nobody has listed is not counted against", "[health]") {
+TEST_CASE("an unlisted NVLink version passes", "[health]") {
   GpuLink link = healthy_link();
   link.nvlinks = 4;
   link.nvlink_version = "9.0";
@@ -67,7 +66,7 @@ TEST_CASE("a version of NVLink that nobody has listed is not counted against", "
   CHECK(links_of(link, "NV4").verdict == FindingVerdict::pass);
 }
 
-TEST_CASE("GPUs that do not reach each other's memory are off where their kind does", "[health]") {
+TEST_CASE("missing peer access fails only if this kind of GPU has it", "[health]") {
   GpuLink link = healthy_link();
   CHECK(access_of(link).verdict == FindingVerdict::pass);
   link.peer_access = false;
@@ -95,7 +94,7 @@ HealthReport report(double copies, double latency, const GpuLink& link) {
   return r;
 }
 
-TEST_CASE("a check names the link that is slow, or that is missing", "[health]") {
+TEST_CASE("a check names slow and missing links", "[health]") {
   const HealthReport healthy = report(396, 750, healthy_link());
   CHECK(verdict_of(healthy) == HealthVerdict::healthy);
   CHECK(health_text(healthy, 100).find("healthy: 2 figures within their bands") !=

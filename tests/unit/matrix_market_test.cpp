@@ -1,4 +1,4 @@
-// Matrix Market files: what is read of them, and what is refused.
+// Matrix Market files: accepted and rejected contents.
 #include "base/matrix_market.hpp"
 
 #include <atomic>
@@ -26,7 +26,7 @@ MatrixMarket matrix_of_text(const std::string& text) {
   return read_matrix_market(in, "m");
 }
 
-/// Why it is refused.
+/// Why the text is rejected.
 std::string refusal_of(const std::string& text) {
   try {
     matrix_of_text(text);
@@ -50,7 +50,7 @@ const std::string kGeneral =
     "3 3 0.5\n"
     "1 2 8\n";
 
-TEST_CASE("a general matrix is read row by row, columns ascending") {
+TEST_CASE("a general matrix is read by rows, with ascending columns") {
   const MatrixMarket m = matrix_of_text(kGeneral);
   CHECK(m.header.rows == 3);
   CHECK(m.header.columns == 4);
@@ -58,10 +58,10 @@ TEST_CASE("a general matrix is read row by row, columns ascending") {
   CHECK(m.offsets == Indices{0, 3, 3, 5});  // the second row is empty
   CHECK(m.row_of == Indices{0, 0, 0, 2, 2});
   CHECK(m.columns == Indices{1, 1, 3, 0, 2});
-  CHECK(m.values == Numbers{4, 8, -1e-3f, 2.5f, 0.5f});  // entries of one place in their order
+  CHECK(m.values == Numbers{4, 8, -1e-3f, 2.5f, 0.5f});  // duplicate entries keep their order
 }
 
-TEST_CASE("a symmetric matrix has both triangles, and the diagonal once") {
+TEST_CASE("a symmetric matrix has both triangles and one diagonal") {
   const MatrixMarket m = matrix_of_text(
       "%%MatrixMarket matrix coordinate integer symmetric\n3 3 3\n1 1 7\n2 1 5\n3 3 -2\n");
   CHECK(m.header.nonzeros() == 4);
@@ -70,7 +70,7 @@ TEST_CASE("a symmetric matrix has both triangles, and the diagonal once") {
   CHECK(m.values == Numbers{7, 5, 5, -2});
 }
 
-TEST_CASE("a skew-symmetric matrix has both triangles, of opposite signs") {
+TEST_CASE("a skew-symmetric matrix has both triangles, with opposite signs") {
   const MatrixMarket m = matrix_of_text(
       "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 5\n3 2 -2\n");
   CHECK(m.header.nonzeros() == 4);
@@ -78,7 +78,7 @@ TEST_CASE("a skew-symmetric matrix has both triangles, of opposite signs") {
   CHECK(m.values == Numbers{-5, 5, 2, -2});
 }
 
-TEST_CASE("values are read as Fortran writes them, and those below fp32 are zero") {
+TEST_CASE("values may have Fortran exponents, and those below fp32 are zero") {
   const auto value_of = [](const std::string& value) {
     return matrix_of_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 " + value +
                           "\n")
@@ -92,7 +92,7 @@ TEST_CASE("values are read as Fortran writes them, and those below fp32 are zero
   CHECK(value_of("1e-45") > 0.0f);
 }
 
-TEST_CASE("entries of a pattern are 1; names are read in any case, lines with a carriage return") {
+TEST_CASE("pattern entries are 1; case and carriage returns are ignored") {
   const MatrixMarket m =
       matrix_of_text("%%MatrixMarket MATRIX Coordinate Pattern General\r\n2 2 2\r\n2 2\r\n1 1\r\n");
   CHECK(m.header.is_pattern);
@@ -103,13 +103,13 @@ TEST_CASE("entries of a pattern are 1; names are read in any case, lines with a 
 
 const std::string kBegin = "%%MatrixMarket matrix coordinate ";
 
-/// By its header alone.
+/// Rejected by the header.
 void check_refused(const std::string& text, const std::string& expected) {
   INFO(text);
   CHECK(header_of_text(text).error == expected);
 }
 
-TEST_CASE("a header says how large a matrix is, or why it is refused") {
+TEST_CASE("a header gives the size of a matrix, or an error") {
   const MatrixMarketHeader header = header_of_text(
       "%%MatrixMarket matrix coordinate real symmetric\n9 9 3\n1 1 7\n2 1 0\n9 9 1\n");
   CHECK(header.error.empty());
@@ -149,7 +149,7 @@ TEST_CASE("a header says how large a matrix is, or why it is refused") {
                     "…' and has more than 1024 characters, the format's limit");
 }
 
-TEST_CASE("a value that is not a whole number is refused if the field is integer") {
+TEST_CASE("a fractional value is rejected in an integer field") {
   const auto of_value = [](const std::string& value) {
     return refusal_of(kBegin + "integer general\n1 1 1\n1 1 " + value + "\n");
   };
@@ -163,7 +163,7 @@ TEST_CASE("a value that is not a whole number is refused if the field is integer
     CHECK(of_value(value).empty());
 }
 
-TEST_CASE("a file that is not what its header says is refused with its line") {
+TEST_CASE("a file that contradicts its header is rejected with the line") {
   const std::string begin = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
   CHECK(refusal_of(begin + "1 1 1\n") ==
         "m:3: the file ends after 1 entry; the header has 2 entries");
@@ -195,7 +195,7 @@ TEST_CASE("a file that is not what its header says is refused with its line") {
       "the matrix is skew-symmetric");
 }
 
-TEST_CASE("a matrix whose row sums exceed fp32 is refused with the row") {
+TEST_CASE("a matrix with row sums beyond fp32 is rejected with the row") {
   const std::string begin = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
   CHECK(refusal_of(begin + "2 1 3e38\n2 2 -3e38\n") ==
         "m: the absolute values of row 2 sum to 6e+38; allowed: at most 3.403e+38, the maximum of "
@@ -203,7 +203,7 @@ TEST_CASE("a matrix whose row sums exceed fp32 is refused with the row") {
   CHECK(refusal_of(begin + "1 1 3e38\n2 2 -3e38\n") == "");
 }
 
-TEST_CASE("a file is read from disk, its header first") {
+TEST_CASE("a file is read from disk after its header") {
   const test::ScratchFolder folder;
   const std::string file = (folder.path() / "m.mtx").string();
   std::ofstream(file) << kGeneral;
@@ -215,7 +215,7 @@ TEST_CASE("a file is read from disk, its header first") {
   CHECK_THROWS_WITH(matrix_market(absent), error);
 }
 
-/// Why the file is not read.
+/// Why the file is rejected.
 std::string refusal_of_file(const std::string& file) {
   try {
     matrix_market(file);
@@ -225,7 +225,7 @@ std::string refusal_of_file(const std::string& file) {
   return "";
 }
 
-TEST_CASE("a file that is replaced after it was planned is refused, whatever its size") {
+TEST_CASE("a file that is replaced after planning is rejected, even if its size is equal") {
   const test::ScratchFolder folder;
   const auto path_of = [&](const char* name) { return (folder.path() / name).string(); };
   const std::string begin = kBegin + "real general\n1 1 1\n1 1 ";
@@ -261,7 +261,7 @@ TEST_CASE("a file that is replaced after it was planned is refused, whatever its
             "1 × 1 and 1 nonzero");
 }
 
-TEST_CASE("a planned file is read from the path of its plan") {
+TEST_CASE("a planned file is read from its planned path") {
   const test::ScratchFolder folder;
   const std::string path = (folder.path() / "m.mtx").string();
   std::ofstream(path) << kGeneral;
@@ -272,8 +272,8 @@ TEST_CASE("a planned file is read from the path of its plan") {
   CHECK(matrix_market(identity.name)->columns.size() == 5);
 }
 
-// The sanitizers find what the comparison does not.
-TEST_CASE("a matrix in use outlives the reading of another file by another thread") {
+// The sanitizers detect uses after free.
+TEST_CASE("a matrix in use remains valid while another thread reads a file") {
   constexpr int kEntries = 2000;
   constexpr int kReads = 50;
   const test::ScratchFolder folder;

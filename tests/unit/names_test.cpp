@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-TEST_CASE("glob_match matches the whole text", "[names]") {
+TEST_CASE("glob_match compares the whole text", "[names]") {
   struct Case {
     const char* pattern;
     const char* text;
@@ -57,14 +57,14 @@ TEST_CASE("glob_match matches the whole text", "[names]") {
   }
 }
 
-TEST_CASE("glob_match does not blow up on many stars", "[names]") {
+TEST_CASE("glob_match stays fast with many stars", "[names]") {
   std::string pattern;
   for (int i = 0; i < 1000; ++i)
     pattern += "*a";
   CHECK_FALSE(glob_match(pattern + "b", std::string(2000, 'a')));
 }
 
-TEST_CASE("nearest_name suggests what was probably meant and nothing else", "[names]") {
+TEST_CASE("nearest_name suggests only close names", "[names]") {
   const std::vector<std::string> keys{"family", "variants", "baseline", "axes", "modes", "n", "k"};
   CHECK(nearest_name("familly", keys) == "family");
   CHECK(nearest_name("varaints", keys) == "variants");
@@ -84,13 +84,13 @@ TEST_CASE("nearest_name suggests what was probably meant and nothing else", "[na
   CHECK(nearest_name("smem_tile3", {"smem_tile1", "smem_tile2"}) == "smem_tile1");
 }
 
-TEST_CASE("allowed_names ends an error", "[names]") {
+TEST_CASE("allowed_names lists names at the end of an error", "[names]") {
   CHECK(allowed_names("colt", {"cold", "warm"}) == "; did you mean 'cold'? allowed: cold, warm");
   CHECK(allowed_names("tepid", {"cold", "warm"}) == "; allowed: cold, warm");
   CHECK(allowed_names("tepid", {}) == "; none is allowed");
 }
 
-TEST_CASE("a name is one of several, or matches one that is a glob", "[names]") {
+TEST_CASE("a name equals one of several, or matches a glob", "[names]") {
   CHECK(is_one_of("cold", {"cold", "warm"}));
   CHECK_FALSE(is_one_of("colder", {"cold", "warm"}));
   CHECK(is_one_of("a/b.mtx", {"banded", "*.mtx"}));

@@ -1,4 +1,4 @@
-// A folder as Linux has it under /sys.
+// NUMA nodes, read from a folder like Linux's /sys.
 #include "device/numa.hpp"
 
 #include <filesystem>
@@ -19,7 +19,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file) << text << "\n";
 }
 
-TEST_CASE("a device's NUMA node is what Linux says of its place on the bus") {
+TEST_CASE("a device's NUMA node is read from its PCI entry") {
   const ScratchFolder sys;
   const auto devices = sys.path() / "bus" / "pci" / "devices";
   write(devices / "0000:1a:00.0" / "numa_node", "1");
@@ -30,7 +30,7 @@ TEST_CASE("a device's NUMA node is what Linux says of its place on the bus") {
   CHECK(numa_node_of("", sys.path()) == std::nullopt);
 }
 
-TEST_CASE("the nodes of a process are those of the processors that it may use") {
+TEST_CASE("a process has the nodes of its allowed processors") {
   const int here = sched_getcpu();
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -47,7 +47,7 @@ TEST_CASE("the nodes of a process are those of the processors that it may use") 
   CHECK(numa_nodes_of_process(sys.path() / "nowhere") == std::nullopt);
 }
 
-/// Gives this thread its processors back.
+/// Restores this thread's processors.
 class OwnProcessors {
  public:
   OwnProcessors() { REQUIRE(sched_getaffinity(0, sizeof all_, &all_) == 0); }
@@ -66,7 +66,7 @@ class OwnProcessors {
   cpu_set_t all_{};
 };
 
-TEST_CASE("a thread stays near a device that its processors have some next to, and only then") {
+TEST_CASE("a thread stays near a device only if some of its processors are near") {
   const OwnProcessors own;
   const std::string all = processors_of_thread();
   const std::string last = std::to_string(own.numbers().back());
@@ -74,7 +74,7 @@ TEST_CASE("a thread stays near a device that its processors have some next to, a
   const auto devices = sys.path() / "bus" / "pci" / "devices";
   write(devices / "0000:1a:00.0" / "local_cpulist", last + ",1000-1022");
   write(devices / "0000:1b:00.0" / "local_cpulist", "1022");
-  stay_near("00000000:1B:00.0", sys.path());  // none of ours
+  stay_near("00000000:1B:00.0", sys.path());  // none of this thread's processors
   CHECK(processors_of_thread() == all);
   stay_near("00000000:1C:00.0", sys.path());  // no such device
   CHECK(processors_of_thread() == all);
@@ -82,7 +82,7 @@ TEST_CASE("a thread stays near a device that its processors have some next to, a
   CHECK(processors_of_thread() == last);
 }
 
-TEST_CASE("processors are written as Linux does") {
+TEST_CASE("lists of processors have Linux's format") {
   const OwnProcessors own;
   const std::vector<int> numbers = own.numbers();
   if (numbers.size() < 2 || numbers[1] != numbers[0] + 1) return;
