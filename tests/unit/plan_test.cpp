@@ -13,8 +13,8 @@ struct Bench {
   Family family = toy_family();
   DeviceSpec device = toy_device();
   Config config;
-  // The toy kernel's address is what its shapes carry; 32 registers let 8 blocks of 256 threads
-  // reside on an SM.
+  // The toy kernel's address is the one in its shapes. 32 registers allow 8 blocks of 256 threads
+  // per SM.
   KernelResource row{kernel(), "toy", "toy_kernel", 80, 32, 0, 0, 0};
   KernelResources resources{&row, 1};
 
@@ -59,7 +59,7 @@ AxisItem number(std::int64_t n) {
   return Value{n};
 }
 
-TEST_CASE("parameters that a file stands for are in no key, and make no further cells") {
+TEST_CASE("parameters that a file sets are not in keys and create no further cells") {
   Bench b;
   Parameter& width = b.family.parameters.at(2);
   width.choices.emplace_back("*.txt");
@@ -71,10 +71,10 @@ TEST_CASE("parameters that a file stands for are in no key, and make no further 
   CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.5,width=narrow/cold",
                                              "toy/toy/first/share=0.5,width=a.txt/cold",
                                              "toy/toy/first/n=16,share=0.5,width=narrow/cold"});
-  CHECK(b.sizes() == std::vector<std::int64_t>{8, 1024, 16});  // the default for the file
+  CHECK(b.sizes() == std::vector<std::int64_t>{8, 1024, 16});  // the default, for the file
 }
 
-TEST_CASE("axes multiply, and parameters without an axis keep their default") {
+TEST_CASE("axes multiply, and parameters without an axis keep their defaults") {
   Bench b;
   b.experiment().axes = {{"n", {number(8), number(16)}},
                          {"width", {Value{std::string("narrow")}, Value{std::string("wide")}}}};
@@ -94,7 +94,7 @@ TEST_CASE("zipped axes advance together") {
                                              "toy/toy/first/n=16,share=0.75,width=narrow/cold"});
 }
 
-TEST_CASE("a group holds the variants of one problem and mode, the baseline first") {
+TEST_CASE("a group has the variants of one problem and mode, baseline first") {
   Bench b;
   b.experiment().variants = {b.family.find("first"), b.family.find("second")};
   b.experiment().baseline = b.family.find("second");
@@ -106,22 +106,22 @@ TEST_CASE("a group holds the variants of one problem and mode, the baseline firs
   CHECK(p.groups[1].cells[1].index == 3);
 }
 
-TEST_CASE("wave edges are the last size of a wave count, the first of the next, and one beyond") {
+TEST_CASE("wave edges are the last size of a wave count and the next two sizes") {
   Bench b;
-  // 100 SMs × 8 blocks × 256 elements: a wave holds 204,800 elements.
+  // A wave has 100 SMs × 8 blocks × 256 elements = 204,800 elements.
   b.experiment().axes = {{"n", {WaveEdges{1, 500000}}}};
   b.experiment().axis_groups = {{0}};
   CHECK(b.sizes() == std::vector<std::int64_t>{204800, 204801, 204802, 409600, 409601, 409602});
 }
 
-TEST_CASE("wave edges mix with plain sizes, each size once") {
+TEST_CASE("wave edges combine with plain sizes, without duplicates") {
   Bench b;
   b.experiment().axes = {{"n", {number(204801), number(7), WaveEdges{200000, 204801}}}};
   b.experiment().axis_groups = {{0}};
   CHECK(b.sizes() == std::vector<std::int64_t>{204801, 7, 204800});
 }
 
-TEST_CASE("wave edges move with the device") {
+TEST_CASE("wave edges depend on the device") {
   Bench b;
   b.device.sm_count = 50;
   b.experiment().axes = {{"n", {WaveEdges{100000, 110000}}}};
@@ -129,21 +129,21 @@ TEST_CASE("wave edges move with the device") {
   CHECK(b.sizes() == std::vector<std::int64_t>{102400, 102401, 102402});
 }
 
-TEST_CASE("wave edges need a grid that is known") {
+TEST_CASE("wave edges need a known grid") {
   Bench b;
   b.experiment().axes = {{"n", {WaveEdges{1, 1000}}}};
   b.experiment().axis_groups = {{0}};
-  SECTION("vendor libraries choose their own") {
+  SECTION("vendor libraries choose their own grid") {
     b.experiment().variants = {b.family.find("vendor")};
     CHECK_THROWS_WITH(b.plan(), contains_text("vendor library"));
   }
-  SECTION("and registers") {
+  SECTION("registers must be known") {
     b.resources = KernelResources();
     CHECK_THROWS_WITH(b.plan(), contains_text("resource table"));
   }
 }
 
-TEST_CASE("an experiment whose wave edges are none selects nothing, and says where") {
+TEST_CASE("an experiment without wave edges is an error with its place") {
   Bench b;
   b.config.path = "edges.json";
   b.experiment().axes = {{"n", {WaveEdges{1, 2}}}};
@@ -151,7 +151,7 @@ TEST_CASE("an experiment whose wave edges are none selects nothing, and says whe
   CHECK_THROWS_WITH(b.plan(), contains_text("edges.json: $.experiments[0]: selects no cell"));
 }
 
-TEST_CASE("where a variant cannot run, one skipped size stands for its wave edges") {
+TEST_CASE("if a variant cannot run, its wave edges become one skipped size") {
   Bench b;
   b.family.variants.front().min_compute_capability = 90;
   b.experiment().axes = {{"n", {WaveEdges{1024, 8192}}}};
@@ -161,7 +161,7 @@ TEST_CASE("where a variant cannot run, one skipped size stands for its wave edge
   CHECK(!p.groups[0].cells.front().skip_reason.empty());
 }
 
-TEST_CASE("what cannot run is skipped with the reason") {
+TEST_CASE("cells that cannot run are skipped with the reason") {
   Bench b;
   b.experiment().axes = {{"n", {number(9)}}};
   b.experiment().axis_groups = {{0}};
@@ -180,7 +180,7 @@ TEST_CASE("what cannot run is skipped with the reason") {
     v.min_compute_capability = 90;
     CHECK(reason(1 << 30) == "needs compute capability 9.0, Toy GPU has 8.0");
   }
-  SECTION("a launch beyond the SM") {
+  SECTION("a launch that exceeds the SM") {
     b.row.registers = 255;
     Variant& v = b.family.variants.front();
     v.launch = [launch = v.launch](const void* problem, const void* data,
@@ -197,15 +197,15 @@ TEST_CASE("what cannot run is skipped with the reason") {
 TEST_CASE("memory counts buffers, guards and references") {
   Bench b;
   const auto problem = b.family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
-  // x and y of 4 bytes with two guards each and room to begin at a multiple of 4096, and for y two
-  // fp64 arrays.
+  // x and y of 4 bytes per element with two guards each and padding for alignment to 4096; two fp64
+  // arrays for y.
   constexpr std::int64_t kBuffers = 2 * (4000 + 2 * kGuardBytes + 4096);
   constexpr std::int64_t kReferences = 16000;
   CHECK(cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device) ==
         kBuffers + kReferences);
 }
 
-TEST_CASE("buffers begin at multiples of their size, from 512 bytes to 2 MiB") {
+TEST_CASE("buffers are aligned to their size, from 512 bytes to 2 MiB") {
   for (const auto& [bytes, alignment] : std::map<std::int64_t, std::int64_t>{{0, 512},
                                                                              {1, 512},
                                                                              {512, 512},
@@ -217,7 +217,7 @@ TEST_CASE("buffers begin at multiples of their size, from 512 bytes to 2 MiB") {
     CHECK(buffer_alignment(bytes) == alignment);
 }
 
-TEST_CASE("limits take the slower of memory and arithmetic") {
+TEST_CASE("the limit is the larger of memory time and arithmetic time") {
   Work w;
   w.moved_read = 1e9;
   w.operations = {{Pipe::fp32, 1e9}};
@@ -225,14 +225,14 @@ TEST_CASE("limits take the slower of memory and arithmetic") {
   const auto at = [&](Mode mode) { return limit_of(w, mode, device, datasheet_ceilings(device)); };
   CHECK(at(Mode::cold).time_us.value() == Approx(1000.0));
   CHECK(at(Mode::cold).by == "dram");
-  // Warm, an L2's worth of the input may still be there.
+  // In warm mode, L2 may still hold as many bytes of input as its size.
   CHECK(at(Mode::warm).time_us.value() == Approx(1e6 * (1e9 - 10 * 1048576) / 1e12));
   w.operations = {{Pipe::fp32, 1e11}};
   CHECK(at(Mode::cold).by == "fp32");
   CHECK(at(Mode::cold).time_us.value() == Approx(1e4));
 }
 
-TEST_CASE("bytes to the host and to the device cross a bus with two ways") {
+TEST_CASE("transfers to the host and to the device share a bidirectional bus") {
   Work w;
   w.moved_read = 1e9;
   w.to_device = 1e9;
@@ -251,7 +251,7 @@ TEST_CASE("bytes to the host and to the device cross a bus with two ways") {
   w.to_host = 5e8;
   CHECK(limit(datasheet_ceilings(device)).time_us.value() == Approx(alone_us));
 
-  // Half of the bytes have company, at what each way then delivers.
+  // Half of the bytes move while the other direction is busy, at the bidirectional rate.
   Ceilings measured = datasheet_ceilings(device);
   measured.bus_to_device_bytes_per_s = 50e9;
   measured.bus_to_host_bytes_per_s = 40e9;
@@ -266,7 +266,7 @@ TEST_CASE("bytes to the host and to the device cross a bus with two ways") {
   CHECK(pcie_bytes_per_s(5, 0) == 0.0);
 }
 
-TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
+TEST_CASE("a prediction counts the kernels of a launch, except a library's") {
   const KernelResources none(nullptr, 0);
   const DeviceSpec device = toy_device();
   CeilingSource ceilings;
@@ -279,7 +279,7 @@ TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
   CHECK(!kernels({}));
 }
 
-TEST_CASE("a prediction knows no shape of kernels that launch kernels") {
+TEST_CASE("a prediction has no shape for kernels that launch kernels") {
   const int kernel = 0;
   const DeviceSpec device = toy_device();
   CeilingSource ceilings;
@@ -301,7 +301,7 @@ TEST_CASE("a prediction knows no shape of kernels that launch kernels") {
   CHECK(!predicted().kernel_launches);
 }
 
-TEST_CASE("a write that fits in L2 need not have reached DRAM") {
+TEST_CASE("writes that fit in L2 may not reach DRAM") {
   Work w;
   w.moved_written = 8 << 20;
   CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == 0.0);
@@ -309,8 +309,7 @@ TEST_CASE("a write that fits in L2 need not have reached DRAM") {
   CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == Approx(2 << 20));
 }
 
-TEST_CASE(
-    "registers of the newest architecture that is not newer stand in for one that was not built") {
+TEST_CASE("registers of the newest older architecture are used if one was not built") {
   const int kernel = 0;
   const KernelResource rows[] = {{&kernel, "toy", "k", 90, 20, 0, 0, 0},
                                  {&kernel, "toy", "k", 80, 10, 0, 0, 0}};
@@ -327,7 +326,7 @@ TEST_CASE(
   CHECK(!resources.find(&rows, 80).has_value());
 }
 
-TEST_CASE("libraries that a config needs and that are missing are named", "[plan]") {
+TEST_CASE("missing libraries of a config are named", "[plan]") {
   Bench bench;
   CHECK(missing_libraries(bench.config).empty());
   const Variant* const vendor = bench.family.find("vendor");

@@ -1,4 +1,4 @@
-// Whether a row is sampled long enough for a second run of the same binary to be told the same.
+// Whether a row has enough samples for a second run of the same binary to be called the same.
 #include <algorithm>
 #include <cmath>
 
@@ -10,16 +10,16 @@
 namespace gpuexp::test {
 namespace {
 
-/// A row of the recorded all.json of an H200, at one of the deciles of its spread.
+/// A row of an H200's recorded all.json, at a decile of the spread.
 struct Recorded {
   double time_us;
-  double spread;  ///< of a sample, relative
+  double spread;  ///< relative, per sample
   double time;    ///< correlation time
 };
 
 constexpr MinimumEffect kOfAnH200{0.0098, 0.0797};
 
-/// Off by a share that is the process's own.
+/// Statistics of a run whose times are shifted by a process-specific factor.
 Statistics run_once(const Recorded& kernel, double shift, const MeasureSettings& settings,
                     Random& random) {
   constexpr double kTickUs = 0.032;
@@ -48,7 +48,7 @@ Repetition repeated(const MeasureSettings& settings) {
       {47, 0.0029, 1.33},   {83.2, 0.0029, 2.2},  {53.5, 0.0049, 1.17}, {621, 0.0042, 2.71},
       {23.1, 0.0072, 1.76}, {840, 0.0141, 1.15}};
   constexpr int kPairs = 100;
-  // With it, two runs of all.json have the false verdicts that they had.
+  // Chosen so that the rate of false verdicts equals that of two recorded runs of all.json.
   constexpr double kShiftOfEffect = 0.2;
   Random random(7);
   Repetition r;
@@ -68,7 +68,7 @@ Repetition repeated(const MeasureSettings& settings) {
   return r;
 }
 
-TEST_CASE("rows are sampled until two runs of one binary can be told the same") {
+TEST_CASE("rows are sampled until two runs of one binary can be called the same") {
   const Repetition now = repeated({});
   MeasureSettings target_alone;
   target_alone.fine_relative_ci = 1;
@@ -79,17 +79,17 @@ TEST_CASE("rows are sampled until two runs of one binary can be told the same") 
   CHECK(before.undecided >= 0.12);
 }
 
-TEST_CASE("precision beyond the target is worth a limited time") {
+TEST_CASE("sampling beyond the target precision has a time limit") {
   ToyRun b({"first", "second"});
   b.experiment().measure.fine_seconds = 0.1;
   b.experiment().measure.min_samples = 20;
   Random random(3);
-  // Within 1 % after some 60 samples, within 0.25 % after a thousand.
+  // The interval is within 1 % after about 60 samples, and within 0.25 % after 1000.
   b.executor.time_us = [&](const std::string&, int) {
     b.clock_s += 0.001;
     return 1000 * std::exp(0.03 * normal(random));
   };
-  SECTION("it ends, converged") {
+  SECTION("sampling ends as converged") {
     for (const Row& row : b.run()) {
       CHECK(row.stop_reason == StopReason::converged);
       CHECK(row.samples_us.size() >= 50);
@@ -97,12 +97,12 @@ TEST_CASE("precision beyond the target is worth a limited time") {
       CHECK(row.flags.end() == std::find(row.flags.begin(), row.flags.end(), "wide_interval"));
     }
   }
-  SECTION("a target that is missed goes on") {
+  SECTION("sampling continues if the target is missed") {
     b.experiment().measure.target_relative_ci = 0.002;
     for (const Row& row : b.run())
       CHECK(row.stop_reason == StopReason::max_samples);
   }
-  SECTION("within a tick of the timer there is nothing to gain") {
+  SECTION("sampling ends at the timer's resolution") {
     b.executor.floor_us = {3.0, 3.0 + 10};
     b.executor.time_us = [&](const std::string&, int n) {
       b.clock_s += 1e-3;

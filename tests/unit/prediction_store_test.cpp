@@ -1,4 +1,4 @@
-// Predictions that are kept from one run of the program to the next.
+// Predictions stored between runs of the program.
 #include "simulated/prediction_store.hpp"
 
 #include <fstream>
@@ -9,7 +9,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("what is kept is found again, under its own key alone", "[predictions]") {
+TEST_CASE("a stored prediction is found only under its own key", "[predictions]") {
   const ScratchFolder folder;
   const PredictionStore store(folder.path() / "new" / "predictions");
   CHECK_FALSE(store.find("a"));
@@ -40,27 +40,27 @@ TEST_CASE("what is kept is found again, under its own key alone", "[predictions]
   CHECK_FALSE(store.find("c"));
 }
 
-TEST_CASE("a damaged file is as none, and so is one of another key", "[predictions]") {
+TEST_CASE("damaged files and files with another key are ignored", "[predictions]") {
   const ScratchFolder folder;
   const PredictionStore store(folder.path());
   store.keep("a", {1.5, {{"dram", 1}}, ""});
   const auto file = *std::filesystem::directory_iterator(folder.path());
-  SECTION("cut short") {
+  SECTION("truncated") {
     std::filesystem::resize_file(file, 10);
   }
-  SECTION("not what it should hold") {
+  SECTION("invalid contents") {
     std::ofstream(file.path())
         << R"({"key": "a", "time_us": "soon", "terms": [], "why_not": "", "caches": []})";
   }
-  SECTION("a time that nothing is known to bind") {
+  SECTION("a time without a bound") {
     std::ofstream(file.path())
         << R"({"key": "a", "time_us": 2, "terms": [], "why_not": "", "caches": []})";
   }
-  SECTION("a program that counted no caches") {
+  SECTION("written without cache counts") {
     std::ofstream(file.path())
         << R"({"key": "a", "time_us": 2, "terms": [["dram", 1]], "why_not": ""})";
   }
-  SECTION("of another key") {
+  SECTION("another key") {
     std::ofstream(file.path())
         << R"({"key": "b", "time_us": 2, "terms": [["dram", 1]], "why_not": "", "caches": []})";
   }
@@ -69,7 +69,7 @@ TEST_CASE("a damaged file is as none, and so is one of another key", "[predictio
   CHECK(store.find("a")->time_us == 2.5);
 }
 
-TEST_CASE("without a folder, or with one that cannot be made, nothing is kept", "[predictions]") {
+TEST_CASE("without a usable folder nothing is stored", "[predictions]") {
   const PredictionStore nowhere({});
   nowhere.keep("a", {1.5, {}, ""});
   CHECK_FALSE(nowhere.find("a"));

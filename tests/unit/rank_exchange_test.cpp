@@ -13,7 +13,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Calls f(exchange) for each rank in a thread of its own.
+/// Calls f(exchange) for each rank, each in its own thread.
 template <class Function>
 void on_each(int ranks, const Function& f) {
   const std::string meeting = random_meeting();
@@ -26,13 +26,13 @@ void on_each(int ranks, const Function& f) {
   }
 }
 
-// What a rank tells may be bytes of any value, such as a handle to memory.
+// A rank may send any bytes, such as a memory handle.
 std::string text_of(int rank) {
   using namespace std::string_literals;
   return "rank \0\xff "s + std::to_string(rank);
 }
 
-TEST_CASE("ranks tell each other text and hand each other descriptors") {
+TEST_CASE("ranks exchange text and descriptors") {
   const int ranks = GENERATE(2, 3, 8);
   struct Got {
     std::string text;
@@ -42,7 +42,7 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
     bool none_says_so = true;
   };
   std::vector<Got> got(static_cast<std::size_t>(ranks));
-  // Each reads what the next rank has put into its pipe. Checks are made in one thread, below.
+  // Each rank reads from the next rank's pipe. One thread checks the results below.
   on_each(ranks, [&](RankExchange& exchange) {
     const int rank = exchange.place().rank;
     int ends[2] = {-1, -1};
@@ -73,7 +73,7 @@ TEST_CASE("ranks tell each other text and hand each other descriptors") {
   }
 }
 
-TEST_CASE("a rank that does not come, or is gone, is named") {
+TEST_CASE("a missing or ended rank is named") {
   const std::string meeting = random_meeting();
   CHECK_THROWS_WITH(RankExchange({0, 2, meeting}, 0.05),
                     "rank 1 did not join the exchange between ranks within 0.05 s");
@@ -93,7 +93,7 @@ TEST_CASE("a rank that does not come, or is gone, is named") {
   CHECK_THROWS_WITH(waits.all_gather("here"), "rank 1 has sent nothing for 0.1 s");
 }
 
-TEST_CASE("meetings have names that differ") {
+TEST_CASE("meetings have unique names") {
   std::set<std::string> names;
   for (int i = 0; i < 100; ++i)
     names.insert(random_meeting());

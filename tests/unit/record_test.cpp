@@ -1,4 +1,4 @@
-// Records: what each fixed column writes and reads, and what files may hold that is none of them.
+// Records: the text of each fixed column, and unknown contents of files.
 #include <fmt/format.h>
 
 #include "base/report_error.hpp"
@@ -13,7 +13,7 @@
 namespace gpuexp::test {
 namespace {
 
-// A value of the column that no other column has, but for enumerations.
+// A value unique to the column, except in enumerations.
 Field distinct_value(const FixedColumn& column, std::size_t place) {
   if (!column.values.empty()) return column.values[place % column.values.size()];
   if (std::holds_alternative<std::vector<ExpectedChange> ResultRecord::*>(column.member))
@@ -37,7 +37,7 @@ Report report_of(const Table& table) {
   return report;
 }
 
-// The message of a report of one row in which the column has the value.
+// The error of a report with one row, in which the column has the value.
 std::string error_of(const std::string& column, const std::string& type, const std::string& value) {
   const std::string text = fmt::format(
       R"({{"schema_version": 3, "complete": true,
@@ -52,14 +52,14 @@ std::string error_of(const std::string& column, const std::string& type, const s
   return "no error";
 }
 
-TEST_CASE("every fixed column is written from a member of its own, and read back", "[record]") {
+TEST_CASE("every fixed column has its own member and is read back", "[record]") {
   Table table;
   table.columns = fixed_infos();
   std::vector<Field>& fields = table.rows.emplace_back();
   for (std::size_t i = 0; i < fixed_columns().size(); ++i)
     fields.push_back(distinct_value(fixed_columns()[i], i));
   const Report report = report_of(table);
-  // Two columns of one member would both write what was stored last.
+  // Two columns with the same member would both write the last stored value.
   CHECK(table_of(report.table).rows == table.rows);
   const Report read = parse_report(to_json(report), "r.json");
   CHECK(read.table == report.table);
@@ -75,7 +75,7 @@ TEST_CASE("every fixed column is written from a member of its own, and read back
   }
 }
 
-TEST_CASE("a value that an enumeration lacks is refused with its place", "[record]") {
+TEST_CASE("a value outside its enumeration is rejected with its place", "[record]") {
   CHECK(error_of("mode", "text", "\"hot\"") ==
         "r.json: rows[0].mode: expected cold, warm, graph, back_to_back, back_to_back_graph or "
         "profile, found \"hot\"");
@@ -90,17 +90,17 @@ TEST_CASE("a value that an enumeration lacks is refused with its place", "[recor
                  contains_text("found \"l2_sectors jumps 2\""));
   CHECK(error_of("mode", "text", "null") == "no error");
   CHECK(error_of("mode", "text", "\"warm\"") == "no error");
-  // What flags there are is open: a later version may have more.
+  // Later versions may add flags.
   CHECK(error_of("flags", "text", "\"of_tomorrow\"") == "no error");
 }
 
-TEST_CASE("a fixed column of another type is refused", "[record]") {
+TEST_CASE("a fixed column with another type is rejected", "[record]") {
   CHECK(error_of("time_median_us", "text", "\"1\"") ==
         "r.json: columns[0]: type: expected \"real\" for 'time_median_us', found \"text\"");
   CHECK(error_of("time_of_tomorrow_us", "text", "\"1\"") == "no error");
 }
 
-TEST_CASE("columns that this program does not know are kept in their places", "[record]") {
+TEST_CASE("unknown columns keep their places", "[record]") {
   Table table;
   table.columns = {{"colour", "", FieldType::text, "of the case"},
                    {"variant", "", FieldType::text, ""},
@@ -128,7 +128,7 @@ TEST_CASE("columns that this program does not know are kept in their places", "[
   CHECK(row.others.names() == std::vector<std::string>{"colour", "height_mm", "count"});
 }
 
-TEST_CASE("a report that lacks columns leaves their members empty", "[record]") {
+TEST_CASE("a report without some columns leaves their members empty", "[record]") {
   Table table;
   table.columns = {{"variant", "", FieldType::text, ""},
                    {"status", "", FieldType::text, ""},
@@ -146,7 +146,7 @@ TEST_CASE("a report that lacks columns leaves their members empty", "[record]") 
   CHECK(read.table.columns.size() == 3);
 }
 
-TEST_CASE("lists of one field are taken apart, and put together again", "[record]") {
+TEST_CASE("lists in one field are split and joined", "[record]") {
   Table table;
   table.columns = {{"flags", "", FieldType::text, ""}, {"clock_reasons", "", FieldType::text, ""}};
   table.rows = {{"few_samples;of_tomorrow", Field{}}};

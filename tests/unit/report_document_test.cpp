@@ -1,4 +1,4 @@
-// A report as the document of its page: verdicts, tables, sources, provenance.
+// The document of a report page: verdicts, tables, sources, provenance.
 #include "render/report_document.hpp"
 
 #include "support/catch.hpp"
@@ -23,7 +23,7 @@ std::string text_at(const Json& json, const char* member) {
   return json.at(member).get<std::string>();
 }
 
-// The cells of the column with this heading, as JSON.
+// Cells of the column with this heading, as JSON.
 std::string cells_of(const Json& view, const std::string& heading) {
   for (const Json& column : view.at("columns"))
     if (text_at(column, "heading") == heading) return column.at("cells").dump();
@@ -57,7 +57,7 @@ TEST_CASE("A document holds verdicts, numbers, reasons and provenance", "[html]"
   CHECK_FALSE(document_of(cut).at("complete").get<bool>());
 }
 
-TEST_CASE("The summary has flags, and the conditions of the GPU", "[html]") {
+TEST_CASE("The summary has flags and conditions of the GPU", "[html]") {
   Report report = small_report();
   report.table.rows[0].sm_clock_mhz = 1900;
   report.table.rows[1].sm_clock_mhz = 1500;
@@ -69,7 +69,7 @@ TEST_CASE("The summary has flags, and the conditions of the GPU", "[html]") {
         R"({"lowest_sm_clock_mhz":1500.0,"highest_sm_clock_mhz":1900.0,"highest_power_w":null})");
 }
 
-TEST_CASE("Rows that did not pass have no numbers in a document", "[html]") {
+TEST_CASE("Failed rows have no numbers in a document", "[html]") {
   Report report = small_report();
   for (ResultRecord& row : report.table.rows) {
     if (row.passed()) continue;
@@ -80,7 +80,7 @@ TEST_CASE("Rows that did not pass have no numbers in a document", "[html]") {
   CHECK_THAT(document_of(report).at("experiments").dump(), !contains_text("777"));
 }
 
-TEST_CASE("A document holds published figures, where there are any", "[html]") {
+TEST_CASE("A document has published figures, if there are any", "[html]") {
   Report report = small_report();
   CHECK_FALSE(document_of(report).contains("figures"));
   PublishedFigure& figure = report.figures.emplace_back();
@@ -100,7 +100,7 @@ TEST_CASE("A document holds published figures, where there are any", "[html]") {
              contains_text("time & more: there is no row ladder/none, cold"));
 }
 
-TEST_CASE("No text of results is markup in a page", "[html]") {
+TEST_CASE("Text of results is never markup in a page", "[html]") {
   const std::string evil = "\"></script><script>x</script><!--<img src=y onerror='z'>\x01\xff";
   Report report = small_report();
   for (ResultRecord& row : report.table.rows) {
@@ -126,7 +126,7 @@ TEST_CASE("No text of results is markup in a page", "[html]") {
   CHECK_THAT(text_at(data_of_page(html), "title"), contains_text("<script>x</script><!--"));
 }
 
-TEST_CASE("What a variant is stands beside its source", "[html]") {
+TEST_CASE("A variant's description is shown with its source", "[html]") {
   Registry registry;
   registry.add(toy_family());
   Report report = small_report();

@@ -1,4 +1,4 @@
-// What people see of a report: golden tables, and headlines that say no more than the numbers do.
+// Rendered reports: golden tables, and headlines that claim only what the numbers support.
 
 #include "analysis/headline.hpp"
 #include "base/text.hpp"
@@ -31,7 +31,7 @@ std::string headline(std::vector<std::vector<Field>> rows) {
   return headline_of(experiments.front());
 }
 
-// A row of a sweep over n without a baseline, at the given rate.
+// A row of a sweep over n without a baseline, with the given rate.
 std::vector<Field> swept_row(std::int64_t n, double tflops, double reuse = 1,
                              double relative_interval = 0.01) {
   std::vector<Field> row = timed_row("tile", n, 100, 1);
@@ -40,7 +40,7 @@ std::vector<Field> swept_row(std::int64_t n, double tflops, double reuse = 1,
   row[10] = kMissing;
   row[11] = kMissing;
   row[15] = tflops;
-  row[17] = tflops / 2;  // of 200
+  row[17] = tflops / 2;  // as a share of 200
   row[18] = std::int64_t{8};
   row[21] = reuse;
   return row;
@@ -50,7 +50,7 @@ std::vector<Field> swept_row(std::int64_t n, double tflops, double reuse = 1,
 
 // ---- text
 
-TEST_CASE("Widths count what a terminal shows", "[report][text]") {
+TEST_CASE("Widths count displayed columns", "[report][text]") {
   CHECK(display_width("abc") == 3);
   CHECK(display_width("µ±→█") == 4);
   CHECK(display_width("e\u0301") == 1);
@@ -60,14 +60,14 @@ TEST_CASE("Widths count what a terminal shows", "[report][text]") {
   CHECK(pad_right("漢", 4) == "漢  ");
 }
 
-TEST_CASE("Control characters do not reach a terminal", "[report][text]") {
+TEST_CASE("Control characters never reach a terminal", "[report][text]") {
   CHECK(printable("a\033[31mb\nc\td") == "a [31mb c d");
   CHECK(printable("bad\xff") == "bad?");
   CHECK(printable("\u202Eleft") == " left");
   CHECK(to_ascii("4 µs ± 1 → 漢") == "4 us +/- 1 -> ?");
 }
 
-TEST_CASE("Times take a unit that suits them", "[report][text]") {
+TEST_CASE("Times have a suitable unit", "[report][text]") {
   CHECK(time_text(0.5) == "500.0 ns");
   CHECK(time_text(3.7) == "3.700 µs");
   CHECK(time_text(999.96) == "1.000 ms");
@@ -75,7 +75,7 @@ TEST_CASE("Times take a unit that suits them", "[report][text]") {
   CHECK(time_text(2.5e6) == "2.500 s");
 }
 
-TEST_CASE("Numbers keep significant digits and never become zero", "[report][text]") {
+TEST_CASE("Numbers keep significant digits and never round to zero", "[report][text]") {
   CHECK(decimals_for({1, 2048}) == 0);
   CHECK(decimals_for({50.9, 6.2, 0.5}) == 2);
   CHECK(decimals_for({780.4, 96.1}) == 1);
@@ -88,7 +88,7 @@ TEST_CASE("Numbers keep significant digits and never become zero", "[report][tex
   CHECK(significant(3.14e-7, 2) == "3.1e-07");
 }
 
-TEST_CASE("Bars show eighths, and something for anything", "[report][text]") {
+TEST_CASE("Bars have eighths, and values above 0 are visible", "[report][text]") {
   CHECK(bar(10, 10, 4) == "████");
   CHECK(bar(5, 10, 4) == "██  ");
   CHECK(bar(1.5 / 8, 4, 4) == "▎   ");
@@ -98,7 +98,7 @@ TEST_CASE("Bars show eighths, and something for anything", "[report][text]") {
   CHECK(bar(1, 1, 0).empty());
 }
 
-TEST_CASE("Wrapped text keeps its words", "[report][text]") {
+TEST_CASE("Wrapped text keeps words whole", "[report][text]") {
   CHECK(wrap("one two three", 7) == std::vector<std::string>{"one two", "three"});
   CHECK(wrap("extraordinarily so", 4) == std::vector<std::string>{"extraordinarily", "so"});
   CHECK(wrap("", 4).empty());
@@ -136,7 +136,7 @@ ladder: matmul
 )");
 }
 
-TEST_CASE("Terminal rendering in ASCII and little width", "[report][terminal][golden]") {
+TEST_CASE("Terminal rendering in ASCII and a narrow terminal", "[report][terminal][golden]") {
   CHECK(terminal(60, false) == R"(gpuexp 0.1.0 | commit 0123456789ab | NVIDIA H200 | driver
 580.65.06 | 2025-01-02T03:04:05Z | configs/a b.json
 predictions from ceilings measured on NVIDIA H200
@@ -168,7 +168,7 @@ ladder: matmul
 )");
 }
 
-TEST_CASE("Colour changes nothing but the colour", "[report][terminal]") {
+TEST_CASE("Colour changes only the colour", "[report][terminal]") {
   std::string text = terminal(100, true, true);
   CHECK(text != terminal(100, true));
   for (std::size_t begin = text.find('\033'); begin != std::string::npos; begin = text.find('\033'))
@@ -176,7 +176,7 @@ TEST_CASE("Colour changes nothing but the colour", "[report][terminal]") {
   CHECK(text == terminal(100, true));
 }
 
-TEST_CASE("Every width of terminal is served", "[report][terminal]") {
+TEST_CASE("All terminal widths are supported", "[report][terminal]") {
   for (std::size_t width = 1; width < 140; ++width)
     CHECK_THAT(terminal(width, true), contains_text("10 rows: 5 passed"));
   CHECK_THAT(terminal(0, true), contains_text("reuse"));
@@ -215,12 +215,12 @@ At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 40
 )");
 }
 
-TEST_CASE("An empty report is rendered too", "[report][terminal][markdown]") {
+TEST_CASE("An empty report is rendered", "[report][terminal][markdown]") {
   CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run ended before its end\n");
   CHECK(render_markdown(page_of(Report{})) == "0 rows; the run ended before its end\n");
 }
 
-TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
+TEST_CASE("A report without some columns is rendered", "[report][terminal]") {
   Report report;
   report.table = RecordTable({{"variant", "", FieldType::text, ""}});
   report.table.rows.emplace_back().variant = "naive";
@@ -229,7 +229,7 @@ TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
 
 // ---- headlines
 
-TEST_CASE("A ladder is read at its largest problem", "[report][headline]") {
+TEST_CASE("The headline of a ladder describes its largest problem", "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
                   timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
         "At m = n = 2048, tile is 10× (9.86 to 10.1) as fast as naive (34.40 ms → 3.440 ms; reuse "
@@ -238,21 +238,22 @@ TEST_CASE("A ladder is read at its largest problem", "[report][headline]") {
         "fp32 limit.");
 }
 
-TEST_CASE("A kernel is held against the vendor's library", "[report][headline]") {
+TEST_CASE("A headline compares a kernel with the vendor library", "[report][headline]") {
   CHECK_THAT(headline({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
                        timed_row("tile", 2048, 400, 86)}),
              contains_text("tile is 86× (84.8 to 87.2) as fast as naive") &&
                  contains_text("; that is 125 % of cublas."));
 }
 
-TEST_CASE("A kernel whose name begins as the library's is no library's", "[report][headline]") {
+TEST_CASE("A kernel with a library's name as prefix is not a library", "[report][headline]") {
   CHECK_THAT(
       headline({timed_row("naive", 2048, 34400, 1), timed_row("cublas_like", 2048, 500, 68.8),
                 timed_row("tile", 2048, 400, 86)}),
       contains_text("tile is 86×") && !contains_text("cublas"));
 }
 
-TEST_CASE("What the samples cannot resolve is not claimed", "[report][headline]") {
+TEST_CASE("A headline does not claim differences that samples cannot resolve",
+          "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
@@ -261,20 +262,20 @@ TEST_CASE("What the samples cannot resolve is not claimed", "[report][headline]"
         "4.5).");
 }
 
-TEST_CASE("A row above its limit is no record", "[report][headline]") {
+TEST_CASE("A row faster than its limit is left out", "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
         "naive takes 4.300 ms, 1 % of the fp32 limit. Left out, as no record: a row above the "
         "limit.");
 }
 
-TEST_CASE("A sweep is read at its largest step", "[report][headline]") {
+TEST_CASE("The headline of a sweep describes its largest step", "[report][headline]") {
   CHECK(headline({swept_row(2050, 70, 2), swept_row(2047, 99), swept_row(2048, 100),
                   swept_row(2049, 69, 2), swept_row(2051, 71, 2)}) ==
         "Throughput drops 31 % from n = 2048 to 2049 (reuse 1 → 2), the largest step between 69 "
         "TFLOP/s (n = 2049) and 100 TFLOP/s (n = 2048).");
 }
 
-TEST_CASE("A sweep without steps is read by its range", "[report][headline]") {
+TEST_CASE("The headline of a sweep without steps gives its range", "[report][headline]") {
   CHECK(headline({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
                   swept_row(5, 50)}) ==
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
@@ -286,13 +287,13 @@ TEST_CASE("A sweep without steps is read by its range", "[report][headline]") {
                   swept_row(5, 50)}) == "Throughput hardly depends on n.");
 }
 
-TEST_CASE("A step within the noise is none", "[report][headline]") {
+TEST_CASE("A step within the noise is ignored", "[report][headline]") {
   CHECK(headline({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
                   swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
         "Throughput hardly depends on n.");
 }
 
-TEST_CASE("Where time tells nothing apart, a share may", "[report][headline]") {
+TEST_CASE("If times do not differ, the headline may compare a share", "[report][headline]") {
   std::vector<std::vector<Field>> rows{timed_row("naive", 1024, 4300, 1),
                                        timed_row("scaled", 1024, 4290, 1.002)};
   Table table;
@@ -305,7 +306,7 @@ TEST_CASE("Where time tells nothing apart, a share may", "[report][headline]") {
         "with naive and 4.5 with scaled.");
 }
 
-TEST_CASE("Without numbers there is no headline", "[report][headline]") {
+TEST_CASE("Without numbers the headline is empty or gives the only time", "[report][headline]") {
   CHECK(headline({untimed_row("naive", 64, "failed", "no"),
                   untimed_row("tile", 64, "skipped", "no")}) == "No row passed.");
   CHECK(headline({untimed_row("naive", 64, "passed", kMissing)}).empty());

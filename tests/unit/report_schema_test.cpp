@@ -1,4 +1,4 @@
-// The schema of results.json says what the columns say. tests/scripts/results_schema_test.py holds
+// The schema of results.json against the columns. tests/scripts/results_schema_test.py validates
 // files against it.
 #include <string>
 
@@ -24,7 +24,7 @@ Json row_schema() {
 
 }  // namespace
 
-TEST_CASE("the schema of results has every column with its meaning", "[schema]") {
+TEST_CASE("the results schema has every column with its description", "[schema]") {
   const Json row = row_schema();
   for (const FixedColumn& column : fixed_columns()) {
     CAPTURE(column.name);
@@ -45,19 +45,19 @@ TEST_CASE("the schema of results has every column with its meaning", "[schema]")
   CHECK(row["else"]["properties"].contains("speedup"));
 }
 
-TEST_CASE("the lists of statuses and stop reasons are whole", "[schema]") {
+TEST_CASE("the lists of statuses and stop reasons are complete", "[schema]") {
   CHECK(name_of(static_cast<Status>(kStatuses.size())) == "unknown");
   CHECK(name_of(static_cast<StopReason>(kStopReasons.size())) == "unknown");
 }
 
-TEST_CASE("the schema of results closes no object", "[schema]") {
+TEST_CASE("the results schema allows further members", "[schema]") {
   const std::string schema = report_schema();
   CHECK(schema.find("\"additionalProperties\": false") == std::string::npos);
   CHECK(schema.find("unevaluatedProperties") == std::string::npos);
   CHECK(Json::parse(schema)["properties"]["schema_version"]["const"] == kReportSchemaVersion);
 }
 
-TEST_CASE("a sampled report has every status, and JSON gives it back", "[report][json]") {
+TEST_CASE("a sampled report with every status is read back from JSON", "[report][json]") {
   const Report report = sample_report(64, 7);
   CHECK(report.table.rows.size() >= 64);
   CHECK(parse_report(to_json(report), "r.json") == report);
@@ -66,7 +66,7 @@ TEST_CASE("a sampled report has every status, and JSON gives it back", "[report]
     CHECK_THAT(text, contains_text(fmt::format("\"status\":\"{}\"", name_of(status))));
 }
 
-TEST_CASE("published figures come back from JSON, with what the model said", "[report][json]") {
+TEST_CASE("published figures are read back from JSON, with model values", "[report][json]") {
   Report report = sample_report(16, 3);
   REQUIRE(report.figures.size() == 1);
   Claim& claim = report.figures[0].claims.at(0);

@@ -1,4 +1,4 @@
-// What a whole report comes to.
+// Summary of a whole report.
 #include "analysis/report_summary.hpp"
 
 #include "base/text.hpp"
@@ -7,7 +7,7 @@
 
 namespace gpuexp::test {
 
-TEST_CASE("A unit suits the shortest of several times", "[summary]") {
+TEST_CASE("The unit suits the shortest of several times", "[summary]") {
   CHECK(time_unit_for({3.7, 276500}).name == "µs");
   CHECK(time_unit_for({0.5, 12}).name == "ns");
   CHECK(time_unit_for({1200, 5000}).name == "ms");
@@ -16,7 +16,7 @@ TEST_CASE("A unit suits the shortest of several times", "[summary]") {
   CHECK(time_unit_for({}).name == "µs");
 }
 
-TEST_CASE("A report comes to counts of statuses and flags", "[summary]") {
+TEST_CASE("The summary counts statuses and flags", "[summary]") {
   Report report = small_report();
   using Counts = std::vector<std::pair<std::string, std::size_t>>;
   CHECK(status_counts(report.table) == Counts{{"passed", 5},
@@ -28,7 +28,7 @@ TEST_CASE("A report comes to counts of statuses and flags", "[summary]") {
   CHECK(flag_counts(report.table) == Counts{{"few_samples", 2}, {"of_tomorrow", 1}});
 }
 
-TEST_CASE("The ends of clocks and power are those of all rows", "[summary]") {
+TEST_CASE("Ranges of clocks and power cover all rows", "[summary]") {
   Report report = small_report();
   CHECK_FALSE(conditions_of(report.table).highest_power_w);
   report.table.rows[0].sm_clock_mhz = 1900;

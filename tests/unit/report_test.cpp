@@ -1,4 +1,4 @@
-// CSV and JSON: what they write, that it reads back, and that nothing fails in silence.
+// CSV and JSON of reports: written text, reading it back, and errors.
 
 #include "results/report.hpp"
 
@@ -60,7 +60,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-// The text of a small valid report with one part of it replaced.
+// A small valid report with one part of its text replaced.
 std::string with(const std::string& part, const std::string& replacement) {
   std::string text = to_json(one_field_report(1.5, kReal));
   const std::size_t begin = text.find(part);
@@ -72,12 +72,12 @@ std::string with(const std::string& part, const std::string& replacement) {
 
 // ---- CSV
 
-TEST_CASE("CSV quotes only what needs it and ends lines with CRLF", "[report][csv]") {
+TEST_CASE("CSV quotes only if necessary and ends lines with CRLF", "[report][csv]") {
   CHECK(csv_line({"plain", "a,b", "say \"x\"", "two\nlines", "cr\r", " space ", "é"}) ==
         "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"cr\r\", space ,é\r\n");
 }
 
-TEST_CASE("CSV numbers are the shortest that read back", "[report][csv]") {
+TEST_CASE("CSV numbers are the shortest that read back exactly", "[report][csv]") {
   const double inf = std::numeric_limits<double>::infinity();
   CHECK(csv_line({0.1, 1.0, 1e-9, 1.0 / 3, std::int64_t{-7}, 0.0}) ==
         "0.1,1,1e-09,0.3333333333333333,-7,0\r\n");
@@ -100,7 +100,7 @@ TEST_CASE("CSV of a small report", "[report][csv][golden]") {
       ",,,2048,2048,64,,\r\n");
 }
 
-TEST_CASE("CSV rows are in the file as soon as they are written", "[report][csv]") {
+TEST_CASE("CSV rows are in the file once written", "[report][csv]") {
   const TemporaryDirectory directory;
   const std::string path = directory.file("r.csv");
   Output output(path);
@@ -113,7 +113,7 @@ TEST_CASE("CSV rows are in the file as soon as they are written", "[report][csv]
 
 // ---- errors of the system
 
-TEST_CASE("A full disk is an error that names the file", "[report][errors]") {
+TEST_CASE("A full disk gives an error with the file name", "[report][errors]") {
   REQUIRE(std::filesystem::exists("/dev/full"));
   Output output("/dev/full");
   CHECK_THROWS_WITH(CsvWriter(output, small_columns()),
@@ -122,7 +122,7 @@ TEST_CASE("A full disk is an error that names the file", "[report][errors]") {
                     contains_text("/dev/full") && contains_text("No space left"));
 }
 
-TEST_CASE("A place that cannot be written is an error that names it", "[report][errors]") {
+TEST_CASE("An unwritable path gives an error that names it", "[report][errors]") {
   CHECK_THROWS_WITH(Output("/no/such/directory/r.csv"), contains_text("/no/such/directory/r.csv"));
   CHECK_THROWS_WITH(write_json(small_report(), "/no/such/directory/r.json"),
                     contains_text("/no/such/directory/r.json") && contains_text("No such file"));
@@ -134,7 +134,7 @@ TEST_CASE("A place that cannot be written is an error that names it", "[report][
 
 // ---- JSON
 
-TEST_CASE("JSON reads back as it was written", "[report][json]") {
+TEST_CASE("JSON is read back", "[report][json]") {
   Report report = small_report();
   report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "e3b0c442"}, {"n.mtx", {}, {}, {}}};
   const Report read = parse_report(to_json(report), "r.json");
@@ -152,7 +152,7 @@ TEST_CASE("JSON reads back as it was written", "[report][json]") {
   CHECK(to_json(read) == to_json(report));
 }
 
-TEST_CASE("Kernels that were counted read back as they were written", "[report][json][counters]") {
+TEST_CASE("Kernels with counters are read back", "[report][json][counters]") {
   Report report = small_report();
   CHECK(to_json(report).find("\"kernels\"") == std::string::npos);
   report.kernels = small_kernels();
@@ -161,7 +161,7 @@ TEST_CASE("Kernels that were counted read back as they were written", "[report][
   CHECK(read.kernels == report.kernels);
   CHECK(read.table == report.table);
   CHECK(to_json(read) == text);
-  // A run may end before it has counted any.
+  // A run may end before it counts kernels.
   report.kernels.rows.clear();
   CHECK(parse_report(to_json(report), "r.json").kernels == report.kernels);
 }
@@ -185,12 +185,13 @@ TEST_CASE("JSON has a row per line", "[report][json]") {
   CHECK_THAT(text, contains_text("{\n  \"schema_version\": 3,\n"));
 }
 
-TEST_CASE("A text that is not UTF-8 costs its bad bytes, not the report", "[report][json]") {
+TEST_CASE("Invalid UTF-8 bytes are replaced, and the rest is kept", "[report][json]") {
   const Report read = parse_report(to_json(one_field_report("a\xff", kText)), "r.json");
   CHECK(test::field_in(read.table, 0, "x") == Field{"a\uFFFD"});
 }
 
-TEST_CASE("Writing JSON replaces a file whole and leaves nothing else behind", "[report][json]") {
+TEST_CASE("Writing JSON replaces a file atomically and leaves no temporary file",
+          "[report][json]") {
   const TemporaryDirectory directory;
   const std::string path = directory.file("r.json");
   std::ofstream(path) << "old";
@@ -217,8 +218,7 @@ TEST_CASE("Writing JSON to a symbolic link keeps the link", "[report][json]") {
   CHECK(content_of(directory.file("real.json")) == to_json(small_report()));
 }
 
-TEST_CASE("Members that this version does not know are ignored, wherever they are",
-          "[report][json]") {
+TEST_CASE("Unknown members are ignored anywhere", "[report][json]") {
   const std::string unknown = "\"colour\": {\"a\": [1, {}, \"colour\"]}, ";
   const Report expected = parse_report(to_json(one_field_report(1.5, kReal)), "r");
   for (const std::string before : {"\"schema_version\"", "\"gpuexp_version\"", "\"path\"",
@@ -229,7 +229,7 @@ TEST_CASE("Members that this version does not know are ignored, wherever they ar
   }
 }
 
-TEST_CASE("Members come in any order, and with any space", "[report][json]") {
+TEST_CASE("Members may have any order and spacing", "[report][json]") {
   const Report read = parse_report(R"( {
     "rows" : [ { "samples_us":[ 2 ],"y":"t",
                  "x" : 1 } ],
@@ -243,7 +243,7 @@ TEST_CASE("Members come in any order, and with any space", "[report][json]") {
   CHECK(read.samples_us == std::vector<std::vector<double>>{{2}});
 }
 
-TEST_CASE("A report may leave its samples out", "[report][json]") {
+TEST_CASE("A report may omit samples", "[report][json]") {
   const Report report = small_report();
   const std::string text = to_json(report, {false});
   CHECK(text.find("samples_us") == std::string::npos);
@@ -251,7 +251,7 @@ TEST_CASE("A report may leave its samples out", "[report][json]") {
   CHECK(read.samples_us.empty());
   CHECK(read.table == report.table);
   CHECK(read.provenance == report.provenance);
-  // It does not claim later that none were taken.
+  // It does not later claim that none were taken.
   CHECK(to_json(read) == text);
 
   const TemporaryDirectory directory;
@@ -259,7 +259,7 @@ TEST_CASE("A report may leave its samples out", "[report][json]") {
   CHECK(content_of(directory.file("r.json")) == text);
 }
 
-TEST_CASE("Samples that one row has and another lacks stay as they are", "[report][json]") {
+TEST_CASE("Rows with and without samples stay as they are", "[report][json]") {
   Report report = one_field_report(1.5, kReal);
   report.table.rows.emplace_back(report.table.rows.front());
   report.samples_us = {{}, {3.5}};
@@ -267,7 +267,7 @@ TEST_CASE("Samples that one row has and another lacks stay as they are", "[repor
   CHECK(parse_report(with("\"samples_us\":[]", "\"samples_us\":null"), "r").samples_us.empty());
 }
 
-TEST_CASE("Broken reports are refused with file and place", "[report][json][errors]") {
+TEST_CASE("Invalid reports are rejected with file and place", "[report][json][errors]") {
   CHECK_THAT(error_of(""),
              contains_text("r.json:1:1: not a report: expected a value, found the end of"));
   CHECK_THAT(error_of("{\"schema_version\": 3,"),
@@ -328,7 +328,7 @@ TEST_CASE("Broken reports are refused with file and place", "[report][json][erro
   CHECK(error_of(with("{\"x\":1.5", "{\"x\":1e999")) != "no error");
 }
 
-TEST_CASE("No truncated report is accepted", "[report][json][errors]") {
+TEST_CASE("Truncated reports are rejected", "[report][json][errors]") {
   const std::string text = to_json(one_field_report(1.5, kReal));
   for (std::size_t length = 0; length + 2 < text.size(); ++length) {
     INFO(length);

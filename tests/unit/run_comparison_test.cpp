@@ -23,7 +23,8 @@ ComparedRow only_row(const RunRow& a, const RunRow& b) {
   return comparison.rows.front();
 }
 
-TEST_CASE("what differs in time and not in cycles is no difference of the program", "[compare]") {
+TEST_CASE("a difference in time but not in cycles is not a difference of the program",
+          "[compare]") {
   const auto at = [](double mhz, const Samples& samples) {
     return RunRow{"e/row", samples, "passed", "", mhz};
   };
@@ -33,17 +34,17 @@ TEST_CASE("what differs in time and not in cycles is no difference of the progra
   CHECK(only_row(at(1500, kTwelve), at(1800, kTen)).outcome == Outcome::inconclusive);
   CHECK(only_row(at(1800, kTen), at(1790, kTwelve)).outcome == Outcome::slower);
   CHECK(only_row(at(1800, kTwelve), at(1790, kTen)).outcome == Outcome::faster);
-  // Memory does not follow the SM clock: equal times are the same whatever it did.
+  // Memory does not follow the SM clock: equal times count as the same.
   CHECK(only_row(at(1800, kTen), at(1500, kTen)).outcome == Outcome::same);
   CHECK(only_row(at(0, kTen), at(1500, kTwelve)).outcome == Outcome::slower);
 }
 
-TEST_CASE("what empty kernels differ by is no difference of the program", "[compare]") {
+TEST_CASE("a difference between empty kernels is not a difference of the program", "[compare]") {
   const auto with_floor = [](double floor_us, const Samples& samples) {
     return RunRow{"e/row", samples, "passed", "", 0, floor_us};
   };
   const Samples ten_and_a_half(20, 10.5);
-  // Half a microsecond of which 0.4 are the floor's: 1 % is left, where 2 % are a difference.
+  // 0.4 of the 0.5 µs come from the floor: 1 % remains, below the effect of 2 %.
   const ComparedRow shifted = only_row(with_floor(2.5, kTen), with_floor(2.9, ten_and_a_half));
   CHECK(shifted.outcome == Outcome::same);
   CHECK(shifted.reason.empty());
@@ -51,7 +52,7 @@ TEST_CASE("what empty kernels differ by is no difference of the program", "[comp
   const ComparedRow back = only_row(with_floor(2.9, ten_and_a_half), with_floor(2.5, kTen));
   CHECK(back.outcome == Outcome::same);
   CHECK(back.floor_shift_us == Approx(-0.4));
-  // 3 % are left, and what the floors are apart by is more than that.
+  // 0.6 of the 0.7 µs come from the floor: 1 % remains.
   const Samples ten_and_seven_tenths(20, 10.7);
   const ComparedRow partly = only_row(with_floor(2.5, kTen), with_floor(3.1, ten_and_seven_tenths));
   CHECK(partly.outcome == Outcome::same);
@@ -64,29 +65,29 @@ TEST_CASE("what empty kernels differ by is no difference of the program", "[comp
   CHECK(only_row(with_floor(2.5, kTen), with_floor(2.9, kTwelve)).outcome == Outcome::slower);
 }
 
-TEST_CASE("each kernel of a launch has its share of what empty kernels differ by", "[compare]") {
+TEST_CASE("each kernel of a launch adds the difference between empty kernels", "[compare]") {
   const auto row = [](double floor_us, std::int64_t kernels, const Samples& samples) {
     return RunRow{"e/row", samples, "passed", "", 0, floor_us, kernels};
   };
   const Samples eleven(20, 11.0);
-  // 10 % more time: one kernel of a slower process explains 1 % of it, ten explain all.
+  // Of 10 % more time, one empty kernel explains 1 %, and ten explain all.
   CHECK(only_row(row(2.5, 1, kTen), row(2.6, 1, eleven)).outcome == Outcome::slower);
   const ComparedRow of_ten = only_row(row(2.5, 10, kTen), row(2.6, 10, eleven));
   CHECK(of_ten.outcome == Outcome::same);
   CHECK(of_ten.floor_shift_us == Approx(1.0));
-  // Where one run does not say, the other's number is taken.
+  // If one run lacks the number of kernels, the other run's number is used.
   CHECK(only_row(row(2.5, 0, kTen), row(2.6, 10, eleven)).outcome == Outcome::same);
   CHECK(only_row(row(2.5, 10, kTen), row(2.6, 0, eleven)).outcome == Outcome::same);
   CHECK(only_row(row(2.5, 0, kTen), row(2.6, 0, eleven)).outcome == Outcome::slower);
-  // Neither slower nor the same, and what a reader has to know to see why.
+  // Neither slower nor the same, with the reason.
   const ComparedRow partly = only_row(row(2.6, 10, kTen), row(2.5, 10, Samples(20, 10.3)));
   CHECK(partly.outcome == Outcome::inconclusive);
   CHECK(partly.reason == "10 empty kernels of the two runs are 1.000 us apart, too");
-  // A slowdown beyond all of that stays one.
+  // A larger slowdown remains one.
   CHECK(only_row(row(2.5, 10, kTen), row(2.6, 10, kTwelve)).outcome == Outcome::slower);
 }
 
-TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
+TEST_CASE("rows are matched by key, and none is dropped", "[compare]") {
   const Report a = run_report({{"e/same", kTen},
                                {"e/slower", kTen},
                                {"e/faster", kTwelve},
@@ -123,7 +124,7 @@ TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
   CHECK(c.experiments[1].count(Outcome::broken) == 1);
 }
 
-TEST_CASE("what cannot be compared is inconclusive and says why", "[compare]") {
+TEST_CASE("rows that cannot be compared are inconclusive, with the reason", "[compare]") {
   constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   const auto reason = [](const Samples& a, const Samples& b) {
     const ComparedRow row = only_row({"e/x", a}, {"e/x", b});
@@ -148,7 +149,7 @@ TEST_CASE("an interval across a limit is inconclusive", "[compare]") {
   CHECK(row.reason == "the interval reaches past the minimum effect");
 }
 
-TEST_CASE("a key that stands more than once cannot be matched", "[compare]") {
+TEST_CASE("a duplicate key cannot be matched", "[compare]") {
   const RunComparison c = compare_runs(run_report({{"e/x", kTen}, {"e/x", kTwelve}}),
                                        run_report({{"e/x", kTen}}), {0.02, 0});
   REQUIRE(c.rows.size() == 1);
@@ -156,7 +157,7 @@ TEST_CASE("a key that stands more than once cannot be matched", "[compare]") {
   CHECK(c.rows.front().reason == "the key stands in 2 rows of A and 1 of B");
 }
 
-TEST_CASE("the minimum effect is of the faster side, and a tick widens what is equal",
+TEST_CASE("the minimum effect refers to the faster side, and a tick widens the interval",
           "[compare]") {
   const RunComparison c = compare_runs(run_report({{"e/x", kTen}}, 0.5),
                                        run_report({{"e/x", kTwelve}}, 0.5), {0.01, 0.4});
@@ -173,7 +174,7 @@ TEST_CASE("reports without keys or rows", "[compare]") {
   CHECK(render_terminal(page_of(c, {}, {}), {}) == "0 rows\n");
 }
 
-TEST_CASE("the rows of some keys can be kept", "[compare]") {
+TEST_CASE("rows can be selected by key", "[compare]") {
   Report report = run_report({{"e/a", {1, 2}}, {"e/b", {3}}, {"e/c", {4}}});
   keep_keys(report, {"e/c", "e/a", "e/d"});
   REQUIRE(report.table.rows.size() == 2);
@@ -187,7 +188,7 @@ TEST_CASE("the rows of some keys can be kept", "[compare]") {
   CHECK_THROWS_AS(keep_keys(report, {"e/c"}), ReportError);
 }
 
-TEST_CASE("circumstances that differ have a line each", "[compare]") {
+TEST_CASE("each differing circumstance has a line", "[compare]") {
   Provenance a;
   a.git_commit = "0123456789abcdef";
   a.cuda_toolkit = "13.0.88";
@@ -209,7 +210,7 @@ TEST_CASE("circumstances that differ have a line each", "[compare]") {
                                  "seed: 7 → 8", "settings: x.max_samples 100 → 200"});
 }
 
-TEST_CASE("only cells that passed in every run are repeated", "[compare]") {
+TEST_CASE("only cells that passed in every run count as repeated", "[compare]") {
   const Report first = run_report({{"e/x", kTen}, {"e/y", kTen}});
   const Report second = run_report({{"e/x", kTwelve}, {"e/y", kTen}});
   const Report third = run_report({{"e/x", kTen}, {"e/y", {}, "failed"}});
@@ -219,7 +220,7 @@ TEST_CASE("only cells that passed in every run are repeated", "[compare]") {
   CHECK(cells[0].time_us == 10.0);
 }
 
-TEST_CASE("the worst slowdown comes first, and what is the same on request", "[compare]") {
+TEST_CASE("the largest slowdown comes first, and equal rows only on request", "[compare]") {
   const Report a = run_report({{"e/same", kTen}, {"e/little", kTen}, {"e/much", kTen}});
   const Report b =
       run_report({{"e/same", kTen}, {"e/little", Samples(20, 11.0)}, {"e/much", kTwelve}});

@@ -8,7 +8,7 @@
 namespace gpuexp::test {
 namespace {
 
-// Two sizes of one family, two variants each; every launch is limited by DRAM alone.
+// Two sizes of one family with two variants each; DRAM limits every launch.
 struct Bench {
   Family family = toy_family();
   DeviceSpec device = toy_device();
@@ -51,25 +51,25 @@ struct Bench {
   }
 };
 
-/// Samples go on until the median is known; of a group of two cells, each up to 0.05 s longer.
+/// Sampling continues until the median is precise: up to 0.05 s longer for each of two cells.
 double sampling_s(double fewest_s) {
   return fewest_s + std::min(3 * fewest_s, 0.05);
 }
 
-TEST_CASE("a cell is its launches at a multiple of the limit, and what surrounds them") {
+TEST_CASE("a cell's estimate is its launches at a multiple of the limit, plus overhead") {
   const Bench b;
   const double launch_s = 3 * b.limit_s(0) + 1e-4;
-  // Ten samples, three warm-up launches, two verifications; the second cell has no references.
+  // Ten samples, three warm-up launches, two verifications; references count for the first cell.
   CHECK(b.estimate().cell_s(1) == Approx(0.01 + 5 * launch_s + sampling_s(10 * launch_s)));
   CHECK(b.estimate().cell_s(0) > b.estimate().cell_s(1));
   CHECK(b.estimate(RunKind::verify).cell_s(1) == Approx(0.01 + launch_s));
-  // A priming launch before each sample.
+  // Each sample follows a priming launch.
   const Bench warm(Mode::warm);
   const double warm_s = 3 * warm.limit_s(0) + 1e-4;
   CHECK(warm.estimate().cell_s(1) == Approx(0.01 + 5 * warm_s + sampling_s(20 * warm_s)));
 }
 
-TEST_CASE("warming up ends after warmup_seconds") {
+TEST_CASE("warm-up ends after warmup_seconds") {
   Bench b;
   const double launch_s = 3 * b.limit_s(0) + 1e-4;
   const double all_s = b.estimate().cell_s(1);
@@ -81,7 +81,7 @@ TEST_CASE("warming up ends after warmup_seconds") {
   CHECK(b.estimate().cell_s(1) == Approx(all_s - 3 * launch_s));
 }
 
-TEST_CASE("sampling takes min_seconds and no more than max_seconds") {
+TEST_CASE("sampling takes at least min_seconds and at most max_seconds") {
   Bench b;
   const double launch_s = 3 * b.limit_s(0) + 1e-4;
   b.measure().min_seconds = 50;
@@ -90,14 +90,14 @@ TEST_CASE("sampling takes min_seconds and no more than max_seconds") {
   CHECK(b.estimate().cell_s(1) == Approx(0.01 + 1e-3 + 5 * launch_s));
 }
 
-TEST_CASE("launches back to back are counted once per group") {
+TEST_CASE("back-to-back launches count once per group") {
   Bench b;
   const double first = b.estimate().cell_s(0);
   const double second = b.estimate().cell_s(1);
   b.measure().sustain_seconds = 3;
   CHECK(b.estimate().cell_s(0) == Approx(first + 3));
   CHECK(b.estimate().cell_s(1) == Approx(second));
-  // Whoever was checked for a burst will be, at another size.
+  // A burst check at one size predicts a burst check at the other size.
   RunEstimate estimate = b.estimate();
   const double before = estimate.cell_s(2);
   Row row = b.row(0, 0, 3e6 * b.limit_s(0));
@@ -105,7 +105,7 @@ TEST_CASE("launches back to back are counted once per group") {
   estimate.timed(row);
   CHECK(estimate.cell_s(0) == Approx(b.measure().burst_check_seconds));
   CHECK(estimate.cell_s(2) == Approx(before + b.measure().burst_check_seconds));
-  // Not who runs at the highest clock.
+  // At the highest clock there is no burst check.
   RunEstimate cool = b.estimate();
   row.clocks = Clocks{1000, 1000, 1000, {}};
   cool.timed(row);
@@ -113,7 +113,7 @@ TEST_CASE("launches back to back are counted once per group") {
   CHECK(cool.cell_s(2) == Approx(before));
 }
 
-TEST_CASE("what has run says how long its variant takes elsewhere, and is no longer ahead") {
+TEST_CASE("a finished cell scales its variant's estimates and no longer counts") {
   const Bench b;
   RunEstimate estimate = b.estimate();
   const double first = estimate.cell_s(0);
@@ -121,10 +121,10 @@ TEST_CASE("what has run says how long its variant takes elsewhere, and is no lon
   CHECK(estimate.left_s() == Approx(first + others + estimate.cell_s(2)));
   estimate.timed(b.row(0, 0, 1e6 * 50 * b.limit_s(0)));
   CHECK(estimate.cell_s(0) == 0.0);
-  // 50 times its limit instead of 3; the other variant is none the wiser.
+  // The factor is 50 instead of 3, only for the same variant.
   CHECK(estimate.cell_s(2) - b.estimate().cell_s(2) == Approx(15 * 47 * b.limit_s(1)));
   CHECK(estimate.left_s() == Approx(others + estimate.cell_s(2)));
-  // A cell without a time teaches nothing.
+  // A cell without a time changes no estimate.
   Row failed = b.row(0, 1, 1.0);
   failed.time_us.reset();
   const double before = estimate.cell_s(3);
@@ -135,23 +135,23 @@ TEST_CASE("what has run says how long its variant takes elsewhere, and is no lon
   CHECK(estimate.left_s() == Approx(estimate.cell_s(3)));
 }
 
-TEST_CASE("a grid that fills a part of the GPU is held against that part of the limit") {
+TEST_CASE("a grid that fills a quarter of the GPU takes four times as long") {
   Bench b;
   b.config.experiments.front().axes = {{"n", {Value{std::int64_t{256 * 200}}}}};
   const Plan plan = make_plan(b.config, b.device, KernelResources(), std::int64_t{1} << 40);
   const Group& group = plan.groups.front();
   const auto shapes = group.cells.front().variant->shapes(group.problem.get(), b.device);
-  // 32 registers let 8 blocks of 256 threads reside on each of 100 SMs: 200 blocks are a quarter.
+  // 32 registers allow 8 blocks of 256 threads on each of 100 SMs: 200 blocks are a quarter.
   const KernelResource row{shapes.front().kernel, "toy", "toy", 80, 32, 0, 0, 0};
   const RunEstimate whole(plan, KernelResources());
   const RunEstimate quarter(plan, KernelResources(&row, 1));
   const double limit_s =
       1e-6 * predict_cell(plan, group, group.cells[1], KernelResources())->limit.time_us.value();
-  // Five launches around the samples, and four times the fewest ten samples.
+  // Five launches around the samples, and four times the minimum of ten samples.
   CHECK(quarter.cell_s(1) - whole.cell_s(1) == Approx((5 + 4 * 10) * 3 * (4 - 1) * limit_s));
 }
 
-TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a plain kernel loads") {
+TEST_CASE("a reference executes its operations twice, at the fp64 peak or a plain kernel's rate") {
   Bench b;
   for (Variant& v : b.family.variants) {
     v.work = [](const void*) {
@@ -172,7 +172,7 @@ TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a pl
   CHECK(reference_s() == Approx(0.1));
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
   CHECK(reference_s() == Approx(8e9 / (22.5 * 100 * 1e9)));
-  // Of what takes longer than a reference may, some elements are computed.
+  // Beyond the time limit of a reference, only some elements are computed.
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 8e9;
   CHECK(reference_s() == Approx(1.0));
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e9;

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One that a run writes to.
+/// A folder with a run log.
 class Folder : public test::ScratchFolder {
  public:
   std::string log() const { return path() / kRunLogName; }
@@ -49,7 +49,7 @@ Field field(const RunLog& log, std::size_t row, std::string_view column) {
   return test::field_in(log.report.table, row, std::string(column));
 }
 
-TEST_CASE("what a log was told is what is read from it") {
+TEST_CASE("a log is read back") {
   const Folder folder;
   const Report original = small_report();
   const std::size_t cells = original.table.rows.size();
@@ -77,7 +77,7 @@ TEST_CASE("what a log was told is what is read from it") {
   CHECK(log.report.provenance == original.provenance);
 }
 
-TEST_CASE("a log names the ranks that joined, and the last of each number") {
+TEST_CASE("a log has the ranks that joined, the latest for each number") {
   const RankProvenance first{0, "host", "GPU", "GPU-1", "00000000:1A:00.0", 1, "0-3,8"};
   const RankProvenance second{1, "host", "GPU", "GPU-2", "00000000:1B:00.0", {}, "4-7"};
   RankProvenance other = second;
@@ -94,7 +94,7 @@ TEST_CASE("a log names the ranks that joined, and the last of each number") {
   CHECK(parse_report(to_json(report), "x").provenance.ranks == report.provenance.ranks);
 }
 
-TEST_CASE("a log says which part of which plan it is of") {
+TEST_CASE("a log has its shard and plan") {
   const Folder folder;
   const std::vector<ShardedCell> plan{{"e/a", 1}, {"e/b", 2}, {"e/c", 2}};
   {
@@ -127,7 +127,7 @@ TEST_CASE("a log says which part of which plan it is of") {
   CHECK_THAT(with("[2,\"e/b\"]", "[2]"), contains_text("expected a shard and a key"));
 }
 
-TEST_CASE("a log keeps the kernels that were counted, of rows that passed", "[counters]") {
+TEST_CASE("a log has counted kernels of passed rows", "[counters]") {
   const Folder folder;
   const Table kernels = small_kernels();
   Report report = blank();
@@ -170,12 +170,12 @@ TEST_CASE("a log cut anywhere is read up to its last whole line") {
     const RunLog log = parse_run_log(cut, "x");
     CHECK(!log.report.complete);
     CHECK(log.report.table.rows.size() <= 2);
-    // What is read can be written and read again.
+    // A log that was read can be written and read again.
     CHECK(parse_report(to_json(log.report), "x").table.rows == log.report.table.rows);
   }
 }
 
-TEST_CASE("a cell whose group was cut short has not passed, and says what it had") {
+TEST_CASE("a cell of an interrupted group has not passed and keeps its samples") {
   const Folder folder;
   {
     RunLogWriter log(folder.log(), blank(), 2, {});
@@ -206,7 +206,7 @@ TEST_CASE("samples of an earlier attempt are kept") {
   CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{10.0, 22.0});
 }
 
-TEST_CASE("a resumed log follows a line that was cut") {
+TEST_CASE("a resumed log starts after an incomplete line") {
   const Folder folder;
   { RunLogWriter log(folder.log(), blank(), 1, {}); }
   { std::ofstream(folder.log(), std::ios::app) << "[0,1"; }
@@ -218,18 +218,18 @@ TEST_CASE("a resumed log follows a line that was cut") {
   CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{5.0});
 }
 
-TEST_CASE("a log that exists is not begun again") {
+TEST_CASE("an existing log is not overwritten") {
   const Folder folder;
   const RunLogWriter log(folder.log(), blank(), 1, {});
   CHECK_THROWS_WITH(RunLogWriter(folder.log(), blank(), 1, {}), contains_text("File exists"));
 }
 
-TEST_CASE("a disk that is full costs the line in flight, and the error names the file") {
+TEST_CASE("a full disk loses only the current line, and the error names the file") {
   const Folder folder;
   RunLogWriter log(folder.log(), blank(), 1, {});
   log.cell_started(0, row(0));
   const std::string before = text_of(folder.log());
-  // The limit on a file's size stands in for the disk's; half of the next line fits.
+  // A limit on the file size replaces a full disk; half of the next line fits.
   struct rlimit unlimited {};
   getrlimit(RLIMIT_FSIZE, &unlimited);
   struct rlimit full = unlimited;
@@ -243,7 +243,7 @@ TEST_CASE("a disk that is full costs the line in flight, and the error names the
   CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{1.5});
 }
 
-TEST_CASE("what is no log is refused with its line") {
+TEST_CASE("invalid logs are rejected with their line") {
   const Folder folder;
   { RunLogWriter log(folder.log(), blank(), 2, {}); }
   const std::string head = text_of(folder.log());
@@ -272,7 +272,7 @@ TEST_CASE("what is no log is refused with its line") {
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
 }
 
-TEST_CASE("kernels in a log are rows of its kernel columns", "[counters]") {
+TEST_CASE("kernels in a log have its kernel columns", "[counters]") {
   Report report = blank();
   report.kernels.columns = small_kernels().columns;
   const Folder folder;
@@ -293,7 +293,7 @@ TEST_CASE("kernels in a log are rows of its kernel columns", "[counters]") {
   CHECK_THAT(error_of(R"({"kernels":0})"), contains_text("rows"));
 }
 
-TEST_CASE("a field of a log has its column's type, as in a report") {
+TEST_CASE("a field of a log must have its column's type") {
   const Folder folder;
   std::vector<Field> mistyped = row(0);
   mistyped[*small_table().column("time_median_us")] = "fast";
@@ -305,7 +305,7 @@ TEST_CASE("a field of a log has its column's type, as in a report") {
                     contains_text("log.jsonl:2: fields[7]: expected a number, found \"fast\""));
 }
 
-TEST_CASE("a field of a log is one that its column allows, as in a report") {
+TEST_CASE("a field of a log must be allowed in its column") {
   const Folder folder;
   std::vector<Field> unknown = row(0);
   unknown[*small_table().column("mode")] = "hot";
@@ -319,7 +319,7 @@ TEST_CASE("a field of a log is one that its column allows, as in a report") {
                                   "found \"hot\""));
 }
 
-TEST_CASE("a log begins with a report that has a status, a reason and no rows") {
+TEST_CASE("a log starts with a report that has a status, a reason and no rows") {
   const Folder folder;
   const auto error_of = [&](const Report& report) -> std::string {
     fs::remove(folder.log());

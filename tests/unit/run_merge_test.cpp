@@ -24,7 +24,7 @@ Table no_rows() {
   return table;
 }
 
-/// What a part is made of; its cells that are not among `unfinished` passed.
+/// A part to merge; all cells passed, except those in `unfinished`.
 struct PartOf {
   std::string name;
   std::optional<Shard> shard;
@@ -111,8 +111,8 @@ std::vector<std::string> planned_keys() {
   return keys;
 }
 
-TEST_CASE("rows of shards stand in the order of the plan, with their host and GPU", "[merge]") {
-  // The second shard comes first.
+TEST_CASE("rows of shards are in plan order, with host and GPU", "[merge]") {
+  // The second shard is given first.
   const MergedRuns runs = merged({{"two", Shard{2, 2}, "GPU-2", "", {}, {}, 5.0},
                                   {"one", Shard{1, 2}, "GPU-1", "", {}, {}, 3.0}});
   CHECK(runs.notes.empty());
@@ -138,13 +138,13 @@ TEST_CASE("rows of shards stand in the order of the plan, with their host and GP
   CHECK(parse_report(to_json(runs.report), "x") == runs.report);
 }
 
-TEST_CASE("what the parts have in common stays, such as one host", "[merge]") {
+TEST_CASE("common properties of the parts remain, such as the host", "[merge]") {
   const MergedRuns runs = merged({{"one", Shard{1, 2}}, {"two", Shard{2, 2}}});
   CHECK(runs.report.provenance.host == "host-of-GPU-1");
   CHECK(runs.report.provenance.device.uuid == "GPU-1");
 }
 
-TEST_CASE("a shard and cells that are missing are named", "[merge]") {
+TEST_CASE("missing shards and cells are named", "[merge]") {
   const MergedRuns without = merged({{"a", Shard{1, 2}}, {"b", Shard{1, 2}}});
   CHECK_FALSE(without.report.complete);
   REQUIRE(without.missing.size() == 1);
@@ -160,7 +160,7 @@ TEST_CASE("a shard and cells that are missing are named", "[merge]") {
   CHECK(keys_of(cut) == std::vector<std::string>{"e/a/n=1", "e/b/n=1", "e/a/n=2", "e/b/n=2"});
 }
 
-TEST_CASE("a shard that has no cells is not missing", "[merge]") {
+TEST_CASE("a shard without cells is not missing", "[merge]") {
   const auto of = [](std::size_t index) { return part_of({"part", Shard{index, 2}}); };
   RunPart one = of(1);
   RunPart two = of(2);
@@ -169,8 +169,7 @@ TEST_CASE("a shard that has no cells is not missing", "[merge]") {
   CHECK(merge_runs({one, two}).missing.empty());
 }
 
-TEST_CASE("a shard that ran twice is taken once: the one that finished, then the later",
-          "[merge]") {
+TEST_CASE("a repeated shard is used once: a finished one, then the latest", "[merge]") {
   const PartOf two{"two", Shard{2, 2}};
   const PartOf early{"early", Shard{1, 2}, "GPU-1", "2026-01-01T01:00:00Z"};
   const PartOf late{"late", Shard{1, 2}, "GPU-2", "2026-01-01T02:00:00Z"};
@@ -189,7 +188,7 @@ TEST_CASE("a shard that ran twice is taken once: the one that finished, then the
   }
 }
 
-TEST_CASE("whole runs are one for each GPU, and their rows are never mixed", "[merge]") {
+TEST_CASE("there is one whole run per GPU, and rows are never mixed", "[merge]") {
   const MergedRuns runs = merged({{"a", {}, "GPU-1", "2026-01-01T01:00:00Z", {}, {}, 3.0},
                                   {"b", {}, "GPU-2", "", {}, {}, 5.0},
                                   {"again", {}, "GPU-1", "2026-01-01T02:00:00Z", {}, {}, 4.0}});
@@ -207,19 +206,19 @@ TEST_CASE("whole runs are one for each GPU, and their rows are never mixed", "[m
   CHECK(on_1.key == on_2.key);
   CHECK(group_of(experiments[0], on_1) != group_of(experiments[0], on_2));
   CHECK_THAT(place_of(experiments[0], on_2), contains_text("GPU-2"));
-  // One GPU's name says nothing where there is no other.
+  // The GPU is not shown if there is only one.
   const MergedRuns shards = merged({{"one", Shard{1, 2}}, {"two", Shard{2, 2}}});
   const auto of_one = experiments_of(shards.report.table);
   CHECK_THAT(place_of(of_one[0], of_one[0].rows[0]), !contains_text("GPU-1"));
 }
 
-TEST_CASE("a simulated whole run is the same everywhere", "[merge]") {
+TEST_CASE("simulated runs do not depend on the machine", "[merge]") {
   const MergedRuns runs = merged({{"a", {}, ""}, {"b", {}, ""}});
   CHECK(keys_of(runs) == planned_keys());
   CHECK(runs.notes.size() == 1);
 }
 
-TEST_CASE("kernels of a launch are merged with their rows, and counted once", "[merge]") {
+TEST_CASE("kernels are merged with their rows and counted once", "[merge]") {
   std::vector<RunPart> parts{part_of({"a", {}, "GPU-1"}), part_of({"b", {}, "GPU-2"})};
   for (RunPart& part : parts) {
     Table& kernels = part.log.report.kernels;
@@ -236,7 +235,7 @@ TEST_CASE("kernels of a launch are merged with their rows, and counted once", "[
   CHECK(rates.kernels.at("e/a/n=2") == 1);
 }
 
-TEST_CASE("what is not of one run is refused, with what differs", "[merge]") {
+TEST_CASE("parts of different runs are rejected with the difference", "[merge]") {
   const RunPart one = part_of({"one", Shard{1, 2}});
   const RunPart two = part_of({"two", Shard{2, 2}});
   CHECK(refusal(one, two).empty());

@@ -17,7 +17,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Keeps what a run says of its times and of its rows.
+/// Records the times and rows that a run reports.
 struct TimesObserver : RunObserver {
   std::map<const Group*, std::pair<double, RunTimes>> groups;
   RunTimes run;
@@ -36,7 +36,7 @@ struct TimesObserver : RunObserver {
   void run_ended(const RunTimes& times) override { run = times; }
 };
 
-/// A run each of whose calls takes a time of its own.
+/// A run in which each kind of call takes a distinct time.
 struct TimedToyRun : ToyRun {
   TimesObserver times;
 
@@ -60,13 +60,13 @@ struct TimedToyRun : ToyRun {
   }
 };
 
-TEST_CASE("each group is charged with what was done for it, and the run with all") {
+TEST_CASE("each group has the time of its own calls, and the run has the total") {
   TimedToyRun b({"first", "second"});
   b.run();
   REQUIRE(b.plan.groups.size() == 2);
   for (const Group& group : b.plan.groups) {
     const auto& [began_s, times] = b.times.groups.at(&group);
-    // Two variants are verified twice each, and have ten samples.
+    // Two variants are verified twice each and have ten samples.
     CHECK(times.set_up == 1);
     CHECK(times.reference == 4 * 10);
     CHECK(times.verify == 4 * 1100);
@@ -75,7 +75,7 @@ TEST_CASE("each group is charged with what was done for it, and the run with all
     CHECK(times.counters == 0);
     CHECK(times.total ==
           times.set_up + times.reference + times.verify + times.warm_up + times.sample);
-    // Two floors come first.
+    // Two floors precede the groups.
     const bool is_first = &group == &b.plan.groups.front();
     CHECK(began_s == 2e9 + (is_first ? 0 : times.total));
   }
@@ -83,11 +83,11 @@ TEST_CASE("each group is charged with what was done for it, and the run with all
   CHECK(b.times.run.total == b.clock_s);
 }
 
-TEST_CASE("reading counters is charged to the groups whose rows are counted") {
+TEST_CASE("the time for counters belongs to the groups whose rows are counted") {
   TimedToyRun b({"first"});
   b.experiment().counters = {"dram_read_bytes"};
   b.run();
-  // Both rows are counted in one call.
+  // One call counts both rows.
   for (const Group& group : b.plan.groups)
     CHECK(b.times.groups.at(&group).second.counters == 5e6);
   CHECK(b.times.run.counters == 1e7);
@@ -100,7 +100,7 @@ TEST_CASE("a row waits for its prediction while others are measured") {
   b.options.refine_prediction = [&](const Cell& cell, Prediction& prediction) {
     prediction.why_no_time = "cell " + std::to_string(cell.index);
     b.clock_s += predicted.count(cell.index) > 0 ? 0 : 7;
-    // The second group's first prediction comes while the first group's last is waited for.
+    // The second group's first prediction arrives during the wait for the first group's last.
     predicted.insert({cell.index, 2});
   };
   b.run();
@@ -142,21 +142,21 @@ TEST_CASE("times of a run are read back from its JSON and from its log") {
     for (std::size_t i = 0; i < report.group_times.size(); ++i)
       log.group_times(i, report.group_times[i]);
     log.group_times(3, report.group_times[4]);
-    // A run that was killed has not said what it took: its groups have.
+    // If a run was killed, its time is the sum of its groups' times.
     CHECK(read_run_log(file).report.times.total == 26);
     report.times.total = 50;
     log.times(report.times);
     log.times(report.times);
   }
   const RunLog log = read_run_log(file);
-  // The later line of a group replaces the earlier one; parts of a run that was resumed add up.
+  // A group's later line replaces an earlier one; times of resumed parts are summed.
   CHECK(log.group_times.at(3) == report.group_times[4]);
   CHECK(log.group_times.at(2) == report.group_times[2]);
   CHECK(log.report.group_times.size() == report.group_times.size());
   CHECK(log.report.times.total == 100);
 }
 
-TEST_CASE("the table of times has the longest experiments first") {
+TEST_CASE("the table of times lists the longest experiments first") {
   CHECK(!run_times_view(small_report()));
   Report report = with_times();
   report.provenance.device.executed_on = kSimulated;

@@ -36,7 +36,7 @@ TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
                                                      "launch first cold", "check first"});
 }
 
-TEST_CASE("the variants of a group take turns in rounds, each in its own order") {
+TEST_CASE("the variants of a group alternate in rounds with random order") {
   ToyRun b({"first", "second"});
   b.experiment().measure.target_relative_ci = 0;
   b.experiment().measure.max_samples = 40;
@@ -48,7 +48,7 @@ TEST_CASE("the variants of a group take turns in rounds, each in its own order")
     CHECK(order[i] != order[i + 1]);
     firsts_ahead += order[i] == "first";
   }
-  // Of 40 fair coins, outside of this one time in 10^5.
+  // Of 40 fair coins, the count lies outside these bounds once in 10^5 runs.
   CHECK(firsts_ahead > 6);
   CHECK(firsts_ahead < 34);
   ToyRun again({"first", "second"});
@@ -57,21 +57,21 @@ TEST_CASE("the variants of a group take turns in rounds, each in its own order")
   CHECK(again.executor.order == order);
 }
 
-TEST_CASE("what has converged stays in the rounds until its neighbours have") {
+TEST_CASE("a converged variant is sampled until the others converge") {
   ToyRun b({"first", "second"});
   b.experiment().measure.max_samples = 100;
   b.executor.time_us = [&](const std::string& variant, int n) {
     b.clock_s += 0.01;
     return variant == "second" && n % 2 ? 20.0 : 10.0;
   };
-  SECTION("at full length") {
+  SECTION("for the whole time") {
     const auto rows = b.run();
     CHECK(rows[0].stop_reason == StopReason::converged);
     CHECK(rows[0].samples_us.size() == 100);
     CHECK(rows[1].stop_reason == StopReason::max_samples);
     CHECK(rows[1].samples_us.size() == 100);
   }
-  SECTION("or to its own cap") {
+  SECTION("up to its own time limit") {
     b.executor.time_us = [&](const std::string& variant, int n) {
       b.clock_s += variant == "first" ? 0.05 : 0.01;
       return variant == "second" && n % 2 ? 20.0 : 10.0;
@@ -83,10 +83,10 @@ TEST_CASE("what has converged stays in the rounds until its neighbours have") {
   }
 }
 
-TEST_CASE("a target below the timer's step is that step") {
+TEST_CASE("a target below the timer's resolution is raised to it") {
   ToyRun b({"first"});
   b.executor.floor_us = {2.0, 2.5};
-  // The interval's ends are a step apart: 3 % of the median.
+  // The interval's ends are one timer step apart: 3 % of the median.
   b.executor.time_us = [](const std::string&, int n) { return n % 3 == 1 ? 16.5 : 16.0; };
   CHECK(b.run()[0].stop_reason == StopReason::converged);
   ToyRun fine({"first"});
@@ -130,7 +130,7 @@ std::map<std::string, Field> fields_by_name(const ToyRun& b, const Row& row) {
   return named;
 }
 
-TEST_CASE("a row whose elements were not all compared is sampled, and has their share") {
+TEST_CASE("a row with partly compared elements is sampled and has their share") {
   ToyRun b({"first", "second"});
   b.executor.verification = [](const std::string& variant, int) {
     Verification v;
@@ -149,7 +149,7 @@ TEST_CASE("a row whose elements were not all compared is sampled, and has their 
   CHECK(std::get<double>(fields_by_name(b, rows[1])["verified_pct"]) == 100);
 }
 
-TEST_CASE("a wrong element among those that were compared makes a row incorrect") {
+TEST_CASE("a wrong compared element makes a row incorrect") {
   ToyRun b({"first"});
   b.executor.verification = [](const std::string&, int) {
     Verification v = wrong_result();
@@ -159,7 +159,7 @@ TEST_CASE("a wrong element among those that were compared makes a row incorrect"
   CHECK(b.run()[0].status == Status::incorrect);
 }
 
-TEST_CASE("elements that are right one by one, but not all together, are wrong") {
+TEST_CASE("elements within tolerance can exceed the RMS bound and fail") {
   ToyRun b({"first", "second"});
   b.executor.verification = [](const std::string& variant, int) {
     return variant == "first" ? with_rms(3e-6, 2e-6) : with_rms(1.5e-6, 2e-6);
@@ -175,7 +175,7 @@ TEST_CASE("elements that are right one by one, but not all together, are wrong")
   CHECK(std::get<double>(fields_by_name(b, rows[1]).at("error_rms_over_allowed")) == Approx(0.75));
 }
 
-TEST_CASE("the reason names each bound that was broken") {
+TEST_CASE("the reason names each exceeded bound") {
   ToyRun b({"first", "second"});
   b.executor.verification = [](const std::string& variant, int) {
     Verification v = wrong_result();
@@ -189,7 +189,7 @@ TEST_CASE("the reason names each bound that was broken") {
   CHECK(rows[1].reason.find("root-mean-square") == std::string::npos);
 }
 
-TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
+TEST_CASE("only passed rows have throughput, shares of limits and speedup") {
   ToyRun b({"first", "second", "even", "vendor"});
   b.sweep({Value{std::int64_t{4097}}});
   b.executor.verification = [](const std::string& variant, int) {
@@ -209,17 +209,17 @@ TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
   CHECK(rows[3].reason == "the library is not installed");
 }
 
-TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, and says which") {
+TEST_CASE("sampling stops at convergence, at max_samples or at max_seconds, and says which") {
   ToyRun b({"first"});
   b.experiment().measure.max_samples = 100;
   b.executor.floor_us = {1.0, 1.03125};
-  SECTION("noise keeps it going up to max_samples") {
+  SECTION("with noise it continues to max_samples") {
     b.executor.time_us = [](const std::string&, int n) { return n % 2 ? 10.0 : 20.0; };
     const auto rows = b.run();
     CHECK(rows[0].stop_reason == StopReason::max_samples);
     CHECK(rows[0].samples_us.size() == 100);
   }
-  SECTION("what has converged goes on until min_seconds have passed") {
+  SECTION("a converged variant is sampled until min_seconds") {
     b.experiment().measure.min_seconds = 0.03;
     b.executor.time_us = [&](const std::string&, int) {
       b.clock_s += 0.001;
@@ -227,9 +227,9 @@ TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, 
     };
     const auto rows = b.run();
     CHECK(rows[0].stop_reason == StopReason::converged);
-    CHECK(rows[0].samples_us.size() == 31);  // the first look after 30: 20, 25, 31
+    CHECK(rows[0].samples_us.size() == 31);  // checks after 20, 25 and 31 samples
   }
-  SECTION("the wall cap wins over min_samples and flags the row") {
+  SECTION("max_seconds overrides min_samples and flags the row") {
     b.executor.time_us = [&](const std::string&, int) {
       b.clock_s += 0.7;
       return 7e5;
@@ -242,7 +242,7 @@ TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, 
   }
 }
 
-TEST_CASE("speed-up refers to the baseline of the same problem and mode") {
+TEST_CASE("speedup refers to the baseline of the same problem and mode") {
   ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   int set_ups = 0;
@@ -266,7 +266,7 @@ TEST_CASE("modes of one problem share a set-up") {
   CHECK(std::count(b.executor.calls.begin(), b.executor.calls.end(), std::string("set_up 1")) == 1);
 }
 
-TEST_CASE("a call that was refused fails its cell alone") {
+TEST_CASE("a rejected call fails only its cell") {
   ToyRun b({"first", "second"});
   b.executor.fault = [](const std::string& call) {
     if (call == "check first") throw DeviceError("cudaErrorInvalidValue", DeviceFault::refused);
@@ -278,7 +278,7 @@ TEST_CASE("a call that was refused fails its cell alone") {
   CHECK(!rows[1].baseline_time_us.has_value());
 }
 
-TEST_CASE("a device that is lost for good leaves the rest not run") {
+TEST_CASE("if a device is lost for good, the remaining cells are not run") {
   ToyRun b({"first", "second", "even"});
   b.executor.fault = [](const std::string& call) {
     if (call == "launch first warm")
@@ -292,7 +292,7 @@ TEST_CASE("a device that is lost for good leaves the rest not run") {
   }
 }
 
-TEST_CASE("a device that can be had again costs the faulty cell alone") {
+TEST_CASE("if a device recovers, only the faulty cell fails") {
   ToyRun b({"first", "second", "even"});
   b.executor.recovers = true;
   Status expected = Status::failed;
@@ -306,10 +306,10 @@ TEST_CASE("a device that can be had again costs the faulty cell alone") {
   SECTION("in the middle of sampling") {
     call_that_fails = "sample second 13";
   }
-  SECTION("in the verification after timing") {
+  SECTION("in the verification after sampling") {
     call_that_fails = "launch second cold";
   }
-  SECTION("by not coming back") {
+  SECTION("by a timeout") {
     call_that_fails = "sample second 13";
     fault = DeviceFault::timed_out;
     expected = Status::timeout;
@@ -329,7 +329,7 @@ TEST_CASE("a device that can be had again costs the faulty cell alone") {
   CHECK(std::count(b.executor.calls.begin(), b.executor.calls.end(), "recover") == 1);
 }
 
-TEST_CASE("a problem that cannot be set up fails each of its cells, and the next goes on") {
+TEST_CASE("a problem that cannot be set up fails its cells, and the next problem runs") {
   ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   std::string reason = "cudaErrorMemoryAllocation";
@@ -339,7 +339,7 @@ TEST_CASE("a problem that cannot be set up fails each of its cells, and the next
     reason = "m.mtx:3: the row is '0'";
     fail = [&] { throw InputError(reason); };
   }
-  SECTION("by too little memory of the host") {
+  SECTION("by a lack of host memory") {
     reason = "not enough host memory";
     fail = [] { throw std::bad_alloc(); };
   }
@@ -355,7 +355,7 @@ TEST_CASE("a problem that cannot be set up fails each of its cells, and the next
   CHECK(rows[3].status == Status::passed);
 }
 
-TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
+TEST_CASE("an interrupt keeps the measurements so far, and remaining cells are not run") {
   ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   bool interrupted = false;
@@ -376,7 +376,7 @@ TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
   }
 }
 
-TEST_CASE("samples of an earlier run count, and cells that have their row get none") {
+TEST_CASE("samples of an earlier run count, and finished cells are not sampled") {
   ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   b.options.finished = {0, 1};
@@ -398,7 +398,7 @@ TEST_CASE("a short kernel is flagged as near the floor") {
   CHECK(std::count(row.flags.begin(), row.flags.end(), "near_floor") == 1);
 }
 
-TEST_CASE("profiling launches once per cell, and that launch is the one verified") {
+TEST_CASE("profiling launches each cell once and verifies that launch") {
   ToyRun b({"first", "second"});
   b.experiment().modes = {Mode::profile};
   const auto rows = b.run();
@@ -409,7 +409,7 @@ TEST_CASE("profiling launches once per cell, and that launch is the one verified
   CHECK(!rows[0].time_us.has_value());
 }
 
-TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is incorrect") {
+TEST_CASE("only the profiled launch is in the range measure, and a wrong result is incorrect") {
   ToyRun b({"first"});
   b.experiment().modes = {Mode::profile};
   b.executor.verification = [](const std::string&, int) { return wrong_result(); };
@@ -429,7 +429,7 @@ TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is i
   CHECK(b.tracer.events == expected);
 }
 
-TEST_CASE("ranges nest and carry the row's key") {
+TEST_CASE("ranges nest and have the row's key") {
   ToyRun b({"first"});
   b.experiment().measure.min_samples = 1;
   b.experiment().measure.max_samples = 1;
@@ -443,7 +443,7 @@ TEST_CASE("ranges nest and carry the row's key") {
   CHECK(b.tracer.events == expected);
 }
 
-TEST_CASE("results that the datasheet forbids are flagged") {
+TEST_CASE("results beyond the datasheet are flagged") {
   ToyRun b({"first"});
   b.sweep({Value{std::int64_t{1} << 20}});
   b.executor.time_us = [](const std::string&, int) { return 0.01; };

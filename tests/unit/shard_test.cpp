@@ -23,7 +23,7 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-TEST_CASE("a shard is one from 1 to their count", "[shard]") {
+TEST_CASE("a shard has a number from 1 to the number of shards", "[shard]") {
   CHECK(parse_shard("1/1") == Shard{1, 1});
   CHECK(parse_shard("4/4") == Shard{4, 4});
   CHECK(to_string(parse_shard("12/345")) == "12/345");
@@ -37,7 +37,7 @@ TEST_CASE("a shard is one from 1 to their count", "[shard]") {
   CHECK_THAT(refusal("1/0"), contains_text("--shard 1/0: no shards"));
 }
 
-TEST_CASE("shards are disjoint, complete and of whole groups, for any number of them", "[shard]") {
+TEST_CASE("shards are disjoint and complete and keep groups whole", "[shard]") {
   ToyRun run({"first", "second", "even"});
   run.sweep(
       {std::int64_t{2}, std::int64_t{3}, std::int64_t{64}, std::int64_t{65}, std::int64_t{4096}});
@@ -61,7 +61,7 @@ TEST_CASE("shards are disjoint, complete and of whole groups, for any number of 
           keys.push_back(cell_key(part, group, cell));
         }
       }
-      std::vector<std::string> expected;  // in the order of the whole plan
+      std::vector<std::string> expected;  // in plan order
       for (const ShardedCell& cell : cells) {
         if (cell.shard == index) expected.push_back(cell.key);
       }
@@ -73,7 +73,7 @@ TEST_CASE("shards are disjoint, complete and of whole groups, for any number of 
   }
 }
 
-TEST_CASE("a machine that skips cells divides a run like one that does not", "[shard]") {
+TEST_CASE("skipped cells do not change how a run is divided", "[shard]") {
   ToyRun run({"first", "even", "vendor"});
   run.sweep({std::int64_t{3}, std::int64_t{64}, std::int64_t{1 << 20}});
   const Plan plan = planned(run);
@@ -90,13 +90,13 @@ TEST_CASE("a machine that skips cells divides a run like one that does not", "[s
     CHECK(sharded_cells(plan, count) == sharded_cells(small, count));
 }
 
-TEST_CASE("groups that take as long are dealt out in turn", "[shard]") {
+TEST_CASE("groups of equal duration are assigned round-robin", "[shard]") {
   ToyRun run({"first"});
   run.sweep({std::int64_t{2}, std::int64_t{3}, std::int64_t{4}, std::int64_t{5}, std::int64_t{6}});
   CHECK(shards_of_groups(planned(run), 2) == std::vector<std::size_t>{1, 2, 1, 2, 1});
 }
 
-TEST_CASE("a long group is balanced by many short ones", "[shard]") {
+TEST_CASE("many short groups balance a long one", "[shard]") {
   ToyRun run({"first"});
   Experiment slow = run.experiment();
   slow.name = "slow";
@@ -108,7 +108,7 @@ TEST_CASE("a long group is balanced by many short ones", "[shard]") {
   CHECK(shards == std::vector<std::size_t>{2, 2, 2, 2, 2, 1});
 }
 
-TEST_CASE("a run of a shard has rows of its cells alone, numbered from 0", "[shard]") {
+TEST_CASE("a run of a shard has only its cells, numbered from 0", "[shard]") {
   ToyRun run({"first", "second"});
   run.sweep({std::int64_t{2}, std::int64_t{3}, std::int64_t{4}});
   run.plan = planned(run);

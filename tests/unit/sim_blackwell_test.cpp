@@ -1,4 +1,4 @@
-// Instructions that code of compute capability 10.0 or 12.0 alone has.
+// Instructions that exist only for compute capability 10.0 and 12.0.
 #include <bit>
 #include <limits>
 #include <string>
@@ -19,8 +19,7 @@ std::uint32_t pattern_of(float x) {
   return std::bit_cast<std::uint32_t>(x);
 }
 
-/// What an instruction makes of {R3, R2} = -2 and {R5, R4} = 3 in R0, and in the register behind
-/// it.
+/// {R7, R6} after the instruction, with {R3, R2} = -2 and {R5, R4} = 3.
 std::uint64_t wide_result(const std::string& instruction) {
   const auto half = [&](unsigned reg) {
     return result_of(
@@ -31,7 +30,7 @@ std::uint64_t wide_result(const std::string& instruction) {
   return half(6) | std::uint64_t{half(7)} << 32;
 }
 
-TEST_CASE("integers of 64 bits", "[sim]") {
+TEST_CASE("64-bit integer instructions", "[sim]") {
   constexpr auto kMinus = ~std::uint64_t{0};
   CHECK(wide_result("IADD.64 R6, R2, R4") == 1);
   CHECK(wide_result("IADD.64 R6, R4, -R2") == 5);
@@ -43,7 +42,7 @@ TEST_CASE("integers of 64 bits", "[sim]") {
   CHECK(wide_result("IMNMX.S64 PT, PT, R6, R2, R4, PT, !PT") == kMinus - 1);
   CHECK(wide_result("IMNMX.U64 PT, PT, R6, R2, R4, PT, !PT") == 3);
   CHECK(wide_result("IMNMX.S64 PT, PT, R6, R2, R4, !PT, !PT") == 3);
-  // A carry goes from one sum to the next, and into no register where it is not asked for.
+  // P1 carries from one sum to the next.
   CHECK(wide_result("IADD.64 RZ, P1, R2, R4;0\nIADD.64.X R6, R4, R4, P1") == 7);
   CHECK(wide_result("IADD.64 RZ, P1, R4, R4;0\nIADD.64.X R6, R4, R4, P1") == 6);
   CHECK(wide_result("IADD.64 RZ, P1, R4, -R4;0\nIADD.64.X R6, R4, R4, P1") == 7);
@@ -64,7 +63,7 @@ TEST_CASE("a warp's predicates are packed into bits", "[sim]") {
   CHECK(packed("0x6") == 2);
 }
 
-TEST_CASE("comparisons of 64 bits have a sign or none", "[sim]") {
+TEST_CASE("64-bit comparisons are signed or unsigned", "[sim]") {
   const auto holds = [](const char* comparison) {
     return wide_result(
                fmt::format("ISETP.{}.AND P1, PT, R2, R4, PT;0\nSEL R6, R4, RZ, P1;0\nMOV R7, RZ",
@@ -78,7 +77,7 @@ TEST_CASE("comparisons of 64 bits have a sign or none", "[sim]") {
   CHECK_FALSE(holds("EQ.U64"));
 }
 
-TEST_CASE("a modifier that is not known is refused, not passed over", "[sim]") {
+TEST_CASE("an unknown modifier is an error", "[sim]") {
   for (const char* instruction :
        {"MOV.32 R0, R1", "SEL.S64.X R0, R1, R2, P0", "ISETP.GE.S128.AND P0, PT, R0, R1, PT",
         "CREDUX.MAX.F32 UR4, R1", "VIADD.S32 R0, R1, R2", "VIMNMX R0, P1, PT, R1, R2, PT",
@@ -88,7 +87,7 @@ TEST_CASE("a modifier that is not known is refused, not passed over", "[sim]") {
   }
 }
 
-TEST_CASE("least and most of three, of bytes, and of lanes", "[sim]") {
+TEST_CASE("minimum and maximum of three values, of bytes, and of lanes", "[sim]") {
   const auto of_three = [](const char* form) {
     return result_of("MOV R2, 0x40000000;0\nMOV R3, 0xc0800000;0\nMOV R4, 0x3f800000;0\n" +
                      fmt::format("{};0\n", form));
@@ -106,7 +105,7 @@ TEST_CASE("least and most of three, of bytes, and of lanes", "[sim]") {
         static_cast<std::uint32_t>(-5));
 }
 
-TEST_CASE("sums that stop at the ends of 32 bits", "[sim]") {
+TEST_CASE("saturating 32-bit sums", "[sim]") {
   const auto sum = [](const char* form) {
     return result_of("MOV R2, 0x7fffffff;0\nMOV R3, 0x80000000;0\n" + fmt::format("{};0\n", form));
   };
@@ -116,7 +115,7 @@ TEST_CASE("sums that stop at the ends of 32 bits", "[sim]") {
   CHECK(sum("VIADD.S32.ISAT R0, R2, R3") == ~0u);
 }
 
-TEST_CASE("branches and numbers of the whole warp", "[sim]") {
+TEST_CASE("branches and values of the whole warp", "[sim]") {
   const auto taken = [](const char* predicate) {
     return result_of(
         fmt::format("UISETP.EQ.AND UP0, UPT, URZ, URZ, UPT;0\nMOV R0, 0x1;0\n"
@@ -130,7 +129,7 @@ TEST_CASE("branches and numbers of the whole warp", "[sim]") {
   CHECK(result_of("UMOV UR4, 0x7;0\nUI2F.U32.RP UR4, UR4;0\nMOV R0, UR4;0\n") == pattern_of(7));
 }
 
-TEST_CASE("a compare and swap in shared memory says whether it did", "[sim]") {
+TEST_CASE("a compare-and-swap in shared memory reports success", "[sim]") {
   const auto done = [](const char* expected) {
     return result_of(
         fmt::format("STS [RZ], RZ;0\nMOV R2, {};0\nMOV R3, 0x7;0\n"

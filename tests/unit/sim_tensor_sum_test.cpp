@@ -1,5 +1,5 @@
-// The rule by which the simulator adds products, held against what a GPU gave
-// (tests/unit/data/tensor_sums.txt; tests/gpu/tensor_sum_test.cpp asks one for much more).
+// The simulator's sums of tensor-core products, compared with recorded results of a GPU
+// (tests/unit/data/tensor_sums.txt). tests/gpu/tensor_sum_test.cpp compares many more on a GPU.
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -71,7 +71,7 @@ std::uint32_t computed(const Recorded& r, bool at_once) {
   return sum_bits(r.type, factors, kColumn, c, sum);
 }
 
-TEST_CASE("sums of products have the bits that a GPU gave", "[sim]") {
+TEST_CASE("sums of products are bitwise identical to a GPU's", "[sim]") {
   std::ifstream file(std::string(GPUEXP_SOURCE_DIR) + "/tests/unit/data/tensor_sums.txt");
   std::size_t lines = 0;
   for (std::string line; std::getline(file, line);) {
@@ -87,7 +87,7 @@ TEST_CASE("sums of products have the bits that a GPU gave", "[sim]") {
   CHECK(lines == 240);
 }
 
-TEST_CASE("a sum rounded once, as IEEE 754 has it, is another", "[sim]") {
+TEST_CASE("a sum with a single IEEE 754 rounding differs", "[sim]") {
   std::ifstream file(std::string(GPUEXP_SOURCE_DIR) + "/tests/unit/data/tensor_sums.txt");
   std::size_t differ = 0;
   for (std::string line; std::getline(file, line);) {

@@ -1,4 +1,4 @@
-// What tests/scripts/skip_test.py starts, one at a time: hidden from a run of everything.
+// Tests that tests/scripts/skip_test.py starts one by one; hidden by default.
 #include "support/skip.hpp"
 
 namespace gpuexp::test {
@@ -16,12 +16,12 @@ TEST_CASE("a test that has what it needs", "[.skip_none]") {
   CHECK(true);
 }
 
-TEST_CASE("a test that fails beside one that is skipped", "[.skip_fails]") {
+TEST_CASE("a test that fails next to a skipped one", "[.skip_fails]") {
   skip(Tier::hardware, "no such ability");
   CHECK(false);
 }
 
-TEST_CASE("a test that fails as often as the code for skipped tests says", "[.skip_fails_often]") {
+TEST_CASE("a test with as many failures as the code for skipped tests", "[.skip_fails_often]") {
   for (int i = 0; i < kSkipped; ++i)
     CHECK(false);
 }

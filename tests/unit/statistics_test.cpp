@@ -26,29 +26,28 @@ TEST_CASE("quantiles interpolate between order statistics") {
   CHECK(quantile({7.0}, 0.95) == 7.0);
 }
 
-TEST_CASE("values in any order have a median, and none have none") {
+TEST_CASE("values in any order have a median, and no values have none") {
   CHECK(median_of({4, 1, 3, 2}) == 2.5);
   CHECK(median_of({5}) == 5.0);
   CHECK(median_of({}) == std::nullopt);
 }
 
-TEST_CASE("the step of a timer is the smallest difference between two samples that differ") {
+TEST_CASE("the timer's step is the smallest difference between distinct samples") {
   CHECK(timer_quantum_us({5.0, 4.0, 4.5, 4.0}) == 0.5);
-  // What a conversion from float leaves is no step.
+  // Differences from float conversion are ignored.
   CHECK(timer_quantum_us({4.0, 4.0000001, 6.0}) == Approx(2.0));
   CHECK(timer_quantum_us({4.0, 4.0}) == 0.0);
   CHECK(timer_quantum_us({}) == 0.0);
 }
 
-TEST_CASE(
-    "the median of an even count lies between the middle two, of an odd count on the middle one") {
+TEST_CASE("the median is the middle value, or the mean of the middle two") {
   CHECK(summarize({4, 1, 3, 2}, 0).median == 2.5);
   CHECK(summarize({5, 1, 3}, 0).median == 3.0);
 }
 
-TEST_CASE("ranks of the interval are those of the binomial distribution for independent samples") {
-  // Tables of order-statistic intervals, e.g. Conover, Practical Nonparametric Statistics: n = 6
-  // takes the extremes, n = 10 the 2nd and 9th, n = 20 the 6th and 15th, n = 100 the 40th and 61st.
+TEST_CASE("for independent samples, the interval has the ranks of the binomial distribution") {
+  // Tables of order-statistic intervals, such as Conover, Practical Nonparametric Statistics: n = 6
+  // uses the extremes, n = 10 the 2nd and 9th, n = 20 the 6th and 15th, n = 100 the 40th and 61st.
   const auto ranks = [](std::size_t n, double time) {
     Series ascending(n);
     std::iota(ascending.begin(), ascending.end(), 1.0);
@@ -63,17 +62,17 @@ TEST_CASE("ranks of the interval are those of the binomial distribution for inde
   SECTION("four times the correlation time doubles the distance from the middle") {
     CHECK(ranks(100, 4) == std::pair(30.0, 71.0));
   }
-  SECTION("where the ranks lie beyond the samples, the extremes stand for them") {
+  SECTION("if the ranks exceed the samples, the extremes are used") {
     CHECK(ranks(6, 100) == std::pair(1.0, 6.0));
   }
 }
 
-TEST_CASE("half the interval is never below half a quantum") {
+TEST_CASE("half the interval is at least half a quantum") {
   const Interval same = summarize(Series(20, 7.0), 0.5).median_ci95.value();
   CHECK(same.low == 6.75);
   CHECK(same.high == 7.25);
   CHECK(summarize(Series(20, 7.0), 0).median_ci95->high == 7.0);
-  SECTION("a wider one stays as it is") {
+  SECTION("a wider interval is unchanged") {
     const Series two{7, 7.5, 7, 7.5, 7, 7.5, 7, 7.5, 7, 7.5};
     CHECK(summarize(two, 0.5).median_ci95->low == 7.0);
     CHECK(summarize(two, 0.5).median_ci95->high == 7.5);
@@ -88,7 +87,7 @@ TEST_CASE("spread and outliers are robust") {
   CHECK(s.p75 == 11.25);
   CHECK(s.mad == 1.0);
   CHECK(s.outliers == 1);  // 25 is 14.5 MAD away, 26 is 15.5
-  SECTION("one tick is no outlier where most samples are equal") {
+  SECTION("one tick is not an outlier if most samples are equal") {
     samples.assign(20, 10.0);
     samples.front() = 10.5;
     samples.back() = 20.0;
@@ -112,7 +111,7 @@ TEST_CASE("correlation widens the interval and anticorrelation does not narrow i
   CHECK(correlation_time(Series(50, 3.0)) == 1.0);
 }
 
-TEST_CASE("the same samples give the same statistics") {
+TEST_CASE("equal samples give equal statistics") {
   Random random(2);
   const Series samples = lognormal_times(random, 100, 0.5, 0.01);
   const Statistics a = summarize(samples, 0.032);
@@ -146,8 +145,8 @@ Coverage coverage_of(const TimingModel& model, std::size_t n, int experiments,
   return {share, std::sqrt(share * (1 - share) / experiments)};
 }
 
-// What docs/statistics.md admits: the models in which short or slowly changing series cannot show
-// how correlated they are. All others have to be covered as promised.
+// Exceptions in docs/statistics.md: models in which short or slowly changing series hide their
+// correlation. All other models must have the stated coverage.
 double least_coverage(const std::string& model, std::size_t n) {
   if (model == "AR(1), rho 0.6") return n <= 10 ? 0.90 : 0.94;
   if (model == "two speeds, kept with 0.6") return n <= 50 ? 0.89 : 0.94;
@@ -155,7 +154,7 @@ double least_coverage(const std::string& model, std::size_t n) {
   return 0.95;
 }
 
-TEST_CASE("the interval covers the true median as often as the documentation says") {
+TEST_CASE("the interval covers the true median as often as documented") {
   constexpr int kExperiments = 1000;
   for (const TimingModel& model : timing_models()) {
     for (const std::size_t n : kCounts) {
@@ -169,7 +168,7 @@ TEST_CASE("the interval covers the true median as often as the documentation say
 
 using CellText = std::function<std::string(const TimingModel&)>;
 
-// A table of docs/statistics.md: printed, and compared with the one there.
+// Prints a table of docs/statistics.md and compares it with the page.
 void check_table(const std::vector<std::string>& headings, const std::vector<CellText>& cells,
                  const std::vector<TimingModel>& models = timing_models()) {
   std::string head = "| samples are |";
@@ -209,8 +208,8 @@ TEST_CASE("the coverage table of docs/statistics.md", "[.coverage]") {
   check_table(headings, cells);
 }
 
-// Kuensch's moving blocks on a circle (Politis and Romano, 1992), between the 2.5 % and 97.5 %
-// quantiles of the medians of the resamples, and at least a quantum wide.
+// Kuensch's moving blocks on a circle (Politis and Romano, 1992): the 2.5 % and 97.5 % quantiles of
+// the resamples' medians, at least one quantum apart.
 Interval block_bootstrap(const Series& samples, double quantum) {
   constexpr int kResamples = 199;
   static Random random(3);
@@ -254,7 +253,7 @@ TEST_CASE("the table of other intervals in docs/statistics.md", "[.coverage]") {
   check_table(headings, cells);
 }
 
-// Sampling as the runner does it, until half the interval is within 1 % of the median.
+// Sampling like the runner's: until half the interval is within 1 % of the median.
 Interval stopped_when_narrow(const Series& series, double quantum) {
   constexpr std::size_t kFirstLook = 20;
   constexpr std::size_t kLookEvery = 10;
@@ -280,7 +279,7 @@ TEST_CASE("the table of stopped series in docs/statistics.md", "[.coverage]") {
       models);
 }
 
-TEST_CASE("what one call of summarize costs", "[.speed]") {
+TEST_CASE("the cost of one call of summarize", "[.speed]") {
   for (const std::size_t n : {20, 100, 1000}) {
     Random random(n);
     const Series samples = lognormal_times(random, n, 0.6, 0.01);
@@ -295,14 +294,14 @@ TEST_CASE("what one call of summarize costs", "[.speed]") {
   }
 }
 
-TEST_CASE("what is not defined is empty") {
+TEST_CASE("undefined values are empty") {
   const Statistics one = summarize({2.0}, 0);
   CHECK(!one.stdev.has_value());
   CHECK(!one.median_ci95.has_value());
   CHECK(summarize({1.0, 3.0}, 0).stdev.value() == Approx(std::sqrt(2.0)));
 }
 
-TEST_CASE("samples that are no numbers are refused") {
+TEST_CASE("NaN and infinite samples are rejected") {
   CHECK_THROWS_AS(summarize({}, 0), std::invalid_argument);
   CHECK_THROWS_AS(summarize({1.0, std::nan("")}, 0), std::invalid_argument);
   CHECK_THROWS_AS(summarize({std::numeric_limits<double>::infinity()}, 0), std::invalid_argument);

@@ -18,7 +18,7 @@ T argument(const PackedArguments& arguments, std::size_t place) {
   return value;
 }
 
-TEST_CASE("arguments are converted and lie where a kernel's parameters lie") {
+TEST_CASE("arguments are converted and stored at the kernel's parameter offsets") {
   const float memory = 0;
   Shape shape;
   shape.grid.x = 7;
@@ -39,7 +39,7 @@ struct alignas(64) Encoded {
 };
 void of_tensor_map(int, const Encoded, char) {}
 
-TEST_CASE("a tensor map is an argument that keeps what it says") {
+TEST_CASE("a tensor map is an argument that keeps its description") {
   TensorMap map;
   map.extents = {100, 7};
   map.strides = {400};
@@ -59,7 +59,7 @@ TEST_CASE("a tensor map is an argument that keeps what it says") {
 
 void of_texture(char, unsigned long long, char) {}
 
-TEST_CASE("a texture is an argument as long as a texture object, and keeps what it says") {
+TEST_CASE("a texture is an argument of a texture object's size that keeps its description") {
   const Texture texture{&texture, 4, 1000};
   const Steps steps = launch(of_texture, Shape{}, 'a', texture, 'x');
   const PackedArguments& arguments = std::get<KernelStep>(steps.all().front().action).arguments;
@@ -75,7 +75,7 @@ TEST_CASE("a texture is an argument as long as a texture object, and keeps what 
   CHECK(arguments.at(2) - arguments.at(1) == kTextureObjectBytes);
 }
 
-TEST_CASE("steps that follow others keep what they wait for") {
+TEST_CASE("concatenated steps keep their dependencies") {
   Steps first = MemsetStep{};
   Steps second = MemsetStep{};
   second += CopyStep{};
@@ -89,7 +89,7 @@ TEST_CASE("steps that follow others keep what they wait for") {
   CHECK(both.shapes().empty());
 }
 
-TEST_CASE("a step that is added by itself waits for steps before it, and for no others") {
+TEST_CASE("an added step waits only for earlier steps") {
   Steps steps = MemsetStep{};
   Step copy = CopyStep{};
   copy.after = {0};
@@ -97,20 +97,20 @@ TEST_CASE("a step that is added by itself waits for steps before it, and for no 
   CHECK(steps.all()[1].after == std::vector<std::size_t>{0});
   copy.after = {2};
   CHECK_THROWS_WITH(steps.add(copy), "step 2 waits for step 2, which is not before it");
-  // Of steps that are appended, places are among themselves.
+  // Dependencies of appended steps refer to the appended steps only.
   copy.after = {0};
   Steps alone = MemsetStep{};
   alone.all()[0].after = {0};
   CHECK_THROWS_AS(steps += alone, std::logic_error);
 }
 
-TEST_CASE("a launch over no items is an empty grid") {
+TEST_CASE("a launch over zero items has an empty grid") {
   CHECK(grid_stride(0, 10).grid.count() == 0);
   CHECK(grid_stride(257, 10).grid.x == 2);
   CHECK(grid_stride(1 << 20, 10).grid.x == 10);
 }
 
-TEST_CASE("shapes are those of the steps, and a vendor's launch has none") {
+TEST_CASE("shapes come from the steps, and a vendor's launch has none") {
   const Family family = toy_family();
   const auto problem = family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
   const auto shapes = family.find("first")->shapes(problem.get(), toy_device());
@@ -119,7 +119,7 @@ TEST_CASE("shapes are those of the steps, and a vendor's launch has none") {
   CHECK(family.find("vendor")->shapes(problem.get(), toy_device()).empty());
 }
 
-TEST_CASE("families stay where they are when others are added at run time") {
+TEST_CASE("families keep their addresses when others are added") {
   Registry registry;
   registry.add(toy_family());
   const Family* const toy = registry.find("toy");

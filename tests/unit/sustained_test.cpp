@@ -1,4 +1,4 @@
-// The SM clock of rows, and what a longer run would come to.
+// SM clocks of rows, and times of longer runs.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ bool has_flag(const Row& row, const char* flag) {
   return std::count(row.flags.begin(), row.flags.end(), flag) == 1;
 }
 
-/// Each sample fills a slice of its own, and the n-th is followed by the n-th reading.
+/// Each sample fills its own slice; the n-th reading follows the n-th sample.
 void let_slices_pass(ToyRun& b, const std::function<double(const std::string&, int)>& time_us) {
   b.executor.time_us = [&b, time_us](const std::string& variant, int n) {
     b.clock_s += 0.02;
@@ -21,11 +21,11 @@ void let_slices_pass(ToyRun& b, const std::function<double(const std::string&, i
   };
 }
 
-TEST_CASE("a reading of a mostly idle GPU is no clock, and costs no sample") {
+TEST_CASE("a clock reading of a mostly idle GPU is ignored and drops no sample") {
   ToyRun b({"first"});
   b.device.sm_clock_max_mhz = 2000;
   let_slices_pass(b, [](const std::string&, int) { return 10.0; });
-  SECTION("low while idle") {
+  SECTION("a low clock while idle") {
     b.executor.clock = [](int n) {
       return n < 3 ? ClockReading{900, 0.2} : ClockReading{1990, 0.9};
     };
@@ -36,7 +36,7 @@ TEST_CASE("a reading of a mostly idle GPU is no clock, and costs no sample") {
     CHECK(!has_flag(row, "clock_drift"));
     CHECK(!has_flag(row, "clock_low"));
   }
-  SECTION("high while idle: what is measured under load is no outlier") {
+  SECTION("a high clock while idle: readings under load are not outliers") {
     b.experiment().measure.burst_check_seconds = 0;
     b.executor.clock = [](int n) {
       return n == 0 ? ClockReading{1980, 0.3} : ClockReading{1700, 0.95};
@@ -48,7 +48,7 @@ TEST_CASE("a reading of a mostly idle GPU is no clock, and costs no sample") {
     CHECK(has_flag(row, "clock_low"));
     CHECK(!has_flag(row, "clock_drift"));
   }
-  SECTION("never anything else") {
+  SECTION("only idle readings") {
     b.executor.clock = [](int) { return ClockReading{900, 0.49}; };
     const Row row = b.run()[0];
     CHECK(row.samples_us.size() == 20);
@@ -57,7 +57,7 @@ TEST_CASE("a reading of a mostly idle GPU is no clock, and costs no sample") {
   }
 }
 
-TEST_CASE("a stretch too short to be read is covered by the next reading") {
+TEST_CASE("the next reading covers a stretch that was too short to read") {
   ToyRun b({"first"});
   b.experiment().measure.max_samples = 20;
   let_slices_pass(b, [](const std::string&, int) { return 10.0; });
@@ -66,19 +66,19 @@ TEST_CASE("a stretch too short to be read is covered by the next reading") {
     return ClockReading{n == 10 ? 1500.0 : 1600.0, 1};
   };
   const Row row = b.run()[0];
-  CHECK(row.clocks->median_mhz == 1500);  // of the first eleven samples, against nine
+  CHECK(row.clocks->median_mhz == 1500);  // of 11 samples; the other reading covers 9
   CHECK(row.clocks->max_mhz == 1600);
 }
 
-TEST_CASE("a clock that drops under load flags the rows that it slows, and leaves no sample out") {
+TEST_CASE("a clock that drops under load flags the slowed rows and drops no sample") {
   ToyRun b({"first", "second"});
   b.experiment().measure.min_samples = 40;
   b.experiment().measure.max_samples = 40;
   b.device.sm_clock_max_mhz = 2000;
   const auto is_late = [](int n) { return n >= 20; };
-  // One round in each slice.
+  // Each slice has one round.
   b.executor.clock = [&](int n) { return ClockReading{is_late(n) ? 1500.0 : 1980.0, 1}; };
-  SECTION("the one that computes, not its neighbour that waits for memory") {
+  SECTION("the compute-bound row, not the memory-bound one") {
     let_slices_pass(b, [&](const std::string& variant, int n) {
       return variant == "first" && is_late(n) ? 13.2 : 10.0;
     });
@@ -90,7 +90,7 @@ TEST_CASE("a clock that drops under load flags the rows that it slows, and leave
     CHECK(rows[0].clocks->min_mhz == 1500);
     CHECK(rows[0].clocks->max_mhz == 1980);
   }
-  SECTION("not one that only moved from sample to sample") {
+  SECTION("not a row that varies from sample to sample") {
     b.executor.clock = [](int n) { return ClockReading{n % 2 == 0 ? 1980.0 : 1900.0, 1}; };
     let_slices_pass(b, [](const std::string&, int n) { return n % 2 == 0 ? 10.0 : 10.4; });
     for (const Row& row : b.run()) {
@@ -98,7 +98,7 @@ TEST_CASE("a clock that drops under load flags the rows that it slows, and leave
       CHECK(!has_flag(row, "clock_drift"));
     }
   }
-  SECTION("a stable one flags nothing") {
+  SECTION("a stable clock flags no row") {
     b.executor.clock = [](int) { return ClockReading{1980, 1}; };
     let_slices_pass(b, [](const std::string&, int) { return 10.0; });
     for (const Row& row : b.run()) {
@@ -108,7 +108,7 @@ TEST_CASE("a clock that drops under load flags the rows that it slows, and leave
   }
 }
 
-TEST_CASE("a long sample's own clock is its row's") {
+TEST_CASE("a long sample has its own clock") {
   ToyRun b({"first", "second"});
   b.executor.sample_clock_mhz = [](const std::string& variant, int n) -> std::optional<double> {
     if (variant == "first") return std::nullopt;
@@ -121,9 +121,9 @@ TEST_CASE("a long sample's own clock is its row's") {
   CHECK(rows[1].clocks->max_mhz == 1502);
 }
 
-TEST_CASE("a group runs back to back before its samples where that is asked for") {
+TEST_CASE("a group runs back to back before its samples on request") {
   ToyRun b({"first", "second"});
-  SECTION("not by itself") {
+  SECTION("not by default") {
     b.run();
     CHECK(b.executor.sustained_s == 0);
   }
@@ -139,7 +139,7 @@ TEST_CASE("a group runs back to back before its samples where that is asked for"
   }
 }
 
-TEST_CASE("a group near the power cap shows what a longer run would come to") {
+TEST_CASE("a group near the power cap is checked for a longer run") {
   ToyRun b({"first", "second"});
   b.device.sm_clock_max_mhz = 2000;
   b.executor.clock = [](int) { return ClockReading{1700, 1}; };
@@ -147,7 +147,7 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
   b.executor.time_us = [&](const std::string& variant, int) {
     return variant == "first" && b.executor.sustained_s > 0 ? 10 * slower : 10.0;
   };
-  SECTION("after all timing, and the log knows the row before") {
+  SECTION("after all timing, when the log has the row") {
     struct Order : RunObserver {
       std::vector<std::string> events;
       void row_timed(const Row& row) override {
@@ -167,7 +167,7 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
     CHECK(order.events == std::vector<std::string>{"timed first", "timed first", "first 10",
                                                    "finished first", "first 10", "finished first"});
   }
-  SECTION("a fault costs the check alone") {
+  SECTION("a fault loses only the check") {
     b.executor.fault = [](const std::string& call) {
       if (call.rfind("sustain", 0) == 0) throw DeviceError("no power", DeviceFault::refused);
     };
@@ -176,7 +176,7 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
     CHECK(!row.sustained.has_value());
     CHECK(!has_flag(row, "burst"));
   }
-  SECTION("a row that slows down is flagged, its neighbour is not, and no sample of it changes") {
+  SECTION("only a row that slows down is flagged, and its samples stay unchanged") {
     slower = 1.2;
     const auto rows = b.run();
     CHECK(has_flag(rows[0], "burst"));
@@ -186,17 +186,17 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
     CHECK(rows[0].sustained->sm_clock_mhz == 1700);
     CHECK(b.executor.sustained_s == Approx(b.experiment().measure.burst_check_seconds));
   }
-  SECTION("one that does not is not") {
+  SECTION("a row that does not slow down is not flagged") {
     const auto rows = b.run();
     CHECK(!has_flag(rows[0], "burst"));
     CHECK(rows[0].sustained->time_us.median == 10);
   }
-  SECTION("not far below the cap") {
+  SECTION("not far below the power cap") {
     b.executor.clock = [](int) { return ClockReading{1990, 1}; };
     CHECK(!b.run()[0].sustained.has_value());
     CHECK(b.executor.sustained_s == 0);
   }
-  SECTION("the driver's word will do") {
+  SECTION("the driver's readings suffice") {
     b.executor.clock = [](int) { return ClockReading{1990, 1}; };
     Telemetry telemetry;
     SECTION("a reason") {
@@ -209,7 +209,7 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
     b.options.telemetry = [&](double, double) { return telemetry; };
     CHECK(b.run()[0].sustained->power_w == telemetry.power_w);
   }
-  SECTION("not where nobody asks, nor after a run as long") {
+  SECTION("not if disabled, nor after an equally long run") {
     SECTION("0") {
       b.experiment().measure.burst_check_seconds = 0;
     }

@@ -15,7 +15,7 @@ Topology of_two(const GpuLink& link) {
   return t;
 }
 
-TEST_CASE("links over switches are shown with their number and version") {
+TEST_CASE("switched links are shown with number and version") {
   CHECK(topology_text(of_two({18, true, "4.0", PcieWay::processor, true, true})) ==
         "        GPU0  GPU1  NUMA  PCIe\n"
         "  GPU0  X     NV18  0     gen 5 x16\n"
@@ -24,7 +24,7 @@ TEST_CASE("links over switches are shown with their number and version") {
         "  peer access between all of them\n");
 }
 
-TEST_CASE("what has no NVLink is shown by its way over PCI Express") {
+TEST_CASE("GPUs without NVLink are shown with their PCI Express path") {
   const std::string text = topology_text(of_two({0, false, {}, PcieWay::processor, false, false}));
   CHECK(text ==
         "        GPU0  GPU1  NUMA  PCIe\n"
@@ -34,7 +34,7 @@ TEST_CASE("what has no NVLink is shown by its way over PCI Express") {
         "  no peer access: GPU0 to GPU1, GPU1 to GPU0\n");
 }
 
-TEST_CASE("what the driver does not say is not claimed") {
+TEST_CASE("unknown properties are shown as unknown") {
   Topology t = of_two({});
   t.gpus[0].numa_node.reset();
   t.gpus[0].pcie_width.reset();
@@ -45,7 +45,7 @@ TEST_CASE("what the driver does not say is not claimed") {
         "  ?: the driver does not say\n");
 }
 
-TEST_CASE("straight links are told from those through switches") {
+TEST_CASE("direct links differ from switched ones") {
   CHECK_THAT(topology_text(of_two({4, false, "3.0", PcieWay::pix, true, true})),
              Catch::Contains("NVLink 3.0, straight"));
   CHECK_THAT(

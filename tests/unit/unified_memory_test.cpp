@@ -1,4 +1,4 @@
-// How L1 and shared memory divide their memory, and whom wavefronts meet there.
+// How L1 and shared memory divide their memory, and which wavefronts conflict.
 #include "device/unified_memory.hpp"
 
 #include <fstream>
@@ -21,7 +21,7 @@ SectorRepeats repeats_with(std::int64_t shared_kib, std::int64_t carveout_kib) {
   return sector_repeats(device("h200"), {shared_kib * kKib, carveout_kib * kKib, 0});
 }
 
-TEST_CASE("carve-outs are those that an H200 was counted to have", "[unified_memory]") {
+TEST_CASE("carve-outs equal those measured on an H200", "[unified_memory]") {
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/caches/carveouts.csv");
   std::string line;
   std::getline(file, line);
@@ -42,7 +42,7 @@ TEST_CASE("carve-outs are those that an H200 was counted to have", "[unified_mem
     REQUIRE(memory);
     CHECK(memory->l1 + memory->carveout == 256 * kKib);
     ++rows;
-    // Of 16 blocks of 128 threads with few bytes, twice as many are not made room for.
+    // Known exception: the model differs for 16 blocks of 128 threads with few bytes.
     const bool is_known = demand.block_threads == 128 && demand.otherwise_resident == 16 &&
                           demand.block_bytes > 0 && demand.block_bytes <= 128;
     CHECK((memory->carveout == kib * kKib) == !is_known);
@@ -52,8 +52,7 @@ TEST_CASE("carve-outs are those that an H200 was counted to have", "[unified_mem
   CHECK(others == 4);
 }
 
-TEST_CASE("on other GPUs the smallest carve-out is taken that holds the blocks",
-          "[unified_memory]") {
+TEST_CASE("on other GPUs the carve-out is the smallest that fits the blocks", "[unified_memory]") {
   const DeviceSpec a100 = device("a100_sxm4_80gb");
   const auto memory = unified_memory(a100, {256, 4096, 8, 8});
   REQUIRE(memory);
@@ -68,17 +67,16 @@ TEST_CASE("on other GPUs the smallest carve-out is taken that holds the blocks",
   CHECK(sector_repeats(a100, *memory).copy == 0);
 }
 
-TEST_CASE("who is in one half of the memory does not meet who is in the other",
-          "[unified_memory]") {
-  // Of L1's lines, fewer are in the first half the more shared memory has of it.
+TEST_CASE("accesses to different halves of the memory do not conflict", "[unified_memory]") {
+  // The more of the first half is shared memory, the fewer lines of L1 are in it.
   CHECK(repeats_with(16, 16).line == Approx(0.39).margin(0.015));
   CHECK(repeats_with(64, 64).line == Approx(0.26).margin(0.015));
   CHECK(repeats_with(100, 100).line == Approx(0.12).margin(0.015));
   CHECK(repeats_with(128, 132).line == 0);
   CHECK(repeats_with(128, 132).stored == 0);
-  // What shared memory has in the second half meets all of L1's lines.
+  // Shared memory in the second half conflicts with all of L1's lines.
   CHECK(repeats_with(192, 196).line == Approx(0.86 * 64 / 192));
-  // What is copied to shared memory is where shared memory is.
+  // The destination of a copy is in shared memory's part.
   CHECK(repeats_with(16, 16).copy == repeats_with(128, 132).copy);
   CHECK(repeats_with(256, 228).copy == Approx(repeats_with(16, 16).copy / 2));
 }

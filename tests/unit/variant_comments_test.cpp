@@ -1,4 +1,4 @@
-// Why variants exist, read from the comments of their family's file.
+// Reasons for variants, read from comments in their family's file.
 #include "family/variant_comments.hpp"
 
 #include "family/registry.hpp"
@@ -8,7 +8,7 @@
 namespace gpuexp {
 namespace {
 
-TEST_CASE("the comment over a variant says why it exists", "[variant_comments]") {
+TEST_CASE("the comment over a variant gives its reason", "[variant_comments]") {
   const auto comments = variant_comments(
       "// family: what it is about\n"
       "//\n"
@@ -59,7 +59,7 @@ Family family_of(const std::string& first_why, const std::string& second_why) {
 
 const std::string kSource = "// ---- first: a title\n//\n// Of the\n// first.\n\nint a;\n";
 
-TEST_CASE("a family's source may come before it or behind it", "[variant_comments]") {
+TEST_CASE("a family's source may be added before or after the family", "[variant_comments]") {
   const bool is_before = GENERATE(true, false);
   Registry registry;
   if (is_before) registry.add_source("planted", kSource);
@@ -92,8 +92,7 @@ TEST_CASE("a family may have several files", "[variant_comments]") {
                                                       "`why` for variant 'second'"});
 }
 
-TEST_CASE("a variant says why it exists in one place, and no comment is left over",
-          "[variant_comments]") {
+TEST_CASE("each variant has one reason, and each comment a variant", "[variant_comments]") {
   const auto errors = [](const Family& f, const std::string& source) {
     Registry registry;
     registry.add_source("planted", source);

@@ -1,4 +1,4 @@
-// Variants of one run held against others of another.
+// Comparison of variants of one run with other variants of another run.
 #include "analysis/variant_pairs.hpp"
 
 #include "analysis/run_comparison.hpp"
@@ -56,7 +56,7 @@ RunComparison compared(const std::vector<std::string>& pairs) {
   return compare_runs(runs.first, runs.second, {0.05, 0});
 }
 
-TEST_CASE("families that one of the runs lacks are left out", "[compare]") {
+TEST_CASE("families of only one run are left out", "[compare]") {
   const Report a = timed({{"e", "fused", "n=1", 10}, {"e", "own", "n=1", 10, "h"}});
   const Report b = timed({{"e", "triton", "n=1", 12}, {"e", "triton", "n=1", 9, "g"}});
   const auto [of_a, of_b] = paired_by_variants(a, b, variant_pairs_of({"fused=triton"}));
@@ -67,7 +67,7 @@ TEST_CASE("families that one of the runs lacks are left out", "[compare]") {
                     "'own' in A is of h, and 'triton' in B of f, g");
 }
 
-TEST_CASE("a variant of one run is held against another variant of the other", "[compare]") {
+TEST_CASE("a variant is compared with another variant of the other run", "[compare]") {
   const RunComparison comparison = compared({"fused=triton", "ops=eager"});
   REQUIRE(comparison.rows.size() == 4);
   const ComparedRow& fused = comparison.rows[0];
@@ -75,7 +75,7 @@ TEST_CASE("a variant of one run is held against another variant of the other", "
   CHECK(fused.record->variant == "fused → triton");
   CHECK(fused.outcome == Outcome::slower);
   CHECK(fused.ratio->value == Approx(1.2));
-  // Cells that only one of the runs has stay what they are.
+  // Cells of only one run stay missing.
   CHECK(comparison.rows[1].record->key == "e/f/fused → triton/n=2/cold");
   CHECK(comparison.rows[1].outcome == Outcome::missing);
   CHECK(comparison.rows[2].outcome == Outcome::missing);
@@ -83,14 +83,14 @@ TEST_CASE("a variant of one run is held against another variant of the other", "
   CHECK(comparison.rows[3].outcome == Outcome::same);
 }
 
-TEST_CASE("one variant may be held against several", "[compare]") {
+TEST_CASE("one variant may be compared with several", "[compare]") {
   const RunComparison comparison = compared({"fused=triton", "fused=eager"});
   REQUIRE(comparison.rows.size() == 6);
   CHECK(comparison.rows[0].ratio->value == Approx(1.2));
   CHECK(comparison.rows[3].ratio->value == Approx(5.1));
 }
 
-TEST_CASE("pairs of variants that cannot be are named", "[compare]") {
+TEST_CASE("invalid pairs of variants are named", "[compare]") {
   CHECK_THROWS_WITH(compared({"fused=jax"}),
                     "run B: no row of variant 'jax'; it has eager, triton");
   CHECK_THROWS_WITH(compared({"fuse=triton"}),
@@ -100,7 +100,7 @@ TEST_CASE("pairs of variants that cannot be are named", "[compare]") {
   CHECK_THROWS_WITH(variant_pairs_of({"a=b", "a=b"}), "'a=b' is given twice");
 }
 
-TEST_CASE("keys that name another variant than their row are refused", "[compare]") {
+TEST_CASE("a key that names another variant than its row is rejected", "[compare]") {
   Report broken = ours();
   broken.table.rows[0].key = "e/f/ops/n=1/cold";
   CHECK_THROWS_WITH(paired_by_variants(broken, theirs(), variant_pairs_of({"fused=triton"})),

@@ -1,4 +1,4 @@
-// A variant's section of a source, and which machine instructions come from which line.
+// A variant's section of a source, and the source line of each machine instruction.
 #include "analysis/variant_source.hpp"
 
 #include "support/catch.hpp"
@@ -23,7 +23,7 @@ const SourceText kTexts[] = {{"kernels/common/pack.cuh", "one\ntwo\nthree\n"},
                               "void inputs();\n"},
                              {"kernels/toy_other.cu", "// ---- first: of another family\nno\n"}};
 
-// The trailing branch to itself and NOPs never do anything.
+// The final branch to itself and the NOPs are padding.
 constexpr const char* kCode =
     "//kernels/toy.cu\n//kernels/common/pack.cuh\n"
     "#0:7\nMOV R1, R2;0\n@P0 EXIT;0\n"
@@ -35,7 +35,7 @@ constexpr const char* kCode =
 
 }  // namespace
 
-TEST_CASE("A section begins behind its comment and ends before the next", "[variant_source]") {
+TEST_CASE("A section starts after its comment and ends before the next", "[variant_source]") {
   const Family family = toy_family();
   const KernelResources none;
   const VariantSources sources(kTexts, std::size(kTexts), none);
@@ -49,7 +49,7 @@ TEST_CASE("A section begins behind its comment and ends before the next", "[vari
   CHECK(sources.of(family, *family.find("second"), nullptr, nullptr).section.lines.empty());
 }
 
-TEST_CASE("Each instruction counts at one line", "[variant_source]") {
+TEST_CASE("Each instruction counts for one line", "[variant_source]") {
   const Family family = toy_family();
   const Variant& variant = *family.find("first");
   const auto problem = family.make_problem({std::int64_t{1024}, 0.5, std::string("narrow")});
@@ -66,7 +66,7 @@ TEST_CASE("Each instruction counts at one line", "[variant_source]") {
   const auto& lines = source.section.lines;
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].instructions == 2);
-  CHECK(lines[1].instructions == 2);  // with what was inlined there
+  CHECK(lines[1].instructions == 2);  // includes inlined instructions
   CHECK(lines[1].classes == "1 LDG.128, 1 STG.128");
   CHECK(lines[2].instructions == 1);
   REQUIRE(source.others.size() == 2);
@@ -75,7 +75,7 @@ TEST_CASE("Each instruction counts at one line", "[variant_source]") {
   CHECK(source.others[0].lines[0].text == "three");
   CHECK(source.others[1].lines[0].number == 2);
   CHECK(source.others[1].lines[0].classes == "1 BAR.SYNC");
-  // A library's kernels are not asked for.
+  // Library kernels are not looked up.
   CHECK(sources.of(family, *family.find("vendor"), problem.get(), &device).architecture.empty());
 }
 

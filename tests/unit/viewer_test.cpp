@@ -1,4 +1,4 @@
-// The HTML page around a document: a policy of hashes, and data that nothing in them can end.
+// The HTML page of a document: a policy of hashes, and data that cannot end its element.
 #include "render/viewer.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string hash_in(const std::string& html, const std::string& directive) {
   return html.substr(begin, html.find('\'', begin) - begin);
 }
 
-// The bytes of a text in base 64.
+// The bytes of a base-64 text.
 std::string bytes_of(const std::string& base64) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -44,7 +44,7 @@ std::string bytes_of(const std::string& base64) {
 
 }  // namespace
 
-TEST_CASE("No text of the data ends its element, and every text is read back", "[viewer]") {
+TEST_CASE("Text in the data cannot end its element, and is read back", "[viewer]") {
   const std::string evil = "</script><script>x</script><!--\"&'\x01\xff µ";
   const std::string html = page_with(Json{{"text", evil}}.dump());
   CHECK(count_in(html, "<script") == 2);
@@ -54,7 +54,7 @@ TEST_CASE("No text of the data ends its element, and every text is read back", "
   CHECK(text == "</script><script>x</script><!--\"&'\x01\xEF\xBF\xBD µ");
 }
 
-TEST_CASE("A page loads nothing, and names its style and its script by their hashes", "[viewer]") {
+TEST_CASE("A page loads no other file and names its style and script by hash", "[viewer]") {
   const std::string html = page_with("{}");
   CHECK(html.rfind("<!DOCTYPE html>", 0) == 0);
   CHECK_THAT(html, contains_text("default-src 'none'; style-src 'sha256-"));
@@ -73,8 +73,7 @@ TEST_CASE("A page loads nothing, and names its style and its script by their has
   CHECK_THAT(html, contains_text("<noscript><p>This page draws its tables"));
 }
 
-TEST_CASE("A view's JSON has columns, and notes in place of the numbers of rows that did not pass",
-          "[viewer]") {
+TEST_CASE("JSON of a view has columns, and notes instead of numbers for failed rows", "[viewer]") {
   ExperimentView view;
   view.title = "e<1>";
   view.columns = {{"variant", false}, {"time (µs)", true}, {"speed-up", true}};
@@ -95,7 +94,7 @@ TEST_CASE("A view's JSON has columns, and notes in place of the numbers of rows 
   CHECK_FALSE(json_of(ExperimentView{}).contains("columns"));
 }
 
-TEST_CASE("A comparison's page has its head, its tables and its summary", "[viewer]") {
+TEST_CASE("A comparison page has its head, tables and summary", "[viewer]") {
   Page page;
   page.head = {"A: a.json", "B: b.json"};
   page.summary = "2 rows: 1 slower, 1 same";
