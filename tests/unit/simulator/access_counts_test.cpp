@@ -1,4 +1,4 @@
-// What accesses and instructions are counted as.
+// Counts of accesses and instructions.
 #include "sim/access_counts.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using sim::LaneMask;
 using sim::MemoryCounts;
 using sim::Space;
 
-/// Lane i at offset(i).
+/// Counts of an access in which lane i accesses offset(i).
 template <class Offset>
 MemoryCounts counted(Space space, Access kind, unsigned width, const Offset& offset,
                      LaneMask lanes = kAllLanes) {
@@ -61,7 +61,7 @@ TEST_CASE("global accesses are counted by requests, sectors and wavefronts", "[s
   CHECK(stored.store_requests == 1);
   CHECK(stored.store_sectors == 16);
   CHECK(stored.load_requests == 0);
-  // An atomic is no load and no store.
+  // An atomic is neither a load nor a store.
   const MemoryCounts atomic =
       counted(Space::global, Access::atomic, 4, [](int lane) { return 4 * lane; });
   CHECK(atomic.load_requests + atomic.store_requests + atomic.tag_wavefronts == 0);
@@ -69,10 +69,10 @@ TEST_CASE("global accesses are counted by requests, sectors and wavefronts", "[s
   CHECK(atomic.other_tag_accesses == 1);
 }
 
-TEST_CASE("a warp's atomic instruction is one request, whatever its lanes ask for", "[sim]") {
+TEST_CASE("an atomic instruction of a warp is one request for any addresses", "[sim]") {
   const auto one = [](int) { return 0; };
-  const auto apart = [](int lane) { return 4096 * lane; };
-  const MemoryCounts atomic = counted(Space::global, Access::atomic, 4, apart);
+  const auto scattered = [](int lane) { return 4096 * lane; };
+  const MemoryCounts atomic = counted(Space::global, Access::atomic, 4, scattered);
   CHECK(atomic.atomic_requests == 1);
   CHECK(atomic.reduction_requests == 0);
   const MemoryCounts reduction = counted(Space::global, Access::reduction, 4, one);
@@ -80,17 +80,17 @@ TEST_CASE("a warp's atomic instruction is one request, whatever its lanes ask fo
   CHECK(reduction.reduction_requests == 1);
   CHECK(reduction.store_requests + reduction.load_requests == 0);
   CHECK(reduction.other_tag_accesses == 1);
-  // Shared memory has counters of its own, and so have loads and stores.
+  // Shared memory, loads and stores have their own counters.
   CHECK(counted(Space::shared, Access::atomic, 4, one).atomic_requests == 0);
   CHECK(counted(Space::global, Access::store, 4, one).reduction_requests == 0);
 }
 
-TEST_CASE("strided accesses take the sectors and wavefronts that an H200 counts", "[sim]") {
+TEST_CASE("strided accesses have the sectors and wavefronts counted on an H200", "[sim]") {
   struct Case {
     unsigned bytes;
     int stride;  ///< in accesses
     unsigned sectors;
-    unsigned wavefronts;  ///< of L1's data stage
+    unsigned wavefronts;  ///< wavefronts of L1's data stage
     unsigned shared_wavefronts;
   };
   const Case cases[] = {{4, 0, 1, 1, 1},   {4, 1, 4, 1, 1},     {4, 2, 8, 2, 2},
@@ -108,11 +108,10 @@ TEST_CASE("strided accesses take the sectors and wavefronts that an H200 counts"
   }
 }
 
-TEST_CASE("L1 looks up four lines per turn where they lie in different banks of its tags",
-          "[sim]") {
-  const auto tags = [](int lines, int apart) {
+TEST_CASE("L1 looks up four lines per wavefront if they map to different tag banks", "[sim]") {
+  const auto tags = [](int lines, int stride) {
     return counted(Space::global, Access::load, 4,
-                   [=](int lane) { return 128 * apart * (lane % lines); })
+                   [=](int lane) { return 128 * stride * (lane % lines); })
         .tag_wavefronts;
   };
   CHECK(tags(1, 1) == 1);
@@ -123,10 +122,10 @@ TEST_CASE("L1 looks up four lines per turn where they lie in different banks of 
   CHECK(tags(32, 5) > 8);
 }
 
-TEST_CASE("cp.async past L1 takes wavefronts by where its lines go, as an H200 counts", "[sim]") {
+TEST_CASE("cp.async past L1 has wavefronts by destination, as counted on an H200", "[sim]") {
   constexpr int kPitch = 4096;
-  // Rows of 16-byte pieces, `apart` bytes from each other in shared memory.
-  const auto tags = [](int rows, int apart, int swizzle = 0) {
+  // Rows of 16-byte pieces at `stride` bytes in shared memory.
+  const auto tags = [](int rows, int stride, int swizzle = 0) {
     const int per_row = static_cast<int>(sim::kLanes) / rows;
     sim::Lanes64 from;
     sim::Lanes64 to;
@@ -135,7 +134,7 @@ TEST_CASE("cp.async past L1 takes wavefronts by where its lines go, as an H200 c
       const int piece = lane % per_row;
       const auto l = static_cast<unsigned>(lane);
       from[l] = static_cast<std::uint64_t>(row * kPitch + 16 * piece);
-      to[l] = static_cast<std::uint64_t>(row * apart + 16 * (piece ^ row * swizzle % per_row));
+      to[l] = static_cast<std::uint64_t>(row * stride + 16 * (piece ^ row * swizzle % per_row));
     }
     sim::MemoryAccess access{Space::global, Access::async_load, 16, kAllLanes, from};
     access.destination = &to;
@@ -143,29 +142,29 @@ TEST_CASE("cp.async past L1 takes wavefronts by where its lines go, as an H200 c
     count(counts, access);
     return counts.async_tag_wavefronts - 1;
   };
-  // Side by side.
+  // Contiguous rows.
   CHECK(tags(4, 128) == 1);
   CHECK(tags(8, 64) == 4);
   CHECK(tags(16, 32) == 16);
   CHECK(tags(32, 16) == 32);
   CHECK(tags(8, 64, 1) == 4);
-  // In 128 bytes each: what the banks of the tags ask for.
+  // Stride 128: wavefronts of the tag banks.
   CHECK(tags(8, 128) == 2);
   CHECK(tags(16, 128) == 4);
   CHECK(tags(32, 128) == 8);
   CHECK(tags(8, 128, 1) == 2);
 }
 
-TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts", "[sim]") {
-  // docs/results/h200/all.json.zst, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
-  // for B.
+TEST_CASE("tag-stage wavefronts of column accesses equal those counted on an H200", "[sim]") {
+  // docs/results/h200/all.json.zst, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, minus
+  // one for B.
   const std::pair<int, double> recorded[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
                                              {1020, 9.19}, {1022, 9.17},  {1023, 9.01},
                                              {1024, 8.82}, {1025, 9.00}};
   for (const auto& [pitch, wavefronts] : recorded) {
     CAPTURE(pitch);
-    // The mean over the places at which such an access may start: down the rows by one warp each,
-    // and along them by a line and a word.
+    // Mean over starting addresses: one warp further down the rows, and one line and one word along
+    // them.
     constexpr int kStarts = 64;
     double sum = 0;
     for (int start = 0; start < kStarts; ++start) {
@@ -178,7 +177,7 @@ TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts", "[
   }
 }
 
-TEST_CASE("lanes that meet in a bank are conflicts, and broadcasts are none", "[sim]") {
+TEST_CASE("different words of a bank conflict, and broadcasts do not", "[sim]") {
   const auto words = [](int stride) {
     return counted(Space::shared, Access::store, 4, [=](int lane) { return 4 * stride * lane; });
   };
@@ -190,20 +189,20 @@ TEST_CASE("lanes that meet in a bank are conflicts, and broadcasts are none", "[
   CHECK(words(2).shared_conflicts == 1);
   CHECK(words(32).shared_conflicts == 31);
   CHECK(words(33).shared_conflicts == 0);
-  // 8 bytes go in halves of a warp: two wavefronts are the least, not a conflict.
+  // 8-byte accesses execute per half-warp: the minimum of two wavefronts is not a conflict.
   const MemoryCounts wide =
       counted(Space::shared, Access::load, 8, [](int lane) { return 8 * (lane ^ 1); });
   CHECK(wide.shared_load_wavefronts == 2);
   CHECK(wide.shared_conflicts == 0);
 }
 
-TEST_CASE("cp.async loads, and stores nothing that is counted as a store", "[sim]") {
+TEST_CASE("cp.async counts as a load and not as a store", "[sim]") {
   const auto packed = [](int lane) { return 16 * lane; };
   const MemoryCounts from = counted(Space::global, Access::async_load, 16, packed);
   CHECK(from.load_requests == 1);
   CHECK(from.load_sectors == 16);
   CHECK(from.tag_wavefronts == 0);
-  CHECK(from.async_tag_wavefronts == 2);  // one finds the lines, one writes to shared memory
+  CHECK(from.async_tag_wavefronts == 2);  // one looks up lines, one writes to shared memory
   const MemoryCounts to = counted(Space::shared, Access::async_store, 16, packed);
   CHECK(to.shared_store_wavefronts == 0);
   CHECK(to.global_wavefronts == 1);
@@ -213,7 +212,7 @@ TEST_CASE("cp.async loads, and stores nothing that is counted as a store", "[sim
         }).shared_conflicts == 31);
 }
 
-TEST_CASE("words of local memory lie side by side for the lanes of a warp", "[sim]") {
+TEST_CASE("a word of local memory is contiguous across the lanes of a warp", "[sim]") {
   const auto one = [](int) { return 512 * 1024 - 16; };
   const auto own = [](int lane) { return 512 * 1024 - 512 + 16 * lane; };
   const MemoryCounts spill = counted(Space::local, Access::store, 4, one);
@@ -233,7 +232,7 @@ TEST_CASE("words of local memory lie side by side for the lanes of a warp", "[si
   CHECK(wide.local_load_sectors == 16);  // four lines
   CHECK(wide.global_wavefronts == 4);
   CHECK(wide.other_tag_accesses == 1);
-  // Lanes that name different words have a sector each, of lines that lie apart.
+  // Different words per lane are in different lines: one sector per lane.
   const MemoryCounts indexed = counted(Space::local, Access::load, 4, own);
   CHECK(indexed.local_load_sectors == 32);
   CHECK(indexed.other_accesses == 1);
@@ -246,7 +245,7 @@ TEST_CASE("words of local memory lie side by side for the lanes of a warp", "[si
         }).local_load_sectors == 16);
 }
 
-TEST_CASE("wavefronts of atomics are not known", "[sim]") {
+TEST_CASE("wavefronts of atomics are unknown", "[sim]") {
   const auto packed = [](int lane) { return 4 * lane; };
   const MemoryCounts atomic = counted(Space::shared, Access::atomic, 4, packed);
   CHECK(atomic.shared_load_wavefronts + atomic.shared_store_wavefronts == 0);
@@ -255,7 +254,7 @@ TEST_CASE("wavefronts of atomics are not known", "[sim]") {
   CHECK(counted(Space::global, Access::load, 4, packed).other_accesses == 0);
 }
 
-/// Of a kernel that executes one instruction in one warp.
+/// Number of known metrics of a kernel that executes one instruction in one warp.
 std::ptrdiff_t metrics_with(const char* opcode, const MemoryCounts& memory = {}) {
   sim::Program program;
   program.classes.push_back(sim::class_of({0, {}, opcode, {}}));
@@ -264,7 +263,7 @@ std::ptrdiff_t metrics_with(const char* opcode, const MemoryCounts& memory = {})
   return std::count_if(values.begin(), values.end(), [](double v) { return !std::isnan(v); });
 }
 
-TEST_CASE("metrics of which a part is not known are left out", "[sim]") {
+TEST_CASE("metrics with an unknown part are left out", "[sim]") {
   const std::ptrdiff_t all = metrics_with("FFMA");
   CHECK(all == 24);
   CHECK(metrics_with("MATCH.ANY") == all - 5);
@@ -277,7 +276,7 @@ TEST_CASE("metrics of which a part is not known are left out", "[sim]") {
   CHECK(metrics_with("MATCH.ANY", atomics) == all - 6);
 }
 
-TEST_CASE("neighbouring lines lie in different banks of the tags", "[sim]") {
+TEST_CASE("neighbouring lines map to different tag banks", "[sim]") {
   for (std::uint64_t first : {0u, 4u, 64u, 1024u}) {
     unsigned banks = 0;
     for (std::uint64_t line = first; line < first + kTagBanks; ++line)
@@ -288,7 +287,7 @@ TEST_CASE("neighbouring lines lie in different banks of the tags", "[sim]") {
   CHECK(tag_bank(5) == tag_bank(0));
 }
 
-TEST_CASE("what is remembered of an access is what the next one comes to", "[sim]") {
+TEST_CASE("a memo gives the same counts as a new computation", "[sim]") {
   std::mt19937_64 random(1);
   const std::uint64_t units[] = {1, 4, 8, 32, 96, 128, 1024};
   sim::AccessMemo memos[2];
@@ -296,16 +295,16 @@ TEST_CASE("what is remembered of an access is what the next one comes to", "[sim
     const unsigned width = 1u << random() % 5;
     const std::uint64_t unit = std::max<std::uint64_t>(width, units[random() % std::size(units)]);
     const std::uint64_t range = 1 + random() % 40;
-    sim::Lanes64 apart;
+    sim::Lanes64 offsets;
     for (unsigned l = 0; l < sim::kLanes; ++l)
-      apart[l] = unit * (random() % range);
+      offsets[l] = unit * (random() % range);
     const LaneMask lanes = random() % 2 == 0 ? kAllLanes : static_cast<LaneMask>(random() | 1);
-    // Those that a memo takes for alike, and those that it must not.
+    // Moves under which the memo may reuse counts, and others.
     for (int move = 0; move < 6; ++move) {
       const std::uint64_t begin = (std::uint64_t{1} << 33) + width * (random() % 300);
       sim::Lanes64 address;
       for (unsigned l = 0; l < sim::kLanes; ++l)
-        address[l] = begin + apart[l];
+        address[l] = begin + offsets[l];
       const sim::MemoryAccess global(Space::global, Access::load, width, lanes, address);
       const auto touch = memos[0].touch(global);
       const auto expected = sim::touch_of(global);
@@ -328,7 +327,7 @@ TEST_CASE("what is remembered of an access is what the next one comes to", "[sim
   }
 }
 
-TEST_CASE("instructions go to pipes by their opcode", "[sim]") {
+TEST_CASE("opcodes determine the pipe", "[sim]") {
   CHECK(issue_pipe("FFMA", "R0, R1, R2, R3") == IssuePipe::fma);
   CHECK(issue_pipe("IMAD.WIDE.U32", "R2, R0, 0x4, R2") == IssuePipe::fma);
   CHECK(issue_pipe("VIADD", "R0, R1, 0x1") == IssuePipe::fma);

@@ -1,5 +1,5 @@
-// What is carried out beside warps, and what waits for it: mbarriers, bulk copies, products of
-// warpgroups, clusters. Each where a wait must cost, and where it must not.
+// Asynchronous operations and the waits for them: mbarriers, bulk copies, warpgroup products,
+// clusters. Each test has a wait that takes time and one that does not.
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -11,12 +11,12 @@
 namespace gpuexp::test {
 namespace {
 
-/// Takes four clocks for each.
+/// Code of `steps` instructions with 4 cycles each.
 std::string work(int steps) {
   return repeated(steps, line("FFMA R40, R41, R44, R46", stall(4)));
 }
 
-/// P0: the first warp's lanes. P2: the first lane of each warp. An mbarrier for so many arrivals.
+/// Initializes an mbarrier for `arrivals`. P0: lanes of warp 0; P2: lane 0 of each warp.
 std::string with_barrier(unsigned arrivals) {
   const unsigned left = 0x100000 - arrivals;
   return line("S2R R1, SR_TID.X", stall(10)) + line("ISETP.LT.AND P0, PT, R1, 0x20, PT", stall(6)) +
@@ -27,7 +27,7 @@ std::string with_barrier(unsigned arrivals) {
 }
 constexpr int kBarrierCode = 7;
 
-/// Until the first phase has ended, at this place in the program.
+/// Waits for the first phase, as code at instruction `place`.
 std::string wait_at(int place, const char* check = "SYNCS.PHASECHK.TRANS64.TRYWAIT") {
   constexpr int kBytes = 16;
   return line(fmt::format("{} P1, [URZ+0x8], RZ", check), writes(0)) +
@@ -36,8 +36,8 @@ std::string wait_at(int place, const char* check = "SYNCS.PHASECHK.TRANS64.TRYWA
 
 const std::string kArrive = line("@P2 SYNCS.ARRIVE.TRANS64.A1T0 R6, [URZ+0x8], RZ", stall(2));
 
-TEST_CASE("a warp sleeps until the phase of an mbarrier has ended", "[timing]") {
-  // The second warp works and arrives, the first one waits.
+TEST_CASE("a warp sleeps until a phase of an mbarrier ends", "[timing]") {
+  // Warp 1 works and arrives; warp 0 waits.
   const auto time_of = [](int steps, const char* check = "SYNCS.PHASECHK.TRANS64.TRYWAIT") {
     const int wait = kBarrierCode + 1 + steps + 2;
     return TimedRun(with_barrier(1) + line(fmt::format("@P0 BRA {:#x}", wait * 16), stall(5)) +
@@ -52,14 +52,14 @@ TEST_CASE("a warp sleeps until the phase of an mbarrier has ended", "[timing]") 
   CHECK(time_of(200).clocks - time.clocks == Approx(400).margin(2));
   CHECK(all_of(time).largest() == WarpState::long_scoreboard);
   CHECK(all_of(time)[WarpState::long_scoreboard] == Approx(400 + 23 + 34).margin(15));
-  CHECK(time.instructions == 2 * kBarrierCode + 2 + 100 + 2 + 3);  // it does not poll
-  // mbarrier.test_wait does.
+  CHECK(time.instructions == 2 * kBarrierCode + 2 + 100 + 2 + 3);  // without polling
+  // mbarrier.test_wait polls.
   const SmTime polls = time_of(100, "SYNCS.PHASECHK.TRANS64");
   CHECK(polls.instructions > time.instructions + 10);
   CHECK(polls.clocks == Approx(time.clocks).margin(45));
 }
 
-TEST_CASE("a phase that has ended takes no longer than to ask for it", "[timing]") {
+TEST_CASE("waiting for an ended phase takes only the check", "[timing]") {
   const auto clocks = [](int steps) {
     return TimedRun(with_barrier(1) + kArrive + work(steps) + wait_at(kBarrierCode + 1 + steps) +
                     kExit)
@@ -69,7 +69,7 @@ TEST_CASE("a phase that has ended takes no longer than to ask for it", "[timing]
   CHECK(clocks(100) - without == Approx(AsyncFigures{}.phase_check + 5).margin(2));
 }
 
-TEST_CASE("a phase that never ends ends the run with the reason", "[timing]") {
+TEST_CASE("a phase that never ends stops the run with the reason", "[timing]") {
   TimedRun never(with_barrier(2) + kArrive + wait_at(kBarrierCode + 1) + kExit);
   CHECK_THROWS_WITH(never.clocks(),
                     contains_text("warps wait for phases of mbarriers that never end"));
@@ -79,8 +79,8 @@ TEST_CASE("a phase that never ends ends the run with the reason", "[timing]") {
   CHECK_THROWS_WITH(polls.clocks(), contains_text("a loop has not ended after"));
 }
 
-TEST_CASE("lanes that wait for others of their warp let them go on", "[timing]") {
-  // Lane 0 arrives behind the branch that the others take to wait.
+TEST_CASE("waiting lanes let other lanes of their warp proceed", "[timing]") {
+  // Lane 0 arrives after the branch to the wait, which the other lanes take.
   const int wait = kBarrierCode + 3;
   const std::string code = with_barrier(1) +
                            line(fmt::format("@!P2 BRA {:#x}", wait * 16), stall(5)) + kArrive +
@@ -88,12 +88,12 @@ TEST_CASE("lanes that wait for others of their warp let them go on", "[timing]")
   CHECK(TimedRun(code).clocks() < 400);
 }
 
-TEST_CASE("phases end with what comes last to them", "[timing]") {
+TEST_CASE("a phase ends with its last event", "[timing]") {
   const std::string code = kExit;
   sim::Program program = sim::decode(read_code_text(code));
   sim::LaunchState launch;
   launch.program = &program;
-  launch.checks.memory = false;  // there is none
+  launch.checks.memory = false;  // there is no memory
   const sim::Block block(launch, {});
   PhaseTimes phases;
   phases.add({&block, 8, false}, {700, 500});
@@ -108,7 +108,7 @@ TEST_CASE("phases end with what comes last to them", "[timing]") {
   CHECK(phases.ended_at(block, 8).when == 0);
 }
 
-/// UR6 and UR7: the buffer. UR8: shared memory from 0x100 on; UR9: the mbarrier. UR10: the size.
+/// UR6 and UR7: the buffer. UR8: shared memory at 0x100. UR9: the mbarrier. UR10: the size.
 std::string copy_setup(unsigned bytes) {
   const std::uint64_t at = TimedRun::buffer();
   return line(fmt::format("UMOV UR6, {:#x}", at & 0xffffffff), stall(1)) +
@@ -120,7 +120,7 @@ std::string copy_setup(unsigned bytes) {
 }
 constexpr int kCopyCode = 7;
 
-TEST_CASE("bytes of a bulk copy come when the memory path has served them", "[timing]") {
+TEST_CASE("a bulk copy arrives when the memory path has served its lines", "[timing]") {
   const auto clocks = [](unsigned bytes, double dram_share) {
     SmFigures f = figures();
     f.behind.dram_read_share = dram_share;
@@ -134,11 +134,11 @@ TEST_CASE("bytes of a bulk copy come when the memory path has served them", "[ti
   const double begin = 47 + 16 + 2;
   CHECK(clocks(128, 0) == Approx(begin + 250 - async.copy_ahead + async.phase_check + 5).margin(8));
   CHECK(clocks(128, 1) - clocks(128, 0) == Approx(600 - 250).margin(1));
-  // The copy engine asks for a line in little more than a clock.
+  // The copy engine requests one line per `copy_line` cycles.
   CHECK(clocks(2048, 0) - clocks(128, 0) == Approx(15 * async.copy_line).margin(1));
 }
 
-TEST_CASE("who does not wait for a bulk copy goes on beside it", "[timing]") {
+TEST_CASE("a warp that does not wait for a bulk copy proceeds", "[timing]") {
   const auto clocks = [](const std::string& copy) {
     const std::string code = with_barrier(1) + copy_setup(2048) + copy + work(300);
     const int place = kBarrierCode + kCopyCode + 1 + 300;
@@ -148,7 +148,7 @@ TEST_CASE("who does not wait for a bulk copy goes on beside it", "[timing]") {
   CHECK(with - clocks("") == Approx(2 + AsyncFigures{}.phase_check + 5).margin(4));
 }
 
-TEST_CASE("a store by the copy engine reads shared memory sector by sector", "[timing]") {
+TEST_CASE("a store by the copy engine reads shared memory by sectors", "[timing]") {
   Control commit = stall(1);
   commit.reads = 0;
   const auto time_of = [&](unsigned bytes, const std::string& then,
@@ -164,12 +164,12 @@ TEST_CASE("a store by the copy engine reads shared memory sector by sector", "[t
   const double adds =
       all_of(time_of(1024, wait, "UBLKRED.G.S.ADD.F32.RN"))[WarpState::long_scoreboard];
   CHECK(adds == Approx(1024 / 32 * 1.25 + 38).margin(4));
-  // One group may be left.
+  // One group may be pending.
   const SmTime beside = time_of(1024, line("DEPBAR.LE SB0, 0x1", stall(4)));
   CHECK(all_of(beside)[WarpState::long_scoreboard] == 0);
 }
 
-TEST_CASE("the copy engine carries one way at a time", "[timing]") {
+TEST_CASE("the copy engine transfers in one direction at a time", "[timing]") {
   const SmFigures f = figures();
   OwnMemory both(f);
   OwnMemory out(f);
@@ -186,7 +186,7 @@ SmFigures with_tensor_cores() {
   return f;
 }
 
-/// So many products of a warpgroup, one behind the other, the last one closing their group.
+/// Code of `count` consecutive products of a warpgroup; the last one closes the group.
 std::string products(const std::string& shape, int count, bool a_in_registers = false) {
   const auto product = [&](bool is_last) {
     return line(fmt::format("HGMMA.{}.F32.BF16 R24, {}gdesc[UR4], R24{}", shape,
@@ -213,8 +213,8 @@ double product_clocks(const std::string& shape, bool a_in_registers = false) {
   return (clocks(12) - clocks(4)) / 8;
 }
 
-TEST_CASE("products of a warpgroup take their multiply-adds or their operands", "[timing]") {
-  // 64 × N × 16 at 2048 per clock; and 2 KiB of A and 32 N bytes of B at 128 per clock.
+TEST_CASE("a product takes as long as its multiply-adds or its operands", "[timing]") {
+  // 64 × N × 16 multiply-adds at 2048 per cycle; 2 KiB of A and 32 N bytes of B at 128 per cycle.
   CHECK(product_clocks("64x256x16") == Approx(128));
   CHECK(product_clocks("64x64x16") == Approx(32));
   CHECK(product_clocks("64x32x16") == Approx(16 + 8));
@@ -223,7 +223,7 @@ TEST_CASE("products of a warpgroup take their multiply-adds or their operands", 
   CHECK(product_clocks("64x8x16", true) == Approx(17));
 }
 
-TEST_CASE("a warp waits for groups of products, or goes on beside them", "[timing]") {
+TEST_CASE("a warp waits for groups of products, or proceeds during them", "[timing]") {
   const auto time_of = [](const std::string& then) {
     return TimedRun(
                kDescriptors + products("64x256x16", 2) + products("64x256x16", 2) + then + kExit,
@@ -240,7 +240,7 @@ TEST_CASE("a warp waits for groups of products, or goes on beside them", "[timin
   const AsyncFigures async;
   CHECK(all == Approx(4 * 128 + async.product_latency + 10).margin(10));
   CHECK(all_of(time_of(wait_for_groups(0))).largest() == WarpState::barrier);
-  // What is computed meanwhile costs nothing.
+  // Computation during the products takes no further time.
   CHECK(time_of(work(100) + wait_for_groups(0)).clocks == Approx(all).margin(4));
   // WARPGROUP.ARRIVE waits for registers.
   const SmTime ordered = time_of(line("WARPGROUP.ARRIVE", stall(1)));
@@ -248,7 +248,7 @@ TEST_CASE("a warp waits for groups of products, or goes on beside them", "[timin
   CHECK(all_of(ordered).largest() == WarpState::gmma);
 }
 
-TEST_CASE("a product begins when the last warp has started it", "[timing]") {
+TEST_CASE("a product starts when the last warp has issued it", "[timing]") {
   const auto clocks = [](int steps) {
     const std::string late =
         line("S2R R1, SR_TID.X", stall(10)) + line("ISETP.LT.AND P0, PT, R1, 0x60, PT", stall(6)) +
@@ -261,7 +261,7 @@ TEST_CASE("a product begins when the last warp has started it", "[timing]") {
   CHECK(clocks(200) - clocks(100) == Approx(400).margin(2));
 }
 
-TEST_CASE("the rate of products has to be known", "[timing]") {
+TEST_CASE("the rate of products must be known", "[timing]") {
   const std::string text = kDescriptors + products("64x64x16", 1);
   const sim::Program program = sim::decode(read_code_text(text));
   CHECK(schedule_of(program, figures()).refusal ==
@@ -275,7 +275,7 @@ SmTime time_of_cluster(std::int64_t blocks, const std::string& code) {
   return run.time();
 }
 
-TEST_CASE("blocks of a cluster wait for each other at its barrier", "[timing]") {
+TEST_CASE("blocks of a cluster wait for each other at the cluster barrier", "[timing]") {
   const std::string barrier = line("UCGABAR_ARV", stall(1)) + line("UCGABAR_WAIT", stall(1));
   const auto time_of = [&](int steps) {
     const std::string late = line("S2UR UR4, SR_CgaCtaId", stall(10)) +
@@ -289,13 +289,13 @@ TEST_CASE("blocks of a cluster wait for each other at its barrier", "[timing]") 
   CHECK(time_of(100).clocks == Approx(35 + 400 + async.cluster_barrier).margin(12));
   CHECK(all_of(time_of(100))[WarpState::barrier] ==
         Approx(400 + 2 * async.cluster_barrier).margin(12));
-  // Who arrives and works before waiting does not wait as long.
+  // A warp that works between arrival and wait waits less.
   const std::string split =
       line("UCGABAR_ARV", stall(1)) + work(100) + line("UCGABAR_WAIT", stall(1)) + kExit;
   CHECK(all_of(time_of_cluster(2, split))[WarpState::barrier] == 0);
 }
 
-TEST_CASE("another block's shared memory is further away than the block's own", "[timing]") {
+TEST_CASE("another block's shared memory has a higher latency than the block's own", "[timing]") {
   const auto clocks = [](unsigned rank, int loads) {
     const std::string setup = line(fmt::format("MOV R2, {:#x}", rank << 24 | 0x100), stall(1)) +
                               line("MOV R3, 0x7000000", stall(6)) + line("UCGABAR_ARV", stall(1)) +
@@ -307,14 +307,14 @@ TEST_CASE("another block's shared memory is further away than the block's own", 
     return run.time().clocks;
   };
   const auto step = [&](unsigned rank) { return (clocks(rank, 20) - clocks(rank, 10)) / 10; };
-  // Of the two blocks one reaches over, the other has what it asks for.
+  // Rank 0 addresses its own block in one of the blocks, and a remote block in the other.
   CHECK(step(0) == Approx(AsyncFigures{}.remote_latency + 2 + 7.5).margin(3));
   TimedRun alone(line("MOV R2, 0x100", stall(1)) + line("MOV R3, 0x7000000", stall(6)) +
                  line("LD.E R0, [R2]", writes(0)) + line("MOV R1, R0", waits(0, 2)) + kExit);
   CHECK(alone.clocks() < 60);
 }
 
-TEST_CASE("a fence of the GPU takes a round trip, one of the block none", "[timing]") {
+TEST_CASE("a fence of the GPU takes a round trip, a fence of the block does not", "[timing]") {
   const auto time_of = [](const char* fence) {
     return TimedRun(line(fence, stall(6)) + work(2) + kExit).time();
   };
@@ -325,7 +325,7 @@ TEST_CASE("a fence of the GPU takes a round trip, one of the block none", "[timi
   CHECK(all_of(time_of("MEMBAR.ALL.CTA"))[WarpState::membar] == 0);
 }
 
-TEST_CASE("what passes the data stage later holds up loads from then on", "[timing]") {
+TEST_CASE("a later use of the data stage delays only later loads", "[timing]") {
   const SmFigures f = figures();
   OwnMemory memory(f);
   memory.take_later(1000, 1032, 32);
@@ -335,7 +335,7 @@ TEST_CASE("what passes the data stage later holds up loads from then on", "[timi
   CHECK(busy.shared(1000, 1).done == 1000 + 32 + 23);
 }
 
-TEST_CASE("figures of what runs beside warps are the recorded ones", "[timing]") {
+TEST_CASE("asynchronous figures equal the recorded ones", "[timing]") {
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/asynchronous/asynchronous.csv");
   std::map<std::string, double> recorded;
   for (std::string row; std::getline(file, row);) {

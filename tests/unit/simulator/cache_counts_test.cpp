@@ -1,4 +1,4 @@
-// Counts of caches among a launch's counters.
+// Cache counts among a launch's counters.
 #include "model/cache_counts.hpp"
 
 #include <cmath>
@@ -23,18 +23,18 @@ std::optional<double> value_of(const LaunchCounts& counts, const std::string& co
   return counted(select_counters({counter}).front(), counts);
 }
 
-TEST_CASE("counts of caches are set, and others stay", "[cache_counts]") {
+TEST_CASE("cache counts are set and other counters remain", "[cache_counts]") {
   LaunchCounts counts = two_kernels();
   add_cache_counts(counts, {{100, 10, 90, 0, 2880, 0}, {300, 90, 210, 0, 6720, 0}});
   CHECK(value_of(counts, "warp_instructions") == 16);
   CHECK(value_of(counts, "l1_hit_pct") == 25);  // 100 of 400
   CHECK(value_of(counts, "dram_read_bytes") == 9600);
   CHECK(*counted(select_counters({"l1_hit_pct"}).front(), counts, 1) == 30);
-  // It was not asked for.
+  // The metric was not requested.
   CHECK_FALSE(value_of(counts, "l2_sectors"));
 }
 
-TEST_CASE("repeated wavefronts are counted with the others", "[cache_counts]") {
+TEST_CASE("repeated wavefronts are added to the others", "[cache_counts]") {
   LaunchCounts counts;
   counts.metrics = {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
                     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -56,12 +56,12 @@ TEST_CASE("repeated wavefronts are counted with the others", "[cache_counts]") {
   CHECK_FALSE(has_cache_part("smsp__inst_executed.sum"));
 }
 
-TEST_CASE("counts of caches stay empty where the kernels are not known", "[cache_counts]") {
+TEST_CASE("cache counts stay empty if the kernels are unknown", "[cache_counts]") {
   LaunchCounts counts = two_kernels();
-  SECTION("no time is made from code") {
+  SECTION("without a time from machine code") {
     add_cache_counts(counts, {});
   }
-  SECTION("not all of the launch") {
+  SECTION("for only some kernels of the launch") {
     add_cache_counts(counts, {{100, 10, 90, 0, 2880, 0}});
   }
   CHECK(value_of(counts, "warp_instructions") == 16);
@@ -69,7 +69,7 @@ TEST_CASE("counts of caches stay empty where the kernels are not known", "[cache
   CHECK_FALSE(value_of(counts, "dram_read_bytes"));
 }
 
-TEST_CASE("each metric of a counter of caches is one, and those of instructions are none",
+TEST_CASE("metrics of cache counters are recognized, and those of instructions are not",
           "[cache_counts]") {
   for (const char* name :
        {"dram_read_bytes", "dram_write_bytes", "l2_sectors", "l2_hit_pct", "l1_hit_pct"}) {

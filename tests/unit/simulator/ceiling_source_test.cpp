@@ -1,4 +1,4 @@
-// Which ceilings predictions are made from, with folders of its own.
+// Selection of the ceilings for predictions, in folders of the test.
 #include "model/ceiling_source.hpp"
 
 #include <filesystem>
@@ -35,7 +35,7 @@ std::string file_of(const std::string& name, const MeasuringConditions& conditio
   return to_json(file);
 }
 
-/// configs/ with the shipped device specs and the ceilings that a test gives it, and a kept file.
+/// configs/ with the shipped device specs and a test's ceilings, and a file of measured ceilings.
 class Places {
  public:
   Places()
@@ -60,7 +60,7 @@ class Places {
     return choose_ceiling_source(device(), spec_id, root_ / "configs",
                                  PresentDevice{kNow, root_ / "kept.json", links_});
   }
-  /// Of the links between two of the machine's GPUs.
+  /// Stores measured ceilings of the links between two GPUs of the machine.
   void keep_links(const std::string& text) {
     links_.push_back(root_ / (std::to_string(links_.size()) + ".links.json"));
     std::ofstream(links_.back()) << text;
@@ -77,7 +77,7 @@ MeasuredCeilings reads(double gb_per_s) {
 
 }  // namespace
 
-TEST_CASE("without recorded ceilings the datasheet is what there is", "[ceiling_source]") {
+TEST_CASE("without recorded ceilings the datasheet is used", "[ceiling_source]") {
   const Places places;
   const CeilingSource ceiling_source = places.listed("h200");
   CHECK(ceiling_source.source == "datasheet");
@@ -86,7 +86,7 @@ TEST_CASE("without recorded ceilings the datasheet is what there is", "[ceiling_
   CHECK(choose_ceiling_source(device(), "", std::nullopt, std::nullopt).source == "datasheet");
 }
 
-TEST_CASE("ceilings recorded of a kind of GPU hold for it, and in proportion for others",
+TEST_CASE("recorded ceilings apply to their kind of GPU, and scaled to other kinds",
           "[ceiling_source]") {
   const Places places;
   places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
@@ -95,14 +95,14 @@ TEST_CASE("ceilings recorded of a kind of GPU hold for it, and in proportion for
   CHECK(own.is_measured);
   CHECK(*own.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
   CHECK(own.measured == reads(4600));
-  CHECK(*own.ceilings.ops(Pipe::fp64, TensorPath::mma_sync) == 33e12);  // the datasheet's
+  CHECK(*own.ceilings.ops(Pipe::fp64, TensorPath::mma_sync) == 33e12);  // from the datasheet
   const CeilingSource other = places.listed("a100_sxm4_80gb");
   CHECK(other.source == "ceilings measured on NVIDIA H200, in proportion to both datasheets");
   CHECK_FALSE(other.is_measured);
   CHECK(other.measured.empty());
 }
 
-TEST_CASE("a device's own ceilings go before those of its kind", "[ceiling_source]") {
+TEST_CASE("a device's own ceilings take precedence over those of its kind", "[ceiling_source]") {
   const Places places;
   MeasuredCeilings recorded = reads(4600);
   recorded["l2_read"] = {8000, 7900, 8100, "l2"};
@@ -117,10 +117,10 @@ TEST_CASE("a device's own ceilings go before those of its kind", "[ceiling_sourc
   CHECK(*ceiling_source.ceilings.l2_read_bytes_per_s == Approx(8e12));
   CHECK(ceiling_source.measured.at("dram_read").value == 4500);
   CHECK(ceiling_source.measured.at("l2_read").value == 8000);
-  CHECK(places.present("").is_measured);  // of a GPU that is not listed
+  CHECK(places.present("").is_measured);  // for a GPU that is not listed
 }
 
-TEST_CASE("ceilings of links are those of the worst pair, and of this driver", "[ceiling_source]") {
+TEST_CASE("link ceilings come from the slowest pair with this driver", "[ceiling_source]") {
   Places places;
   const auto pair = [](double gb_per_s, double ns, const MeasuringConditions& conditions) {
     return file_of("NVIDIA H200", conditions,
@@ -142,7 +142,7 @@ TEST_CASE("ceilings of links are those of the worst pair, and of this driver", "
   CHECK(present.measured.at("link_copy").value == 370);
 }
 
-TEST_CASE("kept ceilings of other conditions are passed over, and the source says why",
+TEST_CASE("measured ceilings of other conditions are ignored, and the source says why",
           "[ceiling_source]") {
   const Places places;
   places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
@@ -162,7 +162,7 @@ TEST_CASE("kept ceilings of other conditions are passed over, and the source say
   CHECK_THAT(places.present("h200").source, contains_text(recorded + "cannot be read: "));
 }
 
-TEST_CASE("a recorded file that cannot be read is an error", "[ceiling_source][error]") {
+TEST_CASE("an unreadable recorded file is an error", "[ceiling_source][error]") {
   const Places places;
   places.record("h200", "{");
   CHECK_THROWS_AS(places.listed("h200"), ConfigError);

@@ -1,4 +1,4 @@
-// Times on the host's clock, of steps whose own times are round numbers.
+// Times on the host's clock, from steps with round times.
 #include "model/host_time.hpp"
 
 #include "family/step.hpp"
@@ -7,7 +7,7 @@
 namespace gpuexp::test {
 namespace {
 
-// A call takes 2 µs, the way to the GPU and back 3 µs each; a millisecond of the bus moves a MB.
+// A call takes 2 µs, each way between host and GPU 3 µs; the bus moves 1 MB per ms.
 Ceilings machine() {
   Ceilings c;
   c.host_call_ns = 2000;
@@ -32,26 +32,26 @@ double time_us(const std::vector<HostedStep>& steps, bool as_graph = false) {
   return time.total_us;
 }
 
-TEST_CASE("a kernel takes its call, the way there, itself and the way back") {
+TEST_CASE("a kernel takes its call, the way to the GPU, its own time and the way back") {
   CHECK(time_us({kernel(10)}) == 2 + 3 + 10 + 3);
 }
 
-TEST_CASE("a chain takes what the slower of host and GPU takes per kernel") {
+TEST_CASE("a chain takes the longer of host and GPU time per kernel") {
   CHECK(time_us(std::vector<HostedStep>(5, kernel(0.5))) == 5 * 2 + 3 + 0.5 + 3);
   CHECK(time_us(std::vector<HostedStep>(5, kernel(10))) == 2 + 3 + 5 * 10 + 4 * kFurtherUs + 3);
 }
 
-TEST_CASE("a graph is one call, and its kernels follow each other on the GPU") {
+TEST_CASE("a graph is one call, and its kernels run consecutively") {
   CHECK(time_us(std::vector<HostedStep>(5, kernel(0.5)), true) ==
         2 + 3 + 5 * 0.5 + 4 * kFurtherUs + 3);
 }
 
-TEST_CASE("a host that waits takes the ways there and back with each kernel") {
+TEST_CASE("a host that waits pays a round trip per kernel") {
   const HostedStep wait{Unit::host, 0, 0, 0, {}};
   CHECK(time_us({kernel(10), wait, kernel(10), wait}) == 2 * (2 + 3 + 10 + 3));
 }
 
-TEST_CASE("copies and kernels of different streams overlap, and those of one do not") {
+TEST_CASE("copies and kernels overlap only between different streams") {
   const auto chunk = [](int stream) {
     return std::vector{copy(Unit::copy_to_device, stream), kernel(100, stream),
                        copy(Unit::copy_to_host, stream)};
@@ -70,7 +70,7 @@ TEST_CASE("copies and kernels of different streams overlap, and those of one do 
   }
 }
 
-TEST_CASE("the legacy default stream orders what blocks with it, and nothing else") {
+TEST_CASE("the legacy default stream orders only blocking streams") {
   const auto three = [](int first, int second, int third) {
     return time_us(
         {copy(Unit::copy_to_device, first), kernel(100, second), copy(Unit::copy_to_host, third)});
@@ -79,13 +79,13 @@ TEST_CASE("the legacy default stream orders what blocks with it, and nothing els
   CHECK(three(1, kDefaultStream, 2) == 4 + 5 + 100 + 3);
 }
 
-TEST_CASE("a step waits for the steps of other streams that it names") {
+TEST_CASE("a step waits for the named steps of other streams") {
   HostedStep after = kernel(100, 2);
   after.after = {0};
   CHECK(time_us({copy(Unit::copy_to_device, 1), after}) == 5 + 200 + 3);
 }
 
-TEST_CASE("without figures of the host or of the bus there is no time") {
+TEST_CASE("without figures of the host or the bus the time is unknown") {
   Ceilings c = machine();
   c.bus_to_host_bytes_per_s = std::nullopt;
   CHECK(host_time({kernel(1)}, false, kFurtherUs, c).refusal.empty());
@@ -94,8 +94,7 @@ TEST_CASE("without figures of the host or of the bus there is no time") {
   CHECK_FALSE(host_time({kernel(1)}, false, kFurtherUs, c).refusal.empty());
 }
 
-TEST_CASE(
-    "a change of units takes its time, within a stream and between the streams of an engine") {
+TEST_CASE("a change of units takes time, within a stream and between streams of an engine") {
   Ceilings c = machine();
   c.unit_change_ns = 5000;
   const auto time_of = [&](const std::vector<HostedStep>& steps) {
@@ -108,7 +107,7 @@ TEST_CASE(
         Approx(5 + 100 + 5 + 100 + 3));
 }
 
-TEST_CASE("a copy engine stays with a stream that has more for it") {
+TEST_CASE("a copy engine prefers a stream with more copies") {
   Ceilings c = machine();
   c.unit_change_ns = 5000;
   const HostTime time = host_time(
@@ -120,7 +119,7 @@ TEST_CASE("a copy engine stays with a stream that has more for it") {
   CHECK(end_us(1) == Approx(310));
 }
 
-TEST_CASE("copies both ways slow each other down while both run") {
+TEST_CASE("copies in both directions slow each other down while both run") {
   Ceilings c = machine();
   c.bus_both_bytes_per_s = 0.5e9;
   const auto time_of = [&](std::int64_t there, std::int64_t back) {
@@ -129,7 +128,7 @@ TEST_CASE("copies both ways slow each other down while both run") {
                false, kFurtherUs, c)
         .total_us;
   };
-  // The second begins 2 µs after the first; until the shorter has ended both have half the rate.
+  // The second copy starts 2 µs later. Both have half the rate until the shorter one ends.
   CHECK(time_of(100'000, 0) == Approx(5 + 100 + 3));
   CHECK(time_of(100'000, 100'000) == Approx(5 + 2 + 2 * 98 + 2 + 3));
   CHECK(time_of(100'000, 10'000) == Approx(5 + 2 + 2 * 10 + (98 - 10) + 3));

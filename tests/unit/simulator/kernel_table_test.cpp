@@ -12,7 +12,7 @@
 namespace gpuexp::test {
 namespace {
 
-// What the tools print of an object that holds kernel `name`, adding once, for one architecture.
+// The tools' output for an object with the kernel `name`, one addition, one architecture.
 ObjectDump object(const std::string& file, const std::string& name, const std::string& architecture,
                   int registers) {
   return {file, fmt::format("0000000000000010 T {0}\n0000000000000000 V _ZTI1a\n", name),
@@ -26,7 +26,7 @@ ObjectDump object(const std::string& file, const std::string& name, const std::s
           ""};
 }
 
-// A part of the table, as it is read back from its file.
+// A part of the table, read back from its file.
 KernelPart part(const ObjectDump& dump) {
   return read_part(to_text(make_part(dump, "")));
 }
@@ -70,11 +70,11 @@ const SourceText* kernel_source_table(std::size_t& count) {
 )x");
 }
 
-TEST_CASE("a table of nothing is empty") {
+TEST_CASE("a table without kernels is empty") {
   CHECK_THAT(KernelTable().source("k.code"), contains_text("  count = 0;\n  return nullptr;\n"));
 }
 
-TEST_CASE("sources are kept behind the code") {
+TEST_CASE("sources are stored after the code") {
   KernelTable table;
   table.add(part(object("a.o", "_Z1kv", "sm_80", 10)));
   const std::size_t code_bytes = table.code().size();
@@ -90,7 +90,7 @@ TEST_CASE("sources are kept behind the code") {
                                        code_bytes, code_bytes + 4)));
 }
 
-TEST_CASE("without a listing a kernel has a row without instructions") {
+TEST_CASE("a kernel without a listing has a row without instructions") {
   ObjectDump dump = object("a.o", "_Z1kv", "sm_80", 10);
   dump.sass.clear();
   KernelTable table;
@@ -99,7 +99,7 @@ TEST_CASE("without a listing a kernel has a row without instructions") {
              contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, false, \"\", {frames[0], 0, 0}}"));
 }
 
-TEST_CASE("one template in two objects has one row, as long as both are the same") {
+TEST_CASE("a template in two objects has one row if both are equal") {
   KernelTable table;
   table.add(part(object("a.o", "_Z1kv", "sm_80", 10)));
   table.add(part(object("b.o", "_Z1kv", "sm_80", 10)));
@@ -108,7 +108,7 @@ TEST_CASE("one template in two objects has one row, as long as both are the same
                     contains_text("the kernel _Z1kv differs between a.o and c.o"));
 }
 
-TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
+TEST_CASE("code for sm_90a replaces code for sm_90") {
   for (const bool specific_first : {false, true}) {
     KernelTable table;
     table.add(part(
@@ -120,7 +120,7 @@ TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
   }
 }
 
-TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's") {
+TEST_CASE("a kernel that cannot be looked up fails the build, except a library's") {
   ObjectDump dump = object("a.o", "_ZL1kv", "sm_80", 10);
   dump.symbols = "0000000000000000 V _ZL1kv\n";
   CHECK_THROWS_WITH(part(dump),
@@ -132,8 +132,8 @@ TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's
   CHECK_THAT(table.source("k.code"), contains_text("  count = 0;\n"));
 }
 
-// As cuobjdump prints an image that was linked with the device runtime, whose functions and kernels
-// stand among the others.
+// cuobjdump's output for an image linked with the device runtime, including the runtime's functions
+// and kernels.
 ObjectDump linked(const std::string& called, const std::string& section) {
   ObjectDump dump = object("d.linked.o", "_Z1kv", "sm_90a", 28);
   dump.resource_usage +=
@@ -157,8 +157,7 @@ ObjectDump linked(const std::string& called, const std::string& section) {
   return dump;
 }
 
-TEST_CASE(
-    "of an image linked for the device, kernels have rows, and calls the names of functions") {
+TEST_CASE("in an image linked for the device, kernels have rows and calls have function names") {
   const std::string launch = "__cudaCDP2LaunchDeviceV2";
   const std::string section = GENERATE(as<std::string>(), ".rela", ".rel");
   for (const std::string& called : {launch, std::string("__cuda_sm20_rem_s64")}) {
@@ -175,7 +174,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a frame of machine code is decompressed when a kernel's is read") {
+TEST_CASE("a frame of machine code is decompressed when one of its kernels is read") {
   const KernelPart made = part(object("a.o", "_Z1kv", "sm_80", 10));
   const CodeFrame frame(made.frame.data(), made.frame.size());
   const CodeText code(frame, made.rows.at(0).code_begin, made.rows.at(0).code_size);
@@ -186,14 +185,14 @@ TEST_CASE("a frame of machine code is decompressed when a kernel's is read") {
   CHECK_THROWS_WITH(CodeText(damaged, 0, 4).text(), contains_text("the program's machine code"));
 }
 
-TEST_CASE("a part that is not understood stops the build") {
+TEST_CASE("an invalid part fails the build") {
   const std::string text = to_text(part(object("a.o", "_Z1kv", "sm_80", 10)));
   CHECK_THROWS_WITH(read_part("kernels\n" + text), contains_text("'kernels' is not a line"));
   CHECK_THROWS_WITH(read_part(text.substr(0, text.find("frame"))), contains_text("has no code"));
   CHECK_THROWS_WITH(read_part("kernel _Z1kv x sm_80\n"), contains_text("'x' is not a number"));
 }
 
-TEST_CASE("output that is not understood stops the build") {
+TEST_CASE("invalid tool output fails the build") {
   ObjectDump other_listing = object("a.o", "_Z1kv", "sm_80", 10);
   other_listing.sass = "\tcode for sm_90\n\t\tFunction : _Z1kv\n";
   CHECK_THROWS_WITH(part(other_listing),

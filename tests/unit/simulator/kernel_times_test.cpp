@@ -1,4 +1,4 @@
-// Kernels that launches of one problem have in common.
+// Kernels shared by launches of one problem.
 #include "model/kernel_times.hpp"
 
 #include "support/catch.hpp"
@@ -24,7 +24,7 @@ KernelTraffic traffic_of(double read) {
   return traffic;
 }
 
-TEST_CASE("a kernel is known by its shape, its arguments and what device memory moves",
+TEST_CASE("a kernel is identified by shape, arguments and device-memory traffic",
           "[kernel_times]") {
   const KernelStep step = step_of(8, 1);
   Variant variant;
@@ -39,7 +39,7 @@ TEST_CASE("a kernel is known by its shape, its arguments and what device memory 
     return found && found->time_us == 5;
   };
   CHECK(finds(step_of(8, 1), 4, traffic_of(32'000)));
-  CHECK(finds(step_of(8, 1), 4, traffic_of(31'990)));  // the clock does not show it
+  CHECK(finds(step_of(8, 1), 4, traffic_of(31'990)));  // too small a difference for the time
   CHECK_FALSE(finds(step_of(8, 1), 4, traffic_of(31'000)));
   CHECK_FALSE(finds(step_of(8, 2), 4, traffic_of(32'000)));
   CHECK_FALSE(finds(step_of(9, 1), 4, traffic_of(32'000)));
@@ -47,14 +47,14 @@ TEST_CASE("a kernel is known by its shape, its arguments and what device memory 
   KernelTraffic in_place = traffic_of(32'000);
   in_place.buffers = 1;
   CHECK_FALSE(finds(step_of(8, 1), 4, in_place));
-  // Another variant's launch has to be exactly alike.
+  // A launch of another variant must be identical.
   times.begin(other_variant);
   CHECK_FALSE(finds(step_of(8, 1), 4, traffic_of(31'990)));
   CHECK(finds(step_of(8, 1), 4, traffic_of(32'000)));
-  CHECK(finds(step_of(8, 1), 4, traffic_of(31'990)));  // now it is this variant's, too
+  CHECK(finds(step_of(8, 1), 4, traffic_of(31'990)));  // now this variant has it, too
 }
 
-TEST_CASE("kernels with other tensor maps are others", "[kernel_times]") {
+TEST_CASE("kernels with different tensor maps differ", "[kernel_times]") {
   const auto with_map = [](std::int64_t rows) {
     KernelStep step;
     TensorMap map;

@@ -1,4 +1,4 @@
-// Wavefronts of loads that L1 holds, as an H200 counts them (docs/studies/caches/l1_hits.py).
+// Wavefronts of loads that hit in L1, as counted on an H200 (docs/studies/caches/l1_hits.py).
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -9,7 +9,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// A row of l1_hits.csv. Lanes below `resident` load what L1 holds, the others new lines each time.
+/// A row of l1_hits.csv. Lanes below `resident` hit in L1; the others load new lines each time.
 struct CountedLoad {
   int bytes = 0;
   int stride = 0;  ///< elements
@@ -34,15 +34,16 @@ std::vector<CountedLoad> counted_loads() {
   return rows;
 }
 
-/// The `turn`-th request, as l1_hits.cu makes them.
-sim::GlobalTouch touch_of_turn(const CountedLoad& row, std::uint64_t turn, std::uint64_t& missing) {
+/// The `iteration`-th request of l1_hits.cu.
+sim::GlobalTouch touch_of_iteration(const CountedLoad& row, std::uint64_t iteration,
+                                    std::uint64_t& missing) {
   constexpr std::uint64_t kBegin = std::uint64_t{1} << 30;
   constexpr std::uint64_t kStream = kBegin + (std::uint64_t{1} << 22);
   constexpr std::uint64_t kStep = 33 * 33 * 128;
   sim::Lanes64 address;
   for (unsigned l = 0; l < sim::kLanes; ++l) {
     const bool is_resident = static_cast<int>(l) < row.resident;
-    address[l] = (is_resident ? kBegin : kStream + turn * kStep) +
+    address[l] = (is_resident ? kBegin : kStream + iteration * kStep) +
                  l * static_cast<std::uint64_t>(row.stride * row.bytes);
   }
   const auto touch = sim::touch_of({sim::Space::global, sim::Access::load,
@@ -60,19 +61,18 @@ struct ExpectedStages {
 };
 
 ExpectedStages expected_stages(const CountedLoad& row) {
-  constexpr int kTurns = 1024;
+  constexpr int kIterations = 1024;
   ExpectedStages mean;
-  for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
+  for (std::uint64_t iteration = 0; iteration < kIterations; ++iteration) {
     std::uint64_t missing = 0;
-    const sim::GlobalTouch touch = touch_of_turn(row, turn, missing);
-    mean.data += delivered_wavefronts(touch, missing) / kTurns;
-    mean.tags += touch.tag_wavefronts / static_cast<double>(kTurns);
+    const sim::GlobalTouch touch = touch_of_iteration(row, iteration, missing);
+    mean.data += delivered_wavefronts(touch, missing) / kIterations;
+    mean.tags += touch.tag_wavefronts / static_cast<double>(kIterations);
   }
   return mean;
 }
 
-TEST_CASE("loads that L1 holds take what their banks ask for, whatever lines they touch",
-          "[l1_hits]") {
+TEST_CASE("wavefronts of L1 hits depend only on banks, not on the number of lines", "[l1_hits]") {
   int rows = 0;
   for (const CountedLoad& row : counted_loads()) {
     if (!row.hits()) continue;
@@ -80,14 +80,14 @@ TEST_CASE("loads that L1 holds take what their banks ask for, whatever lines the
     INFO(row.bytes << " bytes, stride " << row.stride);
     CHECK(row.data == Approx(mean.data).margin(0.06));
     CHECK(row.tags == Approx(mean.tags).margin(0.02));
-    // Eight warps keep the busier stage at work, but for the first wavefront.
+    // Eight warps keep the busier stage busy, except in the first wavefront.
     CHECK(row.cycles == Approx(std::max(mean.data, mean.tags)).epsilon(0.03).margin(0.7));
     ++rows;
   }
   CHECK(rows == 93);
 }
 
-TEST_CASE("of lines that L1 lacks, each lookup takes a wavefront of the data stage", "[l1_hits]") {
+TEST_CASE("each lookup of a missing line takes a data-stage wavefront", "[l1_hits]") {
   double error = 0;
   int rows = 0;
   for (const CountedLoad& row : counted_loads()) {
@@ -95,7 +95,7 @@ TEST_CASE("of lines that L1 lacks, each lookup takes a wavefront of the data sta
     const ExpectedStages mean = expected_stages(row);
     INFO(row.bytes << " bytes, stride " << row.stride << ", " << row.resident << " lanes resident");
     CHECK(row.tags >= mean.tags * 0.99);
-    // Which lanes miss is taken from the sectors, and rounded up.
+    // Missing lanes are derived from sectors and rounded up.
     CHECK(row.data >= mean.data * 0.92);
     // Lines are looked up again while all of L1 is in flight.
     CHECK(row.data <= mean.data * 1.5);

@@ -1,4 +1,4 @@
-// What L2 fetches and writes back of ranges that are read and written one after the other.
+// DRAM reads and writes of L2 for consecutive ranges.
 #include "model/l2_replay.hpp"
 
 #include <array>
@@ -22,7 +22,7 @@ std::vector<ByteRange> first_bytes(std::uint64_t bytes) {
   return {{kBase, kBase + bytes}};
 }
 
-/// Of reading the ranges once more after `between` other bytes.
+/// Bytes fetched when the range is read again after `between` other bytes.
 double read_again(L2Replay& l2, std::uint64_t bytes, std::uint64_t between) {
   l2.read(first_bytes(bytes), 0, kAnywhere);
   constexpr std::int64_t kElsewhere = 1 << 30;
@@ -32,7 +32,7 @@ double read_again(L2Replay& l2, std::uint64_t bytes, std::uint64_t between) {
   return l2.take().read;
 }
 
-TEST_CASE("what is read is fetched in pairs of sectors, each once", "[l2_replay]") {
+TEST_CASE("reads fetch pairs of sectors once", "[l2_replay]") {
   L2Replay l2(small_device(), 1);
   l2.read({{kBase, kBase + 4}, {kBase + 60, kBase + 68}}, 0, kAnywhere);
   CHECK(l2.take().read == 128);
@@ -45,21 +45,22 @@ TEST_CASE("what is read is fetched in pairs of sectors, each once", "[l2_replay]
   CHECK(single.take().read == 32);
 }
 
-TEST_CASE("sectors are missing that were not there when they were asked for", "[l2_replay]") {
+TEST_CASE("a sector counts as missing if absent when requested", "[l2_replay]") {
   L2Replay l2(small_device(), 1);
-  // Both of a pair at once; then one of another pair, and the other when it has come with it.
+  // Both sectors of a pair at once; then one sector of another pair, and later its fetched
+  // neighbour.
   l2.read({{kBase, kBase + 4}, {kBase + 32, kBase + 36}}, 0, kAnywhere);
   CHECK(l2.take().read_sectors == 2);
   l2.read({{kBase + 64, kBase + 68}}, 0, kAnywhere);
   l2.read({{kBase + 96, kBase + 100}}, 0, kAnywhere);
   CHECK(l2.take().read_sectors == 1);
-  // One sector in two pieces, and more than a pair in one.
+  // One sector in two pieces, and one piece of more than a pair.
   l2.read({{kBase + 128, kBase + 132}, {kBase + 136, kBase + 140}}, 0, kAnywhere);
   l2.read({{kBase + 192, kBase + 292}}, 0, kAnywhere);
   CHECK(l2.take().read_sectors == 5);
 }
 
-TEST_CASE("what is read again is there unless much else was read since", "[l2_replay]") {
+TEST_CASE("data read again is in L2 unless much other data was read in between", "[l2_replay]") {
   constexpr std::uint64_t kFootprint = 64 << 10;
   const auto after = [&](std::uint64_t between) {
     L2Replay l2(small_device(), 1);
@@ -73,7 +74,7 @@ TEST_CASE("what is read again is there unless much else was read since", "[l2_re
   CHECK(after(1 << 20) == kFootprint);
 }
 
-TEST_CASE("ranges move, and end where their buffer does", "[l2_replay]") {
+TEST_CASE("ranges move and are clipped to their buffer", "[l2_replay]") {
   L2Replay l2(small_device(), 1);
   l2.read(first_bytes(4096), 1024, {kBase + 2048, kBase + 4096});
   CHECK(l2.take().read == 2048);
@@ -81,7 +82,7 @@ TEST_CASE("ranges move, and end where their buffer does", "[l2_replay]") {
   CHECK(l2.take().read == 0);
 }
 
-TEST_CASE("a quarter of L2 stays dirty, and what is written again there is written once",
+TEST_CASE("a quarter of L2 stays dirty, and a rewritten sector is written back once",
           "[l2_replay]") {
   constexpr std::uint64_t kQuarter = 256 << 10;
   L2Replay l2(small_device(), 1);
@@ -95,8 +96,7 @@ TEST_CASE("a quarter of L2 stays dirty, and what is written again there is writt
   CHECK(bytes.read == 0);
 }
 
-TEST_CASE("sectors that were not written as a whole are read before they are written",
-          "[l2_replay]") {
+TEST_CASE("partly written sectors are read before the write-back", "[l2_replay]") {
   constexpr std::uint64_t kSectors = 64 << 10;
   std::vector<ByteRange> halves;
   std::vector<ByteRange> others;
@@ -116,11 +116,11 @@ TEST_CASE("sectors that were not written as a whole are read before they are wri
   };
   CHECK(filled(true, false) == 0);
   CHECK(filled(false, false) == 1);
-  // They are there then: what is read is all that was asked for.
+  // The read has fetched them: only requested bytes are read.
   CHECK(filled(false, true) == Approx(kSectors * 32.0 / (kSectors * 32 - (256 << 10))));
 }
 
-TEST_CASE("a page of many stands for the others", "[l2_replay]") {
+TEST_CASE("one of several pages represents the others", "[l2_replay]") {
   constexpr std::uint64_t kFootprint = 8 << 20;
   for (const std::uint64_t one_of : {1, 4}) {
     CAPTURE(one_of);
@@ -131,7 +131,7 @@ TEST_CASE("a page of many stands for the others", "[l2_replay]") {
   }
 }
 
-TEST_CASE("the same pages are followed, however large the buffer is", "[l2_replay]") {
+TEST_CASE("the same pages are simulated for any buffer size", "[l2_replay]") {
   const auto fetched = [](const ByteRange& within) {
     L2Replay l2(small_device(), 16);
     std::vector<ByteRange> ranges;
@@ -145,8 +145,8 @@ TEST_CASE("the same pages are followed, however large the buffer is", "[l2_repla
   CHECK(fetched({kBase, kBase + (64 << 20)}) == fetched(kAnywhere));
 }
 
-TEST_CASE("of scattered accesses those to a page of many stand for the others", "[l2_replay]") {
-  constexpr std::uint64_t kBuffer = std::uint64_t{8} << 20;  // eight times L2
+TEST_CASE("scattered accesses to one of several pages represent the others", "[l2_replay]") {
+  constexpr std::uint64_t kBuffer = std::uint64_t{8} << 20;  // eight times the size of L2
   constexpr double kAccesses = 1e6;
   const auto fetched = [](std::uint64_t one_of) {
     L2Replay l2(small_device(), one_of);
@@ -157,7 +157,7 @@ TEST_CASE("of scattered accesses those to a page of many stand for the others", 
   CHECK(fetched(4).read_sectors == Approx(fetched(1).read_sectors).epsilon(0.01));
 }
 
-TEST_CASE("scattered accesses find what L2 has of their buffer", "[l2_replay]") {
+TEST_CASE("scattered accesses hit the part of their buffer that L2 holds", "[l2_replay]") {
   const auto fetched = [](std::uint64_t buffer, double count) {
     L2Replay l2(small_device(), 1);
     const ByteRange anywhere{kBase, kBase + buffer};
@@ -172,19 +172,20 @@ TEST_CASE("scattered accesses find what L2 has of their buffer", "[l2_replay]") 
   CHECK(fetched(64 << 20, 100'000) == Approx(64).epsilon(0.05));
 }
 
-TEST_CASE("scattered accesses of one place end, be its page followed or not", "[l2_replay]") {
-  constexpr std::uint64_t kFollowed = 64;  // one page of so many
+TEST_CASE("scattered accesses to one location end, whether its page is simulated or not",
+          "[l2_replay]") {
+  constexpr std::uint64_t kFollowed = 64;  // simulate one of 64 pages
   constexpr std::uint64_t kPages = 256;
   constexpr std::uint64_t kPage = 4096;
   constexpr double kAccesses = 10'000;
   L2Replay l2(small_device(), kFollowed);
   for (std::uint64_t page = 0; page < kPages; ++page)
     l2.read_scattered({kBase + page * kPage, kBase + page * kPage + 4}, kAccesses);
-  // 64 bytes of each page are fetched, and found from then on.
+  // 64 bytes of each page are fetched and then hit.
   const double fetched = l2.take().read;
   CHECK(fetched > 0);
   CHECK(fetched < 4 * kPages * 64);
-  // What is read beside them is what it would be without.
+  // Scattered accesses do not change the bytes read elsewhere.
   constexpr std::uint64_t kBytes = std::uint64_t{64} << 20;
   constexpr std::int64_t kElsewhere = std::int64_t{1} << 40;
   l2.read(first_bytes(kBytes), kElsewhere, kAnywhere);

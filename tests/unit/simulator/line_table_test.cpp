@@ -9,7 +9,7 @@
 namespace gpuexp::test {
 namespace {
 
-// As cuobjdump -elf prints it: two kernels, of which the second has a function of a header inlined.
+// Output of cuobjdump -elf: two kernels, the second with an inlined function of a header.
 const std::string kDump =
     "arch = sm_90a\n"
     ".section .debug_line\n"
@@ -70,8 +70,8 @@ TEST_CASE("source lines of kernels are read") {
   CHECK(copy[2].line == 43);
 }
 
-TEST_CASE("kernels have the lines that their relocations point to, in whatever order they come") {
-  // As ptxas and NVRTC leave them for compute capability 8.0.
+TEST_CASE("kernels have the lines of their relocations, in any order") {
+  // As written by ptxas and NVRTC for compute capability 8.0.
   std::string dump = kDump;
   const std::size_t at = dump.find(".section .rela.debug_line");
   dump.replace(at, dump.find(".section .nv_debug") - at,
@@ -83,7 +83,7 @@ TEST_CASE("kernels have the lines that their relocations point to, in whatever o
   CHECK(lines.at({"sm_90a", "_Z4sortv"}).front().line == 60);
 }
 
-TEST_CASE("sources that the compiler was given by a relative path are named like others") {
+TEST_CASE("sources with a relative path are named like others") {
   const auto file_from = [](const std::string& folder) {
     const std::string usual = "/home/me/gpuexp/kernels";
     std::string dump = kDump;
@@ -92,11 +92,11 @@ TEST_CASE("sources that the compiler was given by a relative path are named like
   };
   CHECK(file_from("/home/me/gpuexp/build/../kernels") == "kernels/copy.cu");
   CHECK(file_from("/home/me/gpuexp/build/./../kernels/common") == "kernels/common/copy.cu");
-  // Not below the root, though its name begins like it.
+  // Not below the root, although its name starts like the root's.
   CHECK(file_from("/home/me/gpuexp/../other/kernels") == "copy.cu");
 }
 
-TEST_CASE("what a header inlined has the line that it was inlined at, or the header's name") {
+TEST_CASE("inlined code of a header has the line that inlined it, or the header's name") {
   const LinesByKernel lines = read_lines(kDump, "/home/me/gpuexp");
   const auto& sort = lines.at({"sm_90a", "_Z4sortv"});
   REQUIRE(sort.size() == 3);
@@ -104,13 +104,13 @@ TEST_CASE("what a header inlined has the line that it was inlined at, or the hea
   CHECK(sort[1].line == 60);
   CHECK(sort[2].file == "sm_30_intrinsics.hpp");
   CHECK(sort[2].line == 70);
-  // A folder whose name only begins like the root's is another one.
+  // A folder whose name starts like the root's.
   const LinesByKernel others = read_lines(kDump, "/home/me/gpu");
   CHECK(others.at({"sm_90a", "_Z4copyv"}).front().file == "copy.cu");
 }
 
-TEST_CASE("inlined code has the line it is written in, and the kernel's that it was reached from") {
-  // Row 2 is inlined at row 1, row 3 at row 2: a function of the kernel's file in another's.
+TEST_CASE("inlined code has its own line and the kernel's line that led to it") {
+  // Row 2 is inlined at row 1, and row 3 at row 2: a function of the kernel's file in another's.
   std::string dump = kDump;
   const std::string context = "Extended opcode 144: Set context to 1 and function offset to 0x0\n";
   const std::size_t at = dump.find("  Set File Name to entry 2");
@@ -129,11 +129,11 @@ TEST_CASE("inlined code has the line it is written in, and the kernel's that it 
     CHECK(sort[row].from_file == "kernels/copy.cu");
     CHECK(sort[row].from_line == 60);
   }
-  // What a header has by itself was written elsewhere, and has no line but the kernel's.
+  // Code that belongs to a header itself has only the kernel's line.
   CHECK(read_lines(kDump, "/home/me/gpuexp").at({"sm_90a", "_Z4sortv"})[1].from_file.empty());
 }
 
-TEST_CASE("source lines that are not understood are refused") {
+TEST_CASE("invalid source lines are rejected") {
   CHECK(read_lines("arch = sm_90a\n", "/").empty());
   std::string dump = kDump;
   dump.replace(dump.find("0x98 "), 5, "98   ");
@@ -146,7 +146,7 @@ TEST_CASE("source lines that are not understood are refused") {
   CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("has an unknown folder"));
 }
 
-TEST_CASE("code keeps the source lines of its instructions as text") {
+TEST_CASE("code stores source lines of instructions as text") {
   const std::string text =
       "//kernels/copy.cu\n//kernels/common/pack.cuh\nNOP;0000000000000000\n#0:44\n"
       "MOV R1, R2;0000000000000001\nEXIT;0000000000000002\n#1:7\nNOP;0000000000000003\n"
@@ -163,7 +163,7 @@ TEST_CASE("code keeps the source lines of its instructions as text") {
   CHECK(code.instructions[5].line == 7);
   CHECK(code.instructions[5].from_file == "kernels/copy.cu");
   CHECK(code.instructions[5].from_line == 45);
-  // Files in the order in which instructions name them.
+  // Files are in order of first use.
   CHECK(to_text(code) == text);
   CHECK_THROWS_AS(read_code_text("#0:x\nNOP;0\n"), std::runtime_error);
 }

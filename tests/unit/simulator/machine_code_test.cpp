@@ -1,4 +1,4 @@
-// Listings as cuobjdump 13 prints them of this project's kernels, shortened.
+// Listings of this project's kernels by cuobjdump 13, shortened.
 #include "sass/machine_code.hpp"
 
 #include "sass/instruction_class.hpp"
@@ -78,7 +78,7 @@ arch = sm_90a
                                                                             /* 0x000fc0000383ffff */
 )sass";
 
-// Of instructions as the table spells them.
+// Classes of instructions in the table's spelling.
 std::vector<std::string> classes_of(const std::string& text) {
   std::vector<std::string> found;
   for (const ClassCount& c : count_classes(read_counts(text)))
@@ -88,7 +88,7 @@ std::vector<std::string> classes_of(const std::string& text) {
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("a listing is read per kernel and architecture") {
+TEST_CASE("a listing is read by kernel and architecture") {
   const auto kernels = read_code(kSass);
   REQUIRE(kernels.size() == 3);
   CHECK(kernels[0].lowered_name == "copy");
@@ -100,7 +100,7 @@ TEST_CASE("a listing is read per kernel and architecture") {
   CHECK(to_text(count_instructions(kernels[2])) == "1 EXIT\n");
 }
 
-TEST_CASE("a listing counts what does something, with its guard") {
+TEST_CASE("a listing counts instructions with an effect, with their guards") {
   const auto kernels = read_code(kSass);
   CHECK(to_text(count_instructions(kernels.at(0))) ==
         "1 EXIT\n1 IMAD.MOV.U32\n1 @P LDG.E.128.CONSTANT\n");
@@ -108,7 +108,7 @@ TEST_CASE("a listing counts what does something, with its guard") {
         "1 BRA\n1 BRA.U\n1 EXIT\n1 HFMA2.MMA\n1 HFMA2.MMA (constant)\n1 @P BRA\n1 @UP UIADD3\n");
 }
 
-TEST_CASE("text that is no listing holds no kernel") {
+TEST_CASE("text that is not a listing has no kernel") {
   CHECK(read_code("").empty());
   CHECK(read_code("/*0000*/ EXIT ;\n/*zz*/\n/**/ X ;\n\n").empty());
   const auto cut = read_code("\tcode for sm_90\n\t\tFunction : f\n  /*0000*/\n  /*0010*/ MOV R1");
@@ -116,7 +116,7 @@ TEST_CASE("text that is no listing holds no kernel") {
   CHECK(to_text(count_instructions(cut[0])) == "1 MOV\n");
 }
 
-TEST_CASE("counts survive being written and read") {
+TEST_CASE("counts are read back") {
   for (const KernelCode& kernel : read_code(kSass)) {
     const InstructionCounts counts = count_instructions(kernel);
     CHECK(read_counts(to_text(counts)) == counts);
@@ -125,7 +125,7 @@ TEST_CASE("counts survive being written and read") {
   CHECK(total(read_counts("12 FFMA\n3 @P FFMA\n")) == 15);
 }
 
-TEST_CASE("loads and stores are told apart by width") {
+TEST_CASE("loads and stores are classified by width") {
   CHECK(classes_of("1 LDG.E\n2 LDG.E.128.CONSTANT\n3 LDG.E.U8\n4 LDG.E.S16.SYS\n"
                    "5 @P LDG.E.64.STRONG.GPU\n6 LDG.E.LTC128B.128\n") ==
         Names{"LDG.8 3", "LDG.16 4", "LDG.32 1", "LDG.64 5", "LDG.128 8", "predicated 5"});
@@ -135,7 +135,7 @@ TEST_CASE("loads and stores are told apart by width") {
         Names{"LDGSTS.32 1", "LDGSTS.128 1", "LDGDEPBAR 1"});
 }
 
-TEST_CASE("arithmetic is what multiplies and adds numbers") {
+TEST_CASE("multiplications and additions count as arithmetic") {
   CHECK(classes_of("1 FFMA\n1 @P FFMA\n1 FMUL.FTZ\n1 DFMA.RP\n") ==
         Names{"FFMA 2", "FMUL 1", "DFMA 1", "predicated 1"});
   CHECK(classes_of("1 IMAD\n1 IMAD.WIDE.U32\n1 IMAD.HI.U32\n1 IMAD.MOV.U32\n1 IMAD.X\n1 IMAD.U32\n"
@@ -152,7 +152,7 @@ TEST_CASE("tensor core products and tile copies keep shape and types") {
               "HGMMA.64x256x16.F32.BF16 1"});
 }
 
-TEST_CASE("branches, predicates and choices are told apart") {
+TEST_CASE("branches, predicates and selections are classified separately") {
   CHECK(classes_of("1 BSSY\n1 BSYNC.RECONVERGENT\n9 BRA\n2 @P BRA\n1 @UP BRA\n1 BRA.U\n"
                    "1 @P BRA.U.ANY\n1 BRX\n1 @P EXIT\n1 EXIT\n") ==
         Names{"BSSY 1", "BSYNC 1", "@P BRA 2", "@UP BRA 3", "BRX 1", "@P EXIT 1"});
@@ -160,7 +160,7 @@ TEST_CASE("branches, predicates and choices are told apart") {
         Names{"FADD 3", "predicated 3", "SEL 2"});
 }
 
-TEST_CASE("atomics, barriers and exchanges say which") {
+TEST_CASE("atomics, barriers and exchanges have their kind") {
   CHECK(classes_of("1 ATOMG.E.ADD.STRONG.GPU\n1 REDG.E.ADD.F32.FTZ.RN.STRONG.GPU\n1 ATOMS.CAS\n"
                    "1 BAR.SYNC.DEFER_BLOCKING\n1 SHFL.BFLY\n1 SYNCS.PHASECHK.TRANS64.TRYWAIT\n"
                    "1 VOTEU.ANY\n1 UCGABAR_ARV\n1 UCGABAR_WAIT\n") ==

@@ -1,4 +1,4 @@
-// Which of the reads of several SMs reach L2.
+// Reads of several SMs that reach L2.
 #include "model/merged_reads.hpp"
 
 #include <utility>
@@ -14,26 +14,26 @@ double share_within(std::size_t sms, double clocks, double dram_share = 0) {
   return share_to_l2(sms, clocks / kClocksPerNs, dram_share);
 }
 
-TEST_CASE("reads that come together join, four at most", "[merged_reads]") {
+TEST_CASE("at most four simultaneous reads merge", "[merged_reads]") {
   CHECK(share_within(2, 1) == Approx(0.5).margin(0.01));
   CHECK(share_within(4, 1) == Approx(0.25).margin(0.01));
   CHECK(share_within(8, 1) == Approx(0.25).margin(0.01));
   CHECK(share_within(16, 1) == Approx(0.25).margin(0.01));
 }
 
-TEST_CASE("reads that come far apart do not join, nor those of one SM", "[merged_reads]") {
+TEST_CASE("reads far apart in time, or of one SM, do not merge", "[merged_reads]") {
   CHECK(share_within(1, 1) == 1);
   CHECK(share_within(1, 1, 1) == 1);
   CHECK(share_within(2, 1e6) > 0.999);
   CHECK(share_within(16, 1e6) > 0.98);
 }
 
-TEST_CASE("what comes from device memory can be joined for longer", "[merged_reads]") {
+TEST_CASE("reads from device memory can merge for longer", "[merged_reads]") {
   CHECK(share_within(2, 800, 1) < share_within(2, 800, 0) - 0.1);
   CHECK(share_within(2, 250, 1) == Approx(0.5).margin(0.01));
 }
 
-TEST_CASE("joined reads are as many as an H200 counted", "[merged_reads]") {
+TEST_CASE("the share of merged reads equals an H200's", "[merged_reads]") {
   // docs/studies/caches/l2_merge_spread.csv
   constexpr std::pair<double, double> kOfSixteen[] = {{100, 0.258}, {200, 0.273},  {400, 0.333},
                                                       {800, 0.451}, {1600, 0.612}, {3200, 0.762}};
@@ -49,7 +49,7 @@ TEST_CASE("joined reads are as many as an H200 counted", "[merged_reads]") {
   }
 }
 
-TEST_CASE("the share of all reads is that of each kind by its sectors", "[merged_reads]") {
+TEST_CASE("the share of all reads is the mean by sectors", "[merged_reads]") {
   ReadsBySms reads;
   CHECK(share_to_l2(reads, 1, 0) == 1);
   reads.add(1, 100);
@@ -64,7 +64,7 @@ TEST_CASE("the share of all reads is that of each kind by its sectors", "[merged
   CHECK(twice.of(2) == 0);
 }
 
-TEST_CASE("first blocks fill one GPC after the other", "[merged_reads]") {
+TEST_CASE("the first blocks fill one GPC after another", "[merged_reads]") {
   CHECK(gpc_of(0, 132) == 0);
   CHECK(gpc_of(15, 132) == 0);
   CHECK(gpc_of(17, 132) == 1);

@@ -1,5 +1,4 @@
-// Times of launches that span GPUs, from phases and figures that make them easy to work out by
-// hand.
+// Times of launches across GPUs, from phases and figures with round numbers.
 #include "model/phase_time.hpp"
 
 #include "support/catch.hpp"
@@ -9,8 +8,8 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-/// 400 GB/s of copies and 300 of loads one way, three quarters of both both ways; a tensor rate at
-/// which 1e9 operations take a µs; 1 µs for whatever waits.
+/// One way, 400 GB/s for copies and 300 GB/s for loads; in both directions, three quarters of each.
+/// 1e9 tensor operations take 1 µs; a link load takes 1 µs.
 Ceilings ceilings() {
   Ceilings c;
   c.floor_warm_us = 3;
@@ -60,7 +59,7 @@ Phase product(double microseconds) {
   return phase;
 }
 
-TEST_CASE("a phase takes its start, what it waits for and its bytes", "[phase_time]") {
+TEST_CASE("a phase takes its launch, its waits and its bytes", "[phase_time]") {
   Phase phase = moving(30);
   phase.signals = 2;
   phase.link_loads = 3;
@@ -74,42 +73,42 @@ TEST_CASE("a phase takes its start, what it waits for and its bytes", "[phase_ti
   CHECK(time.terms.front().resource == "links");
 }
 
-TEST_CASE("a launch that moves nothing takes its start alone", "[phase_time]") {
+TEST_CASE("a launch without bytes takes only its launch time", "[phase_time]") {
   Phase phase;
   CHECK(warm({phase}).total_us == Approx(3.0));
   CHECK(phase_time({phase}, Mode::cold, device(), ceilings()).total_us == Approx(4.0));
   CHECK(warm({}).total_us == 0);
 }
 
-TEST_CASE("a signal behind data waits for these, and a kernel is more than an empty one") {
+TEST_CASE("a signal after data waits for the data, and a kernel takes more than an empty one") {
   Phase phase;
   phase.signals = 2;
   phase.fences = 2;
   CHECK(warm({phase}).total_us == Approx(3.0 + 2 * (0.5 + 1.5)));
   Ceilings c = ceilings();
-  c.link_kernel_ns = 4250;  // of which a load takes 250
+  c.link_kernel_ns = 4250;  // 250 of them for a load
   CHECK(phase_time({phase}, Mode::warm, device(), c).total_us == Approx(4.0 + 2 * (0.5 + 1.5)));
   CHECK(phase_time({phase}, Mode::cold, device(), c).total_us == Approx(5.0 + 2 * (0.5 + 1.5)));
 }
 
-TEST_CASE("a library's product goes at the library's rate") {
+TEST_CASE("a library's product has the library's rate") {
   Phase by_library = product(10);
   by_library.by_library = true;
   CHECK(warm({product(10)}).total_us == Approx(3.0 + 10));
   CHECK(warm({by_library}).total_us == Approx(3.0 + 20));
 }
 
-TEST_CASE("a phase too short to move the clock ends") {
+TEST_CASE("a phase that is too short to advance the clock ends") {
   Phase little = product(1e-18);
   Phase more = product(1e-15);
   more.stream = 1;
   CHECK(warm({little, more, product(1)}).total_us < 10);
 }
 
-TEST_CASE("both ways at once links carry less", "[phase_time]") {
+TEST_CASE("links are slower in both directions at once", "[phase_time]") {
   Phase loads = moving(30);
   loads.both_ways = true;
-  // Not measured: as much less as copies.
+  // Without a measurement, the rate falls as for copies.
   CHECK(warm({loads}).total_us == Approx(3 + 40.0));
   Phase stores = moving(20);
   stores.by = LinkUse::stores;
@@ -118,13 +117,13 @@ TEST_CASE("both ways at once links carry less", "[phase_time]") {
   CHECK(warm({stores}).total_us == Approx(3 + 60.0));
 }
 
-TEST_CASE("phases of a stream follow each other", "[phase_time]") {
+TEST_CASE("phases of a stream run consecutively", "[phase_time]") {
   const PhaseTime time = warm({product(10), product(20), moving(30)});
   CHECK(time.total_us == Approx(3 + 10 + 2 + 20 + 2 + 30.0));
   CHECK(time.timeline.at(1).begin_us == Approx(13.0));
 }
 
-TEST_CASE("copies hide behind products, but for the last", "[phase_time]") {
+TEST_CASE("products hide all copies except the last", "[phase_time]") {
   std::vector<Phase> phases;
   for (std::size_t chunk = 0; chunk < 3; ++chunk) {
     phases.push_back(product(20));
@@ -133,33 +132,33 @@ TEST_CASE("copies hide behind products, but for the last", "[phase_time]") {
     copy.after = {2 * chunk};
     phases.push_back(copy);
   }
-  // A further kernel starts in 2 µs, a copy in another stream as well, for which the end waits.
+  // A further kernel starts in 2 µs, as does a copy in another stream, for which the end waits.
   CHECK(warm(phases).total_us == Approx(3 + 20 + 22 + 22 + 2 + 10.0 + 2));
   for (Phase& phase : phases)
     phase.stream = 0;
   CHECK(warm(phases).total_us > 95);
 }
 
-TEST_CASE("who holds SMs takes them from others", "[phase_time]") {
+TEST_CASE("a kernel that occupies SMs slows others down", "[phase_time]") {
   Phase pushing = moving(30);
   pushing.stream = 1;
   const double alone = warm({product(30)}).total_us;
   const double together = warm({product(30), pushing}).total_us;
-  // Both make 4/5 of their way while they run together: what is asked for is 1.25 of the SMs.
+  // Both run at 4/5 of their rate, since they request 1.25 times the SMs.
   CHECK(together > alone + 5);
   CHECK(together < alone + 12);
   pushing.sm_share = 0;
   CHECK(warm({product(30), pushing}).total_us == Approx(2 + 30.0 + 2));
 }
 
-TEST_CASE("two that use the links share them", "[phase_time]") {
+TEST_CASE("two phases share the links", "[phase_time]") {
   Phase one = moving(30, LinkUse::copy_engine);
   Phase two = moving(30, LinkUse::copy_engine);
   two.stream = 1;
   CHECK(warm({one, two}).total_us == Approx(5 + 60.0).epsilon(0.05));
 }
 
-TEST_CASE("a kernel that was timed takes that, whatever it was said to compute", "[phase_time]") {
+TEST_CASE("a timed kernel takes its time, regardless of its operations", "[phase_time]") {
   Phase phase = product(10);
   const double untimed_us = warm({phase}).total_us;
   phase.kernel_us = 35;
@@ -169,7 +168,7 @@ TEST_CASE("a kernel that was timed takes that, whatever it was said to compute",
   CHECK(timed.terms.front().time_us == Approx(35));
 }
 
-TEST_CASE("a kernel that waits adds its latencies to its waits, and its loads stand in for theirs",
+TEST_CASE("a waiting kernel adds its latencies, and its loads replace those of the waits",
           "[phase_time]") {
   Phase waiting = moving(30);
   waiting.signals = 2;
@@ -182,12 +181,12 @@ TEST_CASE("a kernel that waits adds its latencies to its waits, and its loads st
   CHECK(timed.total_us == Approx(reckoned_us + 3 - 3 * l2_us));
   waiting.kernel_latency_us = 0;
   CHECK(warm({waiting}).total_us == Approx(reckoned_us - 3 * l2_us));
-  waiting.kernel_us = 50;  // on all SMs, while links need 30
+  waiting.kernel_us = 50;  // on all SMs; links take 30 µs
   waiting.sm_share = 1;
   CHECK(warm({waiting}).total_us == Approx(reckoned_us - 3 * l2_us + 20));
 }
 
-TEST_CASE("what is not known of a device is said", "[phase_time]") {
+TEST_CASE("missing figures of a device are reported", "[phase_time]") {
   Ceilings c = ceilings();
   c.link_signal_ns.reset();
   Phase waiting;

@@ -1,4 +1,4 @@
-// Wavefronts of shared memory that are repeated, since a sector comes in their clock.
+// Shared-memory wavefronts that repeat because a sector arrives in the same cycle.
 #include "support/timed_run.hpp"
 #include "timing/clock_sums.hpp"
 
@@ -15,8 +15,8 @@ sim::GlobalTouch line_at(std::uint64_t number) {
   return touch;
 }
 
-/// Shared memory meets each sector once.
-SmFigures meeting() {
+/// Figures with which each sector causes one repeat.
+SmFigures one_repeat_per_sector() {
   SmFigures f = figures();
   f.repeats = {1, 1, 1, 1};
   return f;
@@ -25,11 +25,11 @@ SmFigures meeting() {
 struct Path {
   explicit Path(const SmFigures& of) : figures(of) {}
   SmFigures figures;
-  SectorsOfBlocks asked_for{1000};
-  MemoryPath memory{figures, asked_for};
+  SectorsOfBlocks requested_sectors{1000};
+  MemoryPath memory{figures, requested_sectors};
 };
 
-/// Accesses of shared memory in each of so many clocks: what is repeated of them.
+/// One shared-memory access per cycle; returns the number of repeats.
 double repeated(MemoryPath& memory, SharedUse use, double share = 1) {
   constexpr int kClocks = 2000;
   const SharedRepeats before = memory.repeats();
@@ -39,7 +39,7 @@ double repeated(MemoryPath& memory, SharedUse use, double share = 1) {
                                 : memory.repeats().stores - before.stores;
 }
 
-TEST_CASE("amounts are found in their clocks", "[clock_sums]") {
+TEST_CASE("amounts are summed by cycle", "[clock_sums]") {
   ClockSums sums;
   CHECK(sums.sum(0, 10) == 0);
   sums.add(5, 2);
@@ -50,47 +50,47 @@ TEST_CASE("amounts are found in their clocks", "[clock_sums]") {
   sums.add(7.25, 1);
   CHECK(sums.sum(7, 1) == Approx(0.75));
   CHECK(sums.sum(8, 1) == Approx(0.25));
-  // What is long gone does not count for a clock that takes its place.
+  // An old amount does not count for the cycle that reuses its entry.
   CHECK(sums.sum(5 + (1 << 13), 1) == 0);
   sums.add(5 + (1 << 13), 3);
   CHECK(sums.sum(5 + (1 << 13), 1) == 3);
   CHECK(sums.sum(5, 1) == 0);
 }
 
-TEST_CASE("stores meet sectors of lines that L1 takes in", "[shared_repeats]") {
-  Path path(meeting());
+TEST_CASE("stores repeat for sectors that fill lines of L1", "[shared_repeats]") {
+  Path path(one_repeat_per_sector());
   path.memory.load(0, line_at(1), false);
   CHECK(repeated(path.memory, SharedUse::load) == 0);
-  Path stores(meeting());
+  Path stores(one_repeat_per_sector());
   const double there = stores.memory.load(0, line_at(1), false).done;
   CHECK(repeated(stores.memory, SharedUse::store) == Approx(4));
-  SECTION("to the clock") {
-    Path path_to_clock(meeting());
+  SECTION("only in the exact cycle") {
+    Path path_to_clock(one_repeat_per_sector());
     path_to_clock.memory.load(0, line_at(1), false);
     path_to_clock.memory.shared(there + 100, 1, SharedUse::store);
     CHECK(path_to_clock.memory.repeats().stores == 0);
   }
-  SECTION("each of its wavefronts, with the banks that it has") {
-    Path few(meeting());
+  SECTION("in proportion to the banks of a wavefront") {
+    Path few(one_repeat_per_sector());
     few.memory.load(0, line_at(1), false);
     CHECK(repeated(few.memory, SharedUse::store, 0.25) == Approx(1));
   }
-  SECTION("and not those that L1 has") {
-    Path again(meeting());
+  SECTION("not for sectors that L1 holds") {
+    Path again(one_repeat_per_sector());
     again.memory.load(0, line_at(1), false);
     again.memory.load(0, line_at(1), false);
     CHECK(repeated(again.memory, SharedUse::store) == Approx(4));
   }
-  SECTION("nor those that pass it") {
-    Path past(meeting());
+  SECTION("not for sectors that bypass L1") {
+    Path past(one_repeat_per_sector());
     past.memory.load(0, line_at(1), true);
     past.memory.store(0, line_at(2));
     CHECK(repeated(past.memory, SharedUse::store) == 0);
   }
 }
 
-TEST_CASE("stores meet what is copied to shared memory", "[shared_repeats]") {
-  SmFigures f = meeting();
+TEST_CASE("stores repeat for copies to shared memory", "[shared_repeats]") {
+  SmFigures f = one_repeat_per_sector();
   f.repeats.line = 0;
   Path past(f);
   past.memory.copy(0, line_at(1), true);
@@ -98,7 +98,7 @@ TEST_CASE("stores meet what is copied to shared memory", "[shared_repeats]") {
   Path through_l1(f);
   through_l1.memory.copy(0, line_at(1), false);
   CHECK(repeated(through_l1.memory, SharedUse::store) == 0);
-  // Where a sector comes in the clock that its line takes of the data stage, nobody else is there.
+  // A sector that arrives while its line uses the data stage delays no other access.
   f.behind.l2_read_clocks = 1;
   Path bulk(f);
   bulk.memory.copy_in(0, 4096, 256);
@@ -108,25 +108,25 @@ TEST_CASE("stores meet what is copied to shared memory", "[shared_repeats]") {
   CHECK(repeated(bulk.memory, SharedUse::load) == 0);
 }
 
-TEST_CASE("loads meet what is stored to lines that L1 does not have", "[shared_repeats]") {
-  Path stored(meeting());
+TEST_CASE("loads repeat for stores to lines that L1 does not hold", "[shared_repeats]") {
+  Path stored(one_repeat_per_sector());
   stored.memory.store(0, line_at(1));
   CHECK(repeated(stored.memory, SharedUse::load) == Approx(4));
   CHECK(repeated(stored.memory, SharedUse::store) == 0);
-  Path there(meeting());
+  Path there(one_repeat_per_sector());
   there.memory.load(0, line_at(1), false);
   there.memory.store(1, line_at(1));
   CHECK(repeated(there.memory, SharedUse::load) == 0);
 }
 
-TEST_CASE("loads meet what the copy engine reads", "[shared_repeats]") {
-  Path copied(meeting());
+TEST_CASE("loads repeat for reads by the copy engine", "[shared_repeats]") {
+  Path copied(one_repeat_per_sector());
   copied.memory.copy_out(0, 4096, 512, 1);
   CHECK(repeated(copied.memory, SharedUse::load) == Approx(12).margin(0.5));  // as above
   CHECK(repeated(copied.memory, SharedUse::store) == 0);
 }
 
-TEST_CASE("without figures nothing is repeated", "[shared_repeats]") {
+TEST_CASE("without figures nothing repeats", "[shared_repeats]") {
   Path path(figures());
   path.memory.load(0, line_at(1), false);
   path.memory.store(0, line_at(2));

@@ -1,4 +1,4 @@
-// Which blocks stand for a grid.
+// Which blocks represent a grid.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 using sim::BlockDraw;
 using sim::Stratum;
 
-TEST_CASE("strata hold every block once, and no block is drawn twice", "[sim]") {
+TEST_CASE("strata contain each block once, and no block is drawn twice", "[sim]") {
   const Extent grid =
       GENERATE(Extent{1, 1, 1}, Extent{2, 1, 1}, Extent{7, 1, 1}, Extent{1, 5, 1}, Extent{3, 4, 1},
                Extent{2, 2, 2}, Extent{5, 3, 4}, Extent{65536, 1, 1}, Extent{128, 32, 1});
@@ -35,7 +35,7 @@ TEST_CASE("strata hold every block once, and no block is drawn twice", "[sim]") 
   }
 }
 
-TEST_CASE("the first block and each kind of last block are drawn at once", "[sim]") {
+TEST_CASE("the first draw has the first block and each kind of last block", "[sim]") {
   const Extent grid{100, 50, 1};
   std::set<std::int64_t> drawn;
   for (const Stratum& stratum : BlockDraw(grid, 1).draw(2))
@@ -47,7 +47,7 @@ TEST_CASE("the first block and each kind of last block are drawn at once", "[sim
   CHECK(has([](std::int64_t i) { return i / 100 == 49 && i % 100 != 99; }));
 }
 
-TEST_CASE("equal seeds draw equal blocks, others others", "[sim]") {
+TEST_CASE("equal seeds draw equal blocks, and different seeds different blocks", "[sim]") {
   const auto blocks = [](std::uint64_t seed) {
     std::vector<std::int64_t> drawn;
     for (const Stratum& stratum : BlockDraw({10000, 1, 1}, seed).draw(8))
@@ -58,14 +58,14 @@ TEST_CASE("equal seeds draw equal blocks, others others", "[sim]") {
   CHECK(blocks(1) != blocks(2));
 }
 
-// A total that is estimated from strata is right on average.
-TEST_CASE("blocks of a stratum are each as likely to be drawn", "[sim]") {
+// Totals estimated from strata are therefore unbiased.
+TEST_CASE("all blocks of a stratum are equally likely", "[sim]") {
   constexpr int kDraws = 4000;
   double sum = 0;
   const Extent grid{31, 1, 1};
   for (int seed = 0; seed < kDraws; ++seed) {
     BlockDraw draw(grid, static_cast<std::uint64_t>(seed));
-    draw.draw(1);  // known from here on
+    draw.draw(1);  // known after this
     for (const Stratum& stratum : draw.draw(2)) {
       double mean = 0;
       for (const std::int64_t number : stratum.drawn)
@@ -73,7 +73,7 @@ TEST_CASE("blocks of a stratum are each as likely to be drawn", "[sim]") {
       sum += mean * static_cast<double>(stratum.blocks);
     }
   }
-  // The first draw has taken 0, 30, and two of the others, whose squares add up to 8555.
+  // The first draw had 0, 30, and two of the other blocks, whose squares sum to 8555.
   const double expected = 8555.0 * 27 / 29;
   CHECK(sum / kDraws == Approx(expected).epsilon(0.01));
 }

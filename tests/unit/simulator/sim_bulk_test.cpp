@@ -1,4 +1,4 @@
-// Barriers that count arrivals and bytes, and bulk copies, as the simulator executes them.
+// Simulated mbarriers, which count arrivals and bytes, and bulk copies.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@ namespace {
 
 using namespace sim;
 
-/// Instructions that make a barrier for so many arrivals at address 8, as ptxas composes it; and P0
-/// holds in lane 0.
+/// Initializes a barrier for `arrivals` at address 8, with ptxas's instructions. P0 is set in lane
+/// 0.
 std::string with_barrier(unsigned arrivals) {
   const unsigned left = 0x100000 - arrivals;
   return fmt::format(
@@ -24,12 +24,12 @@ std::string with_barrier(unsigned arrivals) {
       left << 1, left << 11);
 }
 constexpr const char* kArrive = "SYNCS.ARRIVE.TRANS64.A1T0 R4, [URZ+0x8], RZ;0\n";
-/// Whether the first phase, and those of its parity, have ended.
+/// Sets the predicate if the phase of this parity has ended.
 std::string check(int predicate, const char* parity) {
   return fmt::format("SYNCS.PHASECHK.TRANS64 P{}, [URZ+0x8], {};0\n", predicate, parity);
 }
 
-TEST_CASE("an mbarrier is 64 bits, as kernels compose them", "[sim]") {
+TEST_CASE("an mbarrier is the 64 bits that kernels compose", "[sim]") {
   const Mbarrier made =
       Mbarrier::from_bits((std::uint64_t{0x100000 - 3} << 43) | (std::uint64_t{0x100000 - 3} << 1));
   CHECK(made.arrivals == 3);
@@ -50,14 +50,14 @@ TEST_CASE("a phase of an mbarrier ends with its last arrival", "[sim]") {
               check(5, "RZ") + check(6, "R2"));
   e.run();
   CHECK(e.predicate(1) == 0);
-  CHECK(e.predicate(2) == kAllLanes);  // the first has
+  CHECK(e.predicate(2) == kAllLanes);  // the first phase has ended
   CHECK(e.predicate(3) == 0);          // the second has not
-  CHECK(e.predicate(4) == kAllLanes);  // by an arrival's own state
-  CHECK(e.predicate(5) == 0);          // what has its parity now is the third
+  CHECK(e.predicate(4) == kAllLanes);  // by the arrival's own state
+  CHECK(e.predicate(5) == 0);          // the third phase has its parity
   CHECK(e.predicate(6) == kAllLanes);
 }
 
-TEST_CASE("an arrival returns what was pending before it", "[sim]") {
+TEST_CASE("an arrival returns the pending count before it", "[sim]") {
   Execution e(with_barrier(33) + kArrive);
   e.run();
   const auto pending = [](std::uint32_t state) { return 0x100000 - (state >> 11 & 0xfffff); };
@@ -65,7 +65,7 @@ TEST_CASE("an arrival returns what was pending before it", "[sim]") {
   CHECK(pending(e.reg(5, 31)) == 2);
 }
 
-// Warp 0 waits at the barrier, warp 1 arrives there.
+// Warp 0 waits at the barrier; warp 1 arrives.
 std::string waiting_warps(unsigned arrivals) {
   return with_barrier(arrivals) +
          "S2R R3, SR_TID.X;0\nISETP.GE.AND P2, PT, R3, 0x20, PT;0\nBAR.SYNC.DEFER_BLOCKING 0x0;0\n"
@@ -75,7 +75,7 @@ std::string waiting_warps(unsigned arrivals) {
          "SYNCS.ARRIVE.TRANS64.A1T0 R4, [URZ+0x8], RZ;0\n";
 }
 
-TEST_CASE("warps that wait at an mbarrier let others run", "[sim]") {
+TEST_CASE("warps that wait at an mbarrier let other warps run", "[sim]") {
   Execution e(waiting_warps(32), 2);
   e.run();
   CHECK(e.reg(2) > 1);
@@ -88,8 +88,8 @@ TEST_CASE("a phase that never ends is a fault", "[sim]") {
   CHECK_THROWS_WITH(e.run(), contains_text("phases of mbarriers that never end"));
 }
 
-TEST_CASE("lanes that wait let others of their warp arrive", "[sim]") {
-  // All but lane 0 wait first; lane 0 arrives.
+TEST_CASE("waiting lanes let other lanes of their warp arrive", "[sim]") {
+  // All lanes except 0 wait first; then lane 0 arrives.
   Execution e(with_barrier(1) +
               "@P0 BRA 0x90;0\nSYNCS.PHASECHK.TRANS64.TRYWAIT P1, [URZ+0x8], RZ;0\n"
               "@!P1 BRA 0x60;0\nEXIT;0\n" +
@@ -98,7 +98,7 @@ TEST_CASE("lanes that wait let others of their warp arrive", "[sim]") {
   CHECK(e.predicate(1) == (kAllLanes & ~1u));
 }
 
-TEST_CASE("bytes may come before they are announced, and after", "[sim]") {
+TEST_CASE("bytes may arrive before or after their announcement", "[sim]") {
   const std::string bytes = "MOV R6, 0x20;0\n";
   const std::string announce = "@P0 SYNCS.ARRIVE.TRANS64 RZ, [URZ+0x8], R6;0\n";
   const std::string come = "@P0 SYNCS.ARRIVE.TRANS64.RED.A0TX RZ, [URZ+0x8], R6;0\n";
@@ -123,14 +123,14 @@ TEST_CASE("bytes may come before they are announced, and after", "[sim]") {
     CHECK(e.predicate(1) == 0);
     CHECK(e.predicate(2) == kAllLanes);
   }
-  SECTION("too few") {
+  SECTION("too few bytes") {
     Execution e(with_barrier(1) + bytes + announce + "MOV R6, 0x10;0\n" + come + check(1, "RZ"));
     e.run();
     CHECK(e.predicate(1) == 0);
   }
 }
 
-TEST_CASE("who leaves an mbarrier is not waited for again", "[sim]") {
+TEST_CASE("a thread that leaves an mbarrier is no longer expected", "[sim]") {
   Execution e(with_barrier(32) + "SYNCS.ARRIVE.TRANS64.OPTOUT.A1T0 RZ, [URZ+0x8], RZ;0\n");
   e.run();
   CHECK_THROWS_WITH(read_mbarrier(e.block(), 8), contains_text("no mbarrier"));
@@ -141,7 +141,7 @@ TEST_CASE("who leaves an mbarrier is not waited for again", "[sim]") {
   CHECK(read_mbarrier(one.block(), 8).parity);
 }
 
-TEST_CASE("what is wrong with an mbarrier is said", "[sim]") {
+TEST_CASE("errors of mbarriers are reported", "[sim]") {
   CHECK_THROWS_WITH(Execution(kArrive).run(), contains_text("no mbarrier was initialized at 0x8"));
   CHECK_THROWS_WITH(Execution(with_barrier(32) + "SYNCS.CCTL.IV [URZ+0x8];0\n" + kArrive).run(),
                     contains_text("no mbarrier was initialized"));
@@ -164,7 +164,7 @@ struct alignas(16) Words {
   std::uint32_t of[32];
 };
 
-// 64 bytes to shared memory at 0x100, and from there to the second half.
+// Copies 64 bytes to shared memory at 0x100, and from there to the second half.
 std::string copies(const Words& data, const char* size, std::size_t offset = 0) {
   return with_barrier(1) + "MOV R6, 0x40;0\n@P0 SYNCS.ARRIVE.TRANS64 RZ, [URZ+0x8], R6;0\n" +
          "UMOV UR6, 0x100;0\nUMOV UR7, 0x8;0\n" + uniform_address(8, data.of, offset) +
@@ -173,7 +173,7 @@ std::string copies(const Words& data, const char* size, std::size_t offset = 0) 
          "UTMACMDFLUSH;0\nDEPBAR.LE SB0, 0x0;0\n";
 }
 
-TEST_CASE("a bulk copy moves its bytes and arrives with them", "[sim]") {
+TEST_CASE("a bulk copy moves its bytes and signals the mbarrier", "[sim]") {
   Words data{};
   for (unsigned i = 0; i < 16; ++i)
     data.of[i] = i + 1;
@@ -183,12 +183,12 @@ TEST_CASE("a bulk copy moves its bytes and arrives with them", "[sim]") {
   CHECK(e.predicate(1) == kAllLanes);
   CHECK(std::memcmp(data.of + 16, data.of, 64) == 0);
   CHECK(data.of[31] == 16);
-  // It passes the LSU by.
+  // It bypasses the LSU.
   CHECK(e.block().memory.load_requests == 0);
   CHECK(e.block().memory.store_requests == 0);
 }
 
-TEST_CASE("a bulk copy of fewer bytes than announced ends no phase", "[sim]") {
+TEST_CASE("a bulk copy of too few bytes ends no phase", "[sim]") {
   Words data{};
   Execution e(copies(data, "0x3"));
   e.memory().add(data.of, sizeof data.of);
@@ -196,7 +196,7 @@ TEST_CASE("a bulk copy of fewer bytes than announced ends no phase", "[sim]") {
   CHECK(e.predicate(1) == 0);
 }
 
-TEST_CASE("a bulk copy beyond its buffer or not of whole units is a fault", "[sim]") {
+TEST_CASE("a bulk copy beyond its buffer or of partial units is a fault", "[sim]") {
   Words data{};
   Execution beyond(copies(data, "0x9"));
   beyond.memory().add(data.of, sizeof data.of);
@@ -206,8 +206,8 @@ TEST_CASE("a bulk copy beyond its buffer or not of whole units is a fault", "[si
   CHECK_THROWS_WITH(unaligned.run(), contains_text("not aligned to 16 bytes"));
 }
 
-TEST_CASE("a loop of one lane at a time comes to each lane's values once", "[sim]") {
-  // As ptxas writes it: R2 counts the turns; lanes have R1 = lane / 8.
+TEST_CASE("a loop over one lane at a time visits each value once", "[sim]") {
+  // ptxas's code: R2 counts iterations, and R1 = lane / 8.
   Execution e(
       "S2R R1, SR_LANEID;0\nSHF.R.U32.HI R1, RZ, 0x3, R1;0\n"
       "PLOP3.LUT P1, PT, PT, PT, PT, 0x80, 0x0;0\n"

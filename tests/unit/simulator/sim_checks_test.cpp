@@ -1,4 +1,4 @@
-// Checks of the simulator: what is written, what is ordered, what races.
+// Checks of the simulator: unwritten data, order of accesses, races.
 #include <array>
 #include <memory>
 #include <optional>
@@ -23,7 +23,7 @@ using Is = Conflict::Kind;
 constexpr LaneMask kLow = 0x0000ffff;
 constexpr LaneMask kHigh = 0xffff0000;
 
-/// Two warps and 1024 bytes. Lane l of warp w accesses `first` + l·`step`.
+/// Shared memory of 1024 bytes with two warps. Lane l accesses `first` + l·`step`.
 class Shadow {
  public:
   explicit Shadow(unsigned width = 4) : width_(width) {}
@@ -56,7 +56,7 @@ class Shadow {
   std::optional<Conflict> found_;
 };
 
-TEST_CASE("reads of shared memory that nobody has written are found", "[sim]") {
+TEST_CASE("reads of unwritten shared memory are found", "[sim]") {
   Shadow s;
   CHECK(s.load(0, 0) == Is::unwritten);
   CHECK(s.found().lanes == kAllLanes);
@@ -67,7 +67,7 @@ TEST_CASE("reads of shared memory that nobody has written are found", "[sim]") {
   CHECK(s.access(Access::atomic, 0, 512, 0) == Is::unwritten);
 }
 
-TEST_CASE("what a byte is known of does not spread to its word", "[sim]") {
+TEST_CASE("states are tracked by byte, not by word", "[sim]") {
   Shadow s(1);
   CHECK(!s.access(Access::store, 0, 0, 4));
   CHECK(!s.load(0, 0, 4));
@@ -79,7 +79,7 @@ TEST_CASE("what a byte is known of does not spread to its word", "[sim]") {
   CHECK(s.load(0, 0) == Is::after_write);
 }
 
-TEST_CASE("what is known of wide accesses holds for narrow ones", "[sim]") {
+TEST_CASE("states of wide accesses apply to narrow ones", "[sim]") {
   Shadow s(16);
   CHECK(!s.store(0, 0, 16));
   s.set_width(4);
@@ -93,7 +93,7 @@ TEST_CASE("what is known of wide accesses holds for narrow ones", "[sim]") {
   CHECK(s.found().other.place == 11);
 }
 
-TEST_CASE("warps race unless the block's barrier is between", "[sim]") {
+TEST_CASE("warps race unless a block barrier separates them", "[sim]") {
   for (const bool has_barrier : {false, true}) {
     INFO(has_barrier);
     Shadow s;
@@ -107,7 +107,7 @@ TEST_CASE("warps race unless the block's barrier is between", "[sim]") {
     CHECK(s.store(1, 0) == after_write);
     s.shadow().release_barrier();
     CHECK(!s.load(0, 0));
-    CHECK(!s.load(1, 0));  // reads among themselves
+    CHECK(!s.load(1, 0));  // reads do not race
     wait();
     CHECK(s.store(1, 0) == after_read);
     s.shadow().release_barrier();
@@ -117,7 +117,7 @@ TEST_CASE("warps race unless the block's barrier is between", "[sim]") {
   }
 }
 
-TEST_CASE("a race says which thread was there before, and where", "[sim]") {
+TEST_CASE("a race names the earlier thread and its instruction", "[sim]") {
   Shadow s;
   CHECK(!s.store(0, 0));
   CHECK(s.access(Access::load, 1, 12, 4, 1u << 5) == Is::after_write);
@@ -127,7 +127,7 @@ TEST_CASE("a race says which thread was there before, and where", "[sim]") {
   CHECK(s.found().other.place == 10);
 }
 
-TEST_CASE("atomics race with plain accesses alone", "[sim]") {
+TEST_CASE("atomics race only with plain accesses", "[sim]") {
   Shadow s;
   CHECK(!s.store(0, 0));
   CHECK(s.access(Access::atomic, 1, 0, 0) == Is::after_write);
@@ -141,7 +141,7 @@ TEST_CASE("atomics race with plain accesses alone", "[sim]") {
   CHECK(s.access(Access::atomic, 1, 0, 0) == Is::after_read);
 }
 
-TEST_CASE("lanes that write one word in one instruction write the same", "[sim]") {
+TEST_CASE("lanes that write one word in one instruction must write the same value", "[sim]") {
   Lanes32 values;
   values.of.fill(7);
   Shadow s;
@@ -155,10 +155,10 @@ TEST_CASE("lanes that write one word in one instruction write the same", "[sim]"
   CHECK(!bytes.access(Access::store, 0, 0, 0, kAllLanes, kAllLanes, &values));
 }
 
-TEST_CASE("lanes that have parted race until they meet", "[sim]") {
+TEST_CASE("diverged lanes race until they reconverge", "[sim]") {
   Shadow s;
   CHECK(!s.store(0, 0));
-  // They part: the lower lanes write, the upper ones read.
+  // They diverge: the lower lanes write, the upper lanes read.
   s.order(0).part(kAllLanes);
   CHECK(!s.access(Access::store, 0, 0, 4, kLow, kLow));
   CHECK(!s.access(Access::load, 0, 0, 4, kLow, kLow));
@@ -169,17 +169,17 @@ TEST_CASE("lanes that have parted race until they meet", "[sim]") {
   s.order(0).part(kHigh);
   s.order(0).meet(kAllLanes);
   CHECK(!s.access(Access::load, 0, 4, 0, kHigh));
-  // They part again, in another way: what was before they met is no race.
+  // After another divergence, accesses before the reconvergence do not race.
   s.order(0).part(kAllLanes);
   CHECK(!s.access(Access::load, 0, 4, 0, 1u << 20, 1u << 20));
   CHECK(!s.access(Access::store, 0, 64, 0, 1, 1));
 }
 
-TEST_CASE("lanes know of others through lanes that they met", "[sim]") {
+TEST_CASE("order passes between lanes through reconvergence with other lanes", "[sim]") {
   BlockTime clock = 5;
   LaneOrder order(clock);
   order.part(kAllLanes);
-  const BlockTime time = clock;  // lane 0 does something
+  const BlockTime time = clock;  // lane 0 accesses memory
   CHECK(!order.is_before(0, time, 1));
   order.meet(0b011);
   CHECK(order.is_before(0, time, 1));
@@ -189,7 +189,7 @@ TEST_CASE("lanes know of others through lanes that they met", "[sim]") {
   CHECK(!order.is_before(0, clock, 2));
 }
 
-TEST_CASE("copies of cp.async are there when they were waited for", "[sim]") {
+TEST_CASE("cp.async copies are valid after a wait", "[sim]") {
   Shadow s;
   CHECK(!s.access(Access::async_store, 0, 0, 4));
   CHECK(s.load(0, 0) == Is::is_copied);
@@ -204,7 +204,7 @@ TEST_CASE("copies of cp.async are there when they were waited for", "[sim]") {
   s.shadow().wait_for_copies(0, kAllLanes, 1);
   CHECK(!s.load(0, 0));
   CHECK(s.load(0, 128) == Is::is_copied);
-  CHECK(s.load(1, 0) == Is::after_write);  // another warp has met no barrier
+  CHECK(s.load(1, 0) == Is::after_write);  // another warp without a barrier
   s.shadow().release_barrier();
   CHECK(!s.load(1, 0));
   CHECK(s.load(1, 128) == Is::is_copied);
@@ -226,7 +226,7 @@ TEST_CASE("bytes of buffers are poison until they are written", "[sim]") {
   memory.add(data.data() + 4, 60, "y", Contents::poison);
   GlobalBuffer& buffer = *memory.find(at, 60);
   CHECK(memory.find(at - 1, 2) == nullptr);
-  CHECK(memory.find(~std::uint64_t{0} - 1, 4) == nullptr);  // whose end wraps
+  CHECK(memory.find(~std::uint64_t{0} - 1, 4) == nullptr);  // its end wraps around
   CHECK(!buffer.is_written(at, 4));
   buffer.mark(at, 4);
   CHECK(buffer.is_written(at, 4));
@@ -262,7 +262,7 @@ TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
              contains_text("they begin 8 bytes before buffer y of 16 bytes"));
 }
 
-/// The fault of a block of 64 threads.
+/// The fault of a block of 64 threads by default.
 std::optional<Fault> fault_of(const std::string& code, std::int64_t threads = 64,
                               const Checks& checks = {}) {
   const std::string text = code + "EXIT;0\n";
@@ -301,7 +301,7 @@ TEST_CASE("a fault has its line, block, thread and address", "[sim]") {
         "no barrier since thread (0, 0, 0) at a.cu:2 wrote them");
 }
 
-TEST_CASE("loads may get what nobody has written, instructions may not use it", "[sim]") {
+TEST_CASE("unwritten values may be loaded, but not used", "[sim]") {
   const std::string load = kThreadInR1 + "#0:2\nLDS R4, [R2];0\n";
   CHECK(!fault_of(load));
   const auto used = fault_of(load + "#0:3\nIADD3 R5, R4, 0x1, RZ;0\n");
@@ -311,14 +311,14 @@ TEST_CASE("loads may get what nobody has written, instructions may not use it", 
   CHECK(used->address == 0u);
   CHECK_THAT(used->words, contains_text("and used at a.cu:3"));
   CHECK(fault_of(load + "STS [R4], R1;0\n"));
-  // What is written over is no longer that.
+  // An overwritten register is valid.
   CHECK(!fault_of(load + "MOV R4, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
   CHECK(!fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R3, 0x1, RZ;0\n"));
   CHECK(fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
 }
 
-TEST_CASE("a barrier that threads never reach says who waits where", "[sim]") {
-  // The lower half of each warp waits for the block, the upper half for the lower one.
+TEST_CASE("a barrier that some threads never reach lists the waiting threads", "[sim]") {
+  // The lower half of each warp waits for the block, the upper half for the lower half.
   const auto fault = fault_of(kThreadInR1 +
                               "#0:2\nLOP3.LUT R3, R1, 0x10, RZ, 0xc0, !PT;0\n"
                               "ISETP.NE.AND P0, PT, R3, RZ, PT;0\nBSSY B0, 0x70;0\n"
@@ -331,7 +331,7 @@ TEST_CASE("a barrier that threads never reach says who waits where", "[sim]") {
                                          "for other lanes of their warps: 32 at a.cu:4; exited "
                                          "threads: 0"));
   CHECK(!fault_of("BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
-  // Threads that have exited are not waited for.
+  // A barrier does not wait for exited threads.
   CHECK(!fault_of(kThreadInR1 + "ISETP.LT.AND P0, PT, R1, 0x20, PT;0\n@P0 EXIT;0\n"
                                 "BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
   const auto some = fault_of(kThreadInR1 +
@@ -342,7 +342,7 @@ TEST_CASE("a barrier that threads never reach says who waits where", "[sim]") {
   CHECK_THAT(some->words, contains_text("8 threads of a warp wait at a barrier that 24 others"));
 }
 
-TEST_CASE("a warp that never ends is stopped in its loop", "[sim]") {
+TEST_CASE("a warp in an endless loop is stopped", "[sim]") {
   Checks checks;
   checks.most_instructions = 1000;
   const auto loop = [](int turns) {
@@ -359,7 +359,7 @@ TEST_CASE("a warp that never ends is stopped in its loop", "[sim]") {
   CHECK(!fault->thread);
 }
 
-TEST_CASE("accesses are checked before they happen, each of its kind", "[sim]") {
+TEST_CASE("each kind of access is checked before it executes", "[sim]") {
   const auto kind_of = [](const std::string& code) {
     const auto fault = fault_of(kThreadInR1 + code);
     return fault ? std::optional(fault->kind) : std::nullopt;

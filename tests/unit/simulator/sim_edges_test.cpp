@@ -1,5 +1,5 @@
-// What an H200 computes at the edges of formats, and no guide says: each was found by random
-// programs (sim/random_programs_test.cpp).
+// Undocumented results of an H200 at the limits of formats, found by random programs
+// (sim/random_programs_test.cpp).
 #include <fmt/format.h>
 
 #include "sass/code_listing.hpp"
@@ -14,7 +14,7 @@ std::uint32_t of_words(std::uint32_t a, std::uint32_t b, const std::string& code
   return result_of(fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\n{};0\n", a, b, code));
 }
 
-/// Of fp64 values in R2 and R4, and R6 beside them, the result in R8.
+/// The fp64 result in R8 for fp64 values in R2, R4 and R6.
 std::uint64_t of_doubles(std::uint64_t a, std::uint64_t b, std::uint64_t c,
                          const std::string& code) {
   std::string text;
@@ -34,7 +34,7 @@ constexpr std::uint64_t kOther = 0x7ff8000000000456;
 
 }  // namespace
 
-TEST_CASE("fp64 passes NaN on", "[sim]") {
+TEST_CASE("fp64 propagates NaN", "[sim]") {
   CHECK(of_doubles(kSignalling, kOne, kOne, "DADD R8, R2, R4") == kQuiet);
   CHECK(of_doubles(kOne, kSignalling, kOne, "DADD R8, R2, -R4") == kQuiet);
   CHECK(of_doubles(kSignalling, kOther, kOne, "DMUL R8, R2, R4") == kOther);
@@ -48,7 +48,7 @@ TEST_CASE("fp64 passes NaN on", "[sim]") {
         0x7ea5);
 }
 
-TEST_CASE("the least of -0 and +0 is -0 in fp64", "[sim]") {
+TEST_CASE("the fp64 minimum of -0 and +0 is -0", "[sim]") {
   const auto first = [](std::uint64_t a, std::uint64_t b, const std::string& code) {
     Execution e(fmt::format(
         "MOV R2, RZ;0\nMOV R3, {:#x};0\nMOV R4, RZ;0\nMOV R5, {:#x};0\n{} P0, P1, R2, R4, PT;0\n",
@@ -63,8 +63,8 @@ TEST_CASE("the least of -0 and +0 is -0 in fp64", "[sim]") {
   CHECK(first(0, kMinus, "DSETP.MAX.AND"));
 }
 
-TEST_CASE("FTZ makes zero of what only the end of the range rounds up", "[sim]") {
-  // (1 - 2^-24) 2^-126 has 24 bits, and 23 where the exponent ends.
+TEST_CASE("FTZ flushes results that become normal only by rounding", "[sim]") {
+  // (1 - 2^-24) 2^-126 needs 24 bits; a subnormal has 23.
   CHECK(of_words(0x00ffffff, 0, "FMUL.FTZ R0, R1, 0.5") == 0);
   CHECK(of_words(0x3f7fffff, 0x00800000, "FMUL.FTZ R0, R1, R2") == 0);
   CHECK(of_words(0x3f7fffff, 0x00800001, "FMUL.FTZ R0, R1, R2") == 0x00800000);
@@ -73,19 +73,19 @@ TEST_CASE("FTZ makes zero of what only the end of the range rounds up", "[sim]")
   CHECK(of_words(0x8400, 0x8400, "HFMA2.FTZ R0, R1.H0_H0, R2.H0_H0, R1.H0_H0") == 0x84008400);
 }
 
-TEST_CASE("RELU leaves no -0", "[sim]") {
+TEST_CASE("RELU returns no -0", "[sim]") {
   CHECK(of_words(0x80008000, 0x3c003c00, "HFMA2.RELU R0, R1, R2, R1") == 0);
   CHECK(of_words(0x80000000, 0xbf800000, "F2FP.RELU.F16.F32.PACK_AB R0, R1, R2") == 0);
 }
 
-TEST_CASE("fma.oob is zero for what lies outside of a tensor", "[sim]") {
+TEST_CASE("fma.oob returns zero for elements outside a tensor", "[sim]") {
   CHECK(of_words(0x7ff73f80, 0x3f80fff7, "HFMA2.BF16_V2.OOB R0, R1, R2, R2") == 0);
   CHECK(of_words(0x7fff3f80, 0x3f803f80, "HFMA2.BF16_V2.OOB R0, R1, R2, R2") == 0x7fff4000);
   CHECK(of_words(0x7ff73f80, 0x3f803f80, "HFMA2.BF16_V2 R0, R1, R2, R2") == 0x7fff4000);
 }
 
 TEST_CASE("functions at the ends of their ranges", "[sim]") {
-  CHECK(of_words(0x3e800000, 0, "MUFU.SIN R0, R1") == 0x3f800000);  // a quarter of a turn
+  CHECK(of_words(0x3e800000, 0, "MUFU.SIN R0, R1") == 0x3f800000);  // a quarter of a period
   CHECK(of_words(0x3f000000, 0, "MUFU.COS R0, R1") == 0xbf800000);
   CHECK(of_words(0x00400000, 0, "MUFU.TANH R0, R1") == 0x00400000);
   CHECK(of_words(0x00400000, 0, "MUFU.RCP R0, R1") == 0x7f800000);
@@ -96,7 +96,7 @@ TEST_CASE("functions at the ends of their ranges", "[sim]") {
   CHECK(of_words(0xc300, 0, "MUFU.EX2.BF16 R0, R1") == 0);
 }
 
-TEST_CASE("immediates that are NaN keep their bits", "[sim]") {
+TEST_CASE("NaN immediates keep their bits", "[sim]") {
   const auto text_of = [](const std::string& instruction, const std::string& encoding) {
     return to_text(read_code("\tcode for sm_90a\n\t\tFunction : _Z1kv\n        /*0000*/   " +
                              instruction + " ;   /* " + encoding +
@@ -113,13 +113,13 @@ TEST_CASE("immediates that are NaN keep their bits", "[sim]") {
   CHECK(of_doubles(kOne, 0, 0, "DADD R8, R2, 0xfff00001") == 0xfff8000100000000);
 }
 
-TEST_CASE("operands in upper halves, addresses in uniform registers", "[sim]") {
+TEST_CASE("operands in upper halves and addresses in uniform registers", "[sim]") {
   CHECK(of_words(0x3c400000, 0, "F2FP.F16.E5M2.UNPACK_B R0, R1.H1") == 0x3c004000);
   CHECK(result_of("c[0x2];00000007\nc[0x2];00000009\nUMOV UR4, 0x4;0\n"
                   "ULDC UR5, c[0x2][UR4];0\nMOV R0, UR5;0\n") == 9);
 }
 
-TEST_CASE("a copy of some bytes makes zeros of the others", "[sim]") {
+TEST_CASE("a partial copy fills the other bytes with zeros", "[sim]") {
   std::uint32_t word = 0xaabbccdd;
   const auto at = reinterpret_cast<std::uintptr_t>(&word);
   Execution e(
@@ -132,9 +132,8 @@ TEST_CASE("a copy of some bytes makes zeros of the others", "[sim]") {
   CHECK(e.reg(0) == 0x00bbccdd);
 }
 
-// sinf has the digits of 2/π in a global variable, for arguments that hardly anybody has.
-TEST_CASE("the address of a global variable is a fault where it is read, not where it stands",
-          "[sim]") {
+// For very large arguments, sinf reads the digits of 2/π from a global variable.
+TEST_CASE("the address of a global variable is a fault only when read", "[sim]") {
   const std::string reads = "@P0 IMAD.WIDE.U32 R2, R4, R5, c[0x4][0x8];0\n";
   Execution apart("ISETP.EQ.AND P0, PT, RZ, 0x1, PT;0\n" + reads);
   CHECK_NOTHROW(apart.run());

@@ -1,4 +1,4 @@
-// Contents of buffers that are made where they are first touched.
+// Buffers filled at the first access.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// A buffer of integers that its loop numbers, and counts which it made.
+/// A buffer of integers that a host loop numbers; `made` counts the computed elements.
 struct Numbered {
   static constexpr std::int64_t kCount = 10'000;
 
@@ -32,15 +32,15 @@ struct Numbered {
     return reinterpret_cast<std::uint64_t>(values.data() + i);
   }
 
-  std::vector<int> values = std::vector<int>(kCount + 8, -1);  // some beyond the loop's
+  std::vector<int> values = std::vector<int>(kCount + 8, -1);  // some past the loop's end
   std::atomic<std::int64_t> made{0};
   sim::GlobalMemory memory;
 };
 
-TEST_CASE("what is read of a buffer is made before, and little else", "[late_fill]") {
+TEST_CASE("a read computes its part of a buffer beforehand, and little else", "[late_fill]") {
   Numbered x;
   CHECK(x.made == 0);
-  CHECK(x.memory.find(x.address(0), 4)->is_written(x.address(5000), 4));  // for who checks reads
+  CHECK(x.memory.find(x.address(0), 4)->is_written(x.address(5000), 4));  // for checks of reads
   CHECK_FALSE(x.memory.find(x.address(0), 4)->is_written(x.address(Numbered::kCount), 4));
   x.memory.at(x.address(5000), 8);
   CHECK(x.values[5000] == 5000);
@@ -51,7 +51,7 @@ TEST_CASE("what is read of a buffer is made before, and little else", "[late_fil
   CHECK(x.made == before);
 }
 
-TEST_CASE("an access over two parts makes both, and the last part ends with the loop",
+TEST_CASE("an access across two parts computes both, and the last part ends with the loop",
           "[late_fill]") {
   Numbered x;
   x.memory.at(x.address(510), 16);
@@ -62,7 +62,7 @@ TEST_CASE("an access over two parts makes both, and the last part ends with the 
   CHECK(x.values[Numbered::kCount] == -1);
 }
 
-TEST_CASE("what is stored stays when the rest is made", "[late_fill]") {
+TEST_CASE("stored values remain when the rest is computed", "[late_fill]") {
   Numbered x;
   x.memory.at(x.address(700), 4);
   x.values[700] = -7;
@@ -72,7 +72,7 @@ TEST_CASE("what is stored stays when the rest is made", "[late_fill]") {
   CHECK(x.values[701] == 701);
 }
 
-TEST_CASE("parts are of as many items as whoever makes them has at a time", "[late_fill]") {
+TEST_CASE("a part has as many items as its loop computes at once", "[late_fill]") {
   constexpr std::int64_t kItems = 96;
   std::vector<int> values(1000);
   std::vector<std::pair<std::int64_t, std::int64_t>> made;
@@ -88,7 +88,7 @@ TEST_CASE("parts are of as many items as whoever makes them has at a time", "[la
   CHECK(made == Made{{kItems, 2 * kItems}, {2 * kItems, 3 * kItems}, {960, 1000}});
 }
 
-TEST_CASE("threads that ask for the same part make it once", "[late_fill]") {
+TEST_CASE("threads that access the same part compute it once", "[late_fill]") {
   Numbered x;
   std::atomic<bool> all_there{true};
   on_threads(4, [&] {
@@ -101,14 +101,14 @@ TEST_CASE("threads that ask for the same part make it once", "[late_fill]") {
   CHECK(x.made == Numbered::kCount);
 }
 
-TEST_CASE("a loop that writes outside of every buffer has to run at once", "[late_fill]") {
+TEST_CASE("a loop that writes outside all buffers must run at once", "[late_fill]") {
   std::array<int, 4> elsewhere{};
   sim::GlobalMemory memory;
   const auto never = [](std::int64_t, std::int64_t) { FAIL("it ran"); };
   CHECK_FALSE(memory.fill_later({4, never, elsewhere.data(), sizeof(int)}));
 }
 
-/// Two buffers of bytes, and what was counted as made of the first.
+/// Two byte buffers; `made` counts the computed bytes of the first.
 struct Two {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
 
@@ -133,13 +133,13 @@ struct Two {
   sim::GlobalMemory memory;
 };
 
-TEST_CASE("bytes are set where somebody asks for them", "[late_fill]") {
+TEST_CASE("bytes are set at the first access", "[late_fill]") {
   Two x(true);
   x.memory.set(x.to.data(), 3, Two::kBytes);
   CHECK(x.memory.find(x.to.data())->is_written());
   CHECK(x.to[70'000] == std::byte{0});
   CHECK(x.at(70'000) == std::byte{3});
-  x.memory.set(x.to.data() + 70'000, 4, 1);  // a few at once, in a part and between parts
+  x.memory.set(x.to.data() + 70'000, 4, 1);  // small fills at once, within and across parts
   x.memory.set(x.to.data() + 100, 5, 4000);
   x.memory.make_all(1);
   CHECK(x.to[99] == std::byte{3});
@@ -150,7 +150,7 @@ TEST_CASE("bytes are set where somebody asks for them", "[late_fill]") {
   CHECK(x.to[Two::kBytes - 1] == std::byte{3});
 }
 
-TEST_CASE("a later fill takes the place of one before it", "[late_fill]") {
+TEST_CASE("a later fill replaces an earlier one", "[late_fill]") {
   Two x(true);
   x.memory.set(x.to.data(), 3, Two::kBytes);
   x.memory.set(x.to.data() + 100'001, 4, 500'000);
@@ -164,26 +164,27 @@ TEST_CASE("a later fill takes the place of one before it", "[late_fill]") {
   CHECK(x.at(0) == std::byte{6});
 }
 
-TEST_CASE("of what no kernel stores to a copy is made where somebody asks for it", "[late_fill]") {
+TEST_CASE("a copy from a constant buffer is made on access", "[late_fill]") {
   Two x(true);
   x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
   CHECK(x.made == 0);
   CHECK(x.at(5000) == std::byte{7});
   CHECK(x.made > 0);
   CHECK(x.made < 10'000);
-  // The host writes to it, and the copy is of what was there.
+  // The host overwrites the source; the copy has its earlier contents.
   x.memory.set(x.from.data(), 8, Two::kBytes);
   CHECK(x.at(500'000) == std::byte{7});
 }
 
-TEST_CASE("a copy of what kernels may store to is made at once", "[late_fill]") {
+TEST_CASE("a copy from a buffer that kernels may store to is made at once", "[late_fill]") {
   Two x(false);
   x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
   CHECK(x.made == Two::kBytes);
   CHECK(x.to[5000] == std::byte{7});
 }
 
-TEST_CASE("what a loop reads is found by its kernel's arguments, and made before", "[late_fill]") {
+TEST_CASE("buffers that a loop reads are found by its kernel's arguments and filled first",
+          "[late_fill]") {
   for (const bool is_constant : {true, false}) {
     Two x(is_constant);
     struct {
@@ -205,8 +206,8 @@ TEST_CASE("what a loop reads is found by its kernel's arguments, and made before
   }
 }
 
-// Two is a buffer that another is copied to, where and while that is not stored to.
-TEST_CASE("what is to be made from contents that change is made before, or left", "[late_fill]") {
+// The copy of a constant buffer is postponed until the source changes.
+TEST_CASE("a postponed copy is made before its source changes, or dropped", "[late_fill]") {
   for (const bool leaves : {false, true}) {
     Two x(true);
     x.memory.set_leaves_overwritten(leaves);

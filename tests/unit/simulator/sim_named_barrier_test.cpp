@@ -1,4 +1,4 @@
-// Barriers of a part of the block: what they order, what they do not, and who never comes.
+// Named barriers: ordered accesses, races, and missing threads.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +14,12 @@ namespace {
 
 using namespace sim;
 
-/// The warp in R1, its lane in R3, four times the lane in R2.
+/// R1: the warp. R3: the lane. R2: four times the lane.
 const std::string kWarpInR1 =
     "//a.cu\n#0:1\nS2R R4, SR_TID.X;0\nSHF.R.U32.HI R1, RZ, 0x5, R4;0\nS2R R3, SR_LANEID;0\n"
     "SHF.L.U32 R2, R3, 0x2, RZ;0\n";
 
-/// `code` of one warp, which goes on behind it: 16 instructions each, with what fills them.
+/// Code that only this warp executes, padded to 16 instructions.
 std::string of_warp(unsigned warp, const std::string& code) {
   constexpr int kPart = 16;
   const auto lines = [](const std::string& text) {
@@ -60,7 +60,7 @@ std::string arrive(unsigned barrier, unsigned threads) {
   return fmt::format("BAR.ARV {:#x}, {:#x};0\n", barrier, threads);
 }
 
-TEST_CASE("a named barrier that warps never reach says which, and who came", "[sim]") {
+TEST_CASE("a named barrier that some warps never reach is reported with its arrivals", "[sim]") {
   const auto fault = fault_of({"#0:7\n" + sync(3, 96), sync(3, 96), "", sync(4, 64)});
   REQUIRE(fault);
   CHECK(fault->kind == FaultKind::barrier);
@@ -79,7 +79,7 @@ TEST_CASE("a named barrier that warps never reach says which, and who came", "[s
                     "barrier 1 is never reached by all of its threads: 32 of 64 have arrived"));
 }
 
-TEST_CASE("a barrier and its number of threads may be in registers", "[sim]") {
+TEST_CASE("a barrier and its thread count may be in registers", "[sim]") {
   const auto waits = [](const std::string& bar) {
     return fault_of({kStore + sync(5, 64), bar + kLoad});
   };
@@ -90,17 +90,17 @@ TEST_CASE("a barrier and its number of threads may be in registers", "[sim]") {
              contains_text("the block has no barrier 16; expected 0 to 15"));
 }
 
-TEST_CASE("a barrier is of one number of threads", "[sim]") {
+TEST_CASE("a barrier phase has one thread count", "[sim]") {
   const auto fault = fault_of({sync(1, 64), sync(1, 96), sync(1, 96)});
   REQUIRE(fault);
   CHECK(fault->kind == FaultKind::barrier);
   CHECK_THAT(fault->words, contains_text("barrier 1 with a count of 96 threads; earlier arrivals "
                                          "gave a count of 64"));
-  // Its next phase may be of another.
+  // The next phase may have another count.
   CHECK(!fault_of({sync(1, 64) + sync(1, 96), sync(1, 64) + sync(1, 96), sync(1, 96)}));
 }
 
-// Barrier 1: what is produced is there; barrier 2: its place may be written again.
+// Barrier 1: data is ready. Barrier 2: its space may be overwritten.
 std::string producer(const std::string& waits_for_space) {
   return kStore + arrive(1, 64) + waits_for_space + kStore + arrive(1, 64);
 }
@@ -111,14 +111,14 @@ std::string consumer(const std::string& waits_for_data) {
 TEST_CASE("a producer and a consumer that wait for each other do not race", "[sim]") {
   CHECK(!fault_of({producer(sync(2, 64)), consumer(sync(1, 64))}));
   CHECK(!fault_of({consumer(sync(1, 64)), producer(sync(2, 64))}));
-  // Without either barrier they do.
+  // Without either barrier they race.
   const auto early_store = fault_of({consumer(sync(1, 64)), producer("")});
   REQUIRE(early_store);
   CHECK(early_store->kind == FaultKind::race);
   CHECK(fault_of({producer(sync(2, 64)), consumer(arrive(1, 64))})->kind == FaultKind::race);
 }
 
-TEST_CASE("a named barrier of other warps hides no race", "[sim]") {
+TEST_CASE("a named barrier of other warps orders no accesses", "[sim]") {
   const auto third = [](const std::string& waits) {
     return fault_of(
         {kStore + sync(1, 64) + sync(2, 96), sync(1, 64) + kLoad + sync(2, 96), waits + kLoad});
@@ -127,11 +127,11 @@ TEST_CASE("a named barrier of other warps hides no race", "[sim]") {
   REQUIRE(race);
   CHECK(race->kind == FaultKind::race);
   CHECK_THAT(race->words, contains_text("since thread (0, 0, 0) at a.cu:2 wrote them"));
-  CHECK(third(arrive(2, 96))->kind == FaultKind::race);  // who only arrives learns nothing
+  CHECK(third(arrive(2, 96))->kind == FaultKind::race);  // arriving gives no order
   CHECK(!third(sync(2, 96)));
 }
 
-TEST_CASE("what a warp knows of others it brings to the next barrier", "[sim]") {
+TEST_CASE("a warp passes its order on to the next barrier", "[sim]") {
   const auto chain = [](const std::string& between) {
     return fault_of({kStore + arrive(1, 64), between + arrive(2, 64), sync(2, 64) + kLoad});
   };
@@ -139,8 +139,8 @@ TEST_CASE("what a warp knows of others it brings to the next barrier", "[sim]") 
   CHECK(chain(arrive(1, 64))->kind == FaultKind::race);
 }
 
-TEST_CASE("each reader is waited for", "[sim]") {
-  // Warp 2 writes; warps 0 and 1 read, one after the other; warp 2 writes again.
+TEST_CASE("a writer must wait for each reader", "[sim]") {
+  // Warp 2 writes, warps 0 and 1 read in turn, and warp 2 writes again.
   const auto run = [](const std::string& first, const std::string& second, unsigned threads) {
     return fault_of({sync(1, 96) + kLoad + first, sync(1, 96) + kLoad + second,
                      kStore + sync(1, 96) + sync(2, threads) + kStore});
@@ -155,7 +155,7 @@ TEST_CASE("each reader is waited for", "[sim]") {
   }
 }
 
-TEST_CASE("atomics of several warps are ordered by their barrier", "[sim]") {
+TEST_CASE("barriers order atomics of several warps", "[sim]") {
   const std::string add = "#0:4\nATOMS.ADD R6, [RZ+0x100], R3;0\n";
   const std::string zero = "STS [RZ+0x100], RZ;0\n";
   const std::string read_by_one = "ISETP.NE.AND P1, PT, R3, RZ, PT;0\n@!P1 LDS R7, [RZ+0x100];0\n";
@@ -169,7 +169,7 @@ TEST_CASE("atomics of several warps are ordered by their barrier", "[sim]") {
   CHECK(race->kind == FaultKind::race);
 }
 
-TEST_CASE("warps know until when others' accesses are before", "[sim]") {
+TEST_CASE("each warp tracks the time up to which it is ordered after other warps", "[sim]") {
   BlockTime clock = 5;
   WarpOrder order(clock, 3);
   order.arrive(1, 0);
@@ -179,10 +179,10 @@ TEST_CASE("warps know until when others' accesses are before", "[sim]") {
   CHECK(order.known(1, 0) == 5);
   CHECK(order.known(1, 1) == 6);
   CHECK(order.known(0, 1) == 0);  // it only arrived
-  order.arrive(1, 2);             // the next phase has nothing of the last
+  order.arrive(1, 2);             // the next phase starts empty
   order.release(1, 0b100, 0);
   CHECK(order.known(2, 0) == 0);
-  CHECK(order.known(2, 2) == 0);  // only some of its lanes came
+  CHECK(order.known(2, 2) == 0);  // only some of its lanes arrived
   order.arrive(2, 1);
   order.release(2, 0b100, 0b100);
   CHECK(order.known(2, 0) == 5);

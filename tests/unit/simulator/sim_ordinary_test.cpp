@@ -1,5 +1,5 @@
-// Instructions of ordinary kernels, as the simulator executes them: barriers of the block, votes,
-// atomics, local memory, fields of bits.
+// Simulated instructions of common kernels: block barriers, votes, atomics, local memory, bit
+// fields.
 #include <bit>
 #include <cmath>
 #include <string>
@@ -18,8 +18,8 @@ using namespace sim;
 
 const std::string kLane = "S2R R1, SR_LANEID;0\n";
 
-TEST_CASE("a named barrier is of as many threads as it says", "[sim]") {
-  // Warps 0 and 1 meet at barrier 1 and exchange what they stored; warp 2 ends.
+TEST_CASE("a named barrier waits for the given number of threads", "[sim]") {
+  // Warps 0 and 1 exchange stored values through barrier 1; warp 2 exits.
   const auto run = [](const char* threads) {
     Execution e(
         fmt::format("S2R R1, SR_TID.X;0\nSHF.L.U32 R2, R1, 0x2, RZ;0\n"
@@ -33,10 +33,10 @@ TEST_CASE("a named barrier is of as many threads as it says", "[sim]") {
   };
   CHECK(run("0x40") == std::pair(37u, 5u));
   CHECK_THROWS_WITH(run("0x60"), contains_text("never reached"));
-  CHECK_THROWS_WITH(run("0x20"), contains_text("with no barrier since"));  // nobody waits
+  CHECK_THROWS_WITH(run("0x20"), contains_text("with no barrier since"));  // no thread waits
 }
 
-TEST_CASE("who arrives at a barrier does not wait there", "[sim]") {
+TEST_CASE("a thread that only arrives at a barrier does not wait", "[sim]") {
   const auto run = [](const char* arrives) {
     Execution e(fmt::format("S2R R1, SR_TID.X;0\nISETP.GE.AND P0, PT, R1, 0x20, PT;0\n"
                             "@P0 BRA 0x60;0\nBAR.SYNC.DEFER_BLOCKING 0x2, 0x40;0\nLDS R0, [RZ];0\n"
@@ -50,8 +50,8 @@ TEST_CASE("who arrives at a barrier does not wait there", "[sim]") {
   CHECK_THROWS_WITH(run("NOP"), contains_text("never reached"));
 }
 
-TEST_CASE("a barrier that is complete counts anew", "[sim]") {
-  // Warp 0 waits twice at barrier 2; warp 1 arrives there twice and waits for nothing.
+TEST_CASE("a completed barrier starts counting again", "[sim]") {
+  // Warp 0 waits twice at barrier 2; warp 1 arrives there twice without waiting.
   const auto run = [](const char* again) {
     Execution e(fmt::format("S2R R1, SR_TID.X;0\nISETP.GE.AND P0, PT, R1, 0x20, PT;0\n"
                             "@P0 BRA 0x60;0\nBAR.SYNC.DEFER_BLOCKING 0x2, 0x40;0\n"
@@ -104,7 +104,7 @@ TEST_CASE("lanes reduce, match and vote", "[sim]") {
   CHECK(votes.reg(2) == 0xf);
 }
 
-TEST_CASE("atomics in shared memory return what was there", "[sim]") {
+TEST_CASE("atomics in shared memory return the old value", "[sim]") {
   const auto run = [](const std::string& code, unsigned reg = 0, unsigned lane = 0) {
     return result_of(kLane + "MOV R2, 0x5;0\nMOV R3, RZ;0\nSTS [RZ+0x10], R2;0\n" + code +
                          "LDS R9, [RZ+0x10];0\n",
@@ -119,7 +119,7 @@ TEST_CASE("atomics in shared memory return what was there", "[sim]") {
   CHECK(run("MOV R1, 0x6;0\nATOMS.INC R0, [RZ+0x10], R1;0\n", 9) == (5 + 32) % 7);
   CHECK(run("MOV R1, 0x6;0\nATOMS.DEC R0, [RZ+0x10], R1;0\n", 9) == 1);  // 32 steps of 7 values
   CHECK(run("ATOMS.EXCH R0, [RZ+0x10], R1;0\n", 9) == 31);
-  CHECK(run("ATOMS.CAS R0, [RZ+0x10], R2, R1;0\n", 9) == 0);  // lane 0 finds 5, no other does
+  CHECK(run("ATOMS.CAS R0, [RZ+0x10], R2, R1;0\n", 9) == 0);  // lane 0 reads 5, no other lane does
   CHECK(run("ATOMS.CAS R0, [RZ+0x10], R2, R1;0\n", 0, 0) == 5);
   CHECK(run("ATOMS.CAST.SPIN R0, [RZ+0x10], R2, R1;0\n", 0, 0) == 1);
   CHECK(run("ATOMS.CAST.SPIN R0, [RZ+0x10], R2, R1;0\n", 0, 1) == 0);
@@ -142,7 +142,7 @@ TEST_CASE("atomics in global memory add floating-point numbers", "[sim]") {
   };
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   CHECK(run("F32.FTZ.RN.", bits(1), bits(0.5f)) == bits(33));
-  CHECK(run("F32.FTZ.RN.", 1, 1) == 0);  // too small for what flushes
+  CHECK(run("F32.FTZ.RN.", 1, 1) == 0);  // flushed as subnormal
   CHECK(run("F32.RN.", 1, 1) == 65);
   CHECK(run("F16x2.RN.", 0x3c003c00, 0x3c000000) ==
         (round_to<kFp16>(65) << 16 | round_to<kFp16>(1)));
@@ -155,7 +155,7 @@ TEST_CASE("atomics in global memory add floating-point numbers", "[sim]") {
                     contains_text("this form is not executed"));
 }
 
-TEST_CASE("each lane has local memory of its own", "[sim]") {
+TEST_CASE("each lane has its own local memory", "[sim]") {
   const std::string stack = fmt::format("MOV R2, {:#x};0\n", kLocalBytes) + kLane;
   CHECK(result_of(stack + "STL [R2+-0x10], R1;0\nSTL [R2+-0x800], R2;0\nLDL R0, [R2+-0x10];0\n", 0,
                   7) == 7);
@@ -166,7 +166,7 @@ TEST_CASE("each lane has local memory of its own", "[sim]") {
   CHECK_THROWS_WITH(result_of(stack + "STL.64 [R2+-0xc], R4;0\n"), contains_text("not aligned"));
 }
 
-TEST_CASE("local memory that nothing has written may be copied, but not used", "[sim]") {
+TEST_CASE("unwritten local memory may be copied, but not used", "[sim]") {
   const auto run = [](const std::string& code) {
     return result_of(fmt::format("MOV R2, {:#x};0\n", kLocalBytes) + kLane + code);
   };
@@ -175,7 +175,7 @@ TEST_CASE("local memory that nothing has written may be copied, but not used", "
   CHECK_THROWS_WITH(run("LDL R4, [R2+-0x10];0\n" + use),
                     contains_text("4 bytes of local memory at 0x7fff0 are read before anything"));
   CHECK(run("STL [R2+-0x10], R1;0\nLDL R4, [R2+-0x10];0\n" + use) == 1);
-  // Half of what is read was written; a lane wrote it, another did not.
+  // Half of the read bytes were written; one lane wrote them, another did not.
   CHECK_THROWS_WITH(run("STL.U8 [R2+-0x10], R1;0\nLDL R4, [R2+-0x10];0\n" + use),
                     contains_text("before anything wrote them"));
   CHECK_THROWS_WITH(run("ISETP.NE.AND P0, PT, R1, 0x9, PT;0\n@P0 STL [R2+-0x10], R1;0\n"
@@ -187,13 +187,13 @@ TEST_CASE("local memory that nothing has written may be copied, but not used", "
   CHECK_NOTHROW(run(copied));
   CHECK_THROWS_WITH(run(copied + "LDL R4, [R2+-0x1c];0\n" + use),
                     contains_text("4 bytes of local memory at 0x7ffe4 are read before anything"));
-  // Through the window of generic addresses as well.
+  // Also through generic addresses.
   CHECK_THROWS_WITH(
       run("VIADD R4, R2, -0x10;0\nMOV R5, 0x6000000;0\nLD.E R4, desc[UR4][R4.64];0\n" + use),
       contains_text("4 bytes of local memory at 0x7fff0"));
 }
 
-TEST_CASE("fields of bits and of bytes", "[sim]") {
+TEST_CASE("bit fields and byte fields", "[sim]") {
   const auto run = [](std::uint32_t a, std::uint32_t b, const std::string& code) {
     return result_of(fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\n{};0\n", a, b, code));
   };
@@ -258,7 +258,7 @@ TEST_CASE("pairs of fp16 and bf16", "[sim]") {
                     contains_text("form is not executed"));
 }
 
-TEST_CASE("quotients near the end of the range take the longer way", "[sim]") {
+TEST_CASE("divisions near the end of the range take the slow path", "[sim]") {
   const auto scales = [](float a, float b) {
     Execution e(fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\nFCHK P0, R1, R2;0\n",
                             std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b)));
@@ -274,7 +274,7 @@ TEST_CASE("quotients near the end of the range take the longer way", "[sim]") {
   CHECK(scales(std::nanf(""), 1));
 }
 
-TEST_CASE("the least and the most of fp64 leave NaN out", "[sim]") {
+TEST_CASE("minimum and maximum of fp64 ignore NaN", "[sim]") {
   const auto run = [](const char* how, double a, double b) {
     const auto words = [](double x) { return std::bit_cast<std::uint64_t>(x); };
     Execution e(fmt::format(
@@ -293,7 +293,7 @@ TEST_CASE("the least and the most of fp64 leave NaN out", "[sim]") {
   CHECK(run("MIN", nan, nan) == std::pair(false, true));
 }
 
-TEST_CASE("a warp's registers are set to numbers that there are", "[sim]") {
+TEST_CASE("a warp's register count must be valid", "[sim]") {
   CHECK_NOTHROW(Execution("USETMAXREG.DEALLOC.CTAPOOL 0x28;0\n").run());
   Execution e("USETMAXREG.TRY_ALLOC.CTAPOOL P1, 0xe8;0\nACQBULK;0\nPREEXIT;0\n");
   e.run();
@@ -302,8 +302,8 @@ TEST_CASE("a warp's registers are set to numbers that there are", "[sim]") {
                     contains_text("24 to 256 registers"));
 }
 
-TEST_CASE("lanes that run apart are collected for what they do together", "[sim]") {
-  // nvcc's code of x > 3 ? x + __shfl_xor_sync(~0u, x, 3) : x - __shfl_xor_sync(~0u, x, 3): both
+TEST_CASE("diverged lanes are collected for collective instructions", "[sim]") {
+  // nvcc's code for x > 3 ? x + __shfl_xor_sync(~0u, x, 3) : x - __shfl_xor_sync(~0u, x, 3): both
   // branches exchange with all lanes.
   const auto run = [](int least) {
     Execution e(kLane +
@@ -326,14 +326,14 @@ TEST_CASE("lanes that run apart are collected for what they do together", "[sim]
     CHECK(e.reg(8) == 1);
     return std::pair(static_cast<int>(e.reg(5, 2)), static_cast<int>(e.reg(5, 20)));
   };
-  CHECK(run(0) == std::pair(2 + 1, 20 + 23));  // none apart
+  CHECK(run(0) == std::pair(2 + 1, 20 + 23));  // no divergence
   CHECK(run(32) == std::pair(2 - 1, 20 - 23));
   CHECK(run(18) == std::pair(2 - 1, 20 + 23));
   CHECK(run(2) == std::pair(2 + 1, 20 + 23));
 }
 
-TEST_CASE("lanes that run together go past what has them meet", "[sim]") {
-  // nvcc's code of __ballot_sync(~0u, ...) for compute capability 8.0.
+TEST_CASE("converged lanes skip the reconvergence code", "[sim]") {
+  // nvcc's code for __ballot_sync(~0u, ...) at compute capability 8.0.
   const auto run = [](int least) {
     Execution e(kLane + fmt::format("ISETP.GE.AND P0, PT, R1, {:#x}, PT;0\nBSSY B0, 0x90;0\n"
                                     "@P0 BRA 0x50;0\nMOV R5, 0x1;0\n"
@@ -348,9 +348,9 @@ TEST_CASE("lanes that run together go past what has them meet", "[sim]") {
   CHECK(run(16) == 1);
 }
 
-TEST_CASE("lanes are collected with those of their own mask", "[sim]") {
-  // nvcc's code of __reduce_add_sync(__match_any_sync(~0u, x), y): as many groups as x has values,
-  // and straight on where it has one.
+TEST_CASE("lanes are collected by their own mask", "[sim]") {
+  // nvcc's code for __reduce_add_sync(__match_any_sync(~0u, x), y): one group per value of x; a
+  // single group takes the direct path.
   const auto run = [](const char* key) {
     Execution e(kLane + fmt::format("LOP3.LUT R2, R1, {}, RZ, 0xc0, !PT;0\n"
                                     "MATCH.ANY R3, R2;0\nREDUX.OR UR4, R3;0\nR2UR P0, URZ, R3;0\n"
@@ -369,9 +369,9 @@ TEST_CASE("lanes are collected with those of their own mask", "[sim]") {
   Execution even_and_odd = run("0x1");
   CHECK(even_and_odd.reg(5, 2) == 30 * 16 / 2);
   CHECK(even_and_odd.reg(5, 3) == 32 * 16 / 2);
-  // They meet again.
+  // They reconverge.
   CHECK(even_and_odd.reg(6, 3) == 16 * (30 * 16 / 2 + 32 * 16 / 2));
-  // The same without a way around.
+  // The same without a direct path.
   Execution exclusive(kLane +
                       "BSSY B0, 0x70;0\nLOP3.LUT R2, R1, 0x3, RZ, 0xc0, !PT;0\n"
                       "MATCH.ANY R3, R2;0\nWARPSYNC.EXCLUSIVE R3;0\nREDUX.SUM UR4, R1;0\n"
@@ -382,7 +382,7 @@ TEST_CASE("lanes are collected with those of their own mask", "[sim]") {
   CHECK(exclusive.reg(6, 4) == 4 * 28 + 3 * 8);
 }
 
-TEST_CASE("lanes that wait for each other go on where they came from", "[sim]") {
+TEST_CASE("lanes that wait for each other resume at their own instruction", "[sim]") {
   Divergence lanes(kAllLanes);
   lanes.go_to(1);
   lanes.branch(0xffff, 10);
@@ -418,7 +418,7 @@ TEST_CASE("lanes exit by the guard and by the operand", "[sim]") {
   CHECK(last_of("EXIT", 10) == 7);
 }
 
-TEST_CASE("a convergence barrier is put aside and taken back", "[sim]") {
+TEST_CASE("a convergence barrier is saved and restored", "[sim]") {
   Execution e(kLane +
               "BSSY B6, 0x90;0\nBMOV.32.CLEAR R18, B6;0\nISETP.LT.AND P0, PT, R1, 0x8, PT;0\n"
               "BSSY B6, 0x70;0\n@P0 BRA 0x70;0\nNOP;0\nBSYNC B6;0\nBMOV.32 B6, R18;0\nBSYNC B6;0\n"

@@ -1,4 +1,4 @@
-// Memory in which several threads execute kernels, fill and copy, as those of simulated ranks do.
+// Memory in which several threads execute kernels, fill and copy, such as simulated ranks.
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -33,7 +33,7 @@ struct SharedTwo {
   sim::GlobalMemory memory;
 };
 
-TEST_CASE("what one thread fills as a whole keeps its marks until all have ended", "[sim]") {
+TEST_CASE("a full fill by one thread keeps its per-byte marks until all threads end", "[sim]") {
   SharedTwo x;
   x.memory.set(x.to.data(), 3, SharedTwo::kBytes);
   CHECK(x.to[SharedTwo::kBytes - 1] == 3);  // at once
@@ -44,7 +44,7 @@ TEST_CASE("what one thread fills as a whole keeps its marks until all have ended
   CHECK(x.memory.find(x.to.data())->is_written());
 }
 
-TEST_CASE("a copy beside other threads takes along what is written, and what is not", "[sim]") {
+TEST_CASE("a copy during other threads' work copies written and unwritten states", "[sim]") {
   SharedTwo x;
   x.memory.set(x.to.data(), 3, SharedTwo::kBytes);
   x.memory.set(x.from.data() + 100, 4, 50);
@@ -61,7 +61,7 @@ TEST_CASE("a copy beside other threads takes along what is written, and what is 
   CHECK(x.is_written(1400, 100));
 }
 
-TEST_CASE("a copy of nothing marks nothing, and a written buffer gets no marks", "[sim]") {
+TEST_CASE("an empty copy marks nothing, and a written buffer gets no marks", "[sim]") {
   SharedTwo unwritten;
   unwritten.memory.copy(unwritten.to.data() + 64, unwritten.from.data(), 0);
   CHECK_FALSE(unwritten.is_written(64, 1));
@@ -71,8 +71,8 @@ TEST_CASE("a copy of nothing marks nothing, and a written buffer gets no marks",
   CHECK(written.memory.find(written.to.data())->is_written());
 }
 
-// A sanitizer sees marks that went while somebody read them.
-TEST_CASE("marks are there for a thread that reads them, whatever another copies", "[sim]") {
+// A sanitizer detects marks that are freed during a read.
+TEST_CASE("marks stay valid for a reading thread while another thread copies", "[sim]") {
   SharedTwo x;
   x.memory.set(x.from.data(), 4, SharedTwo::kBytes);
   x.memory.set(x.to.data(), 3, SharedTwo::kBytes);

@@ -1,4 +1,4 @@
-// Parts of the simulator: operands, lanes that part and meet, small floats, instructions.
+// Parts of the simulator: operands, divergence, small floats, instructions.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -43,11 +43,11 @@ TEST_CASE("operands of machine code are read", "[sim]") {
   CHECK(read_operands("gdesc[UR8].negA.tnspB").front().kind == Kind::matrices);
   CHECK(read_operands("gdesc[UR8].negA.tnspB").front().index == 8);
   CHECK(read_operands("desc[UR10]").front().descriptor == 10);
-  CHECK(read_operands("UR79").front().index == 79);  // from compute capability 10.0 on
+  CHECK(read_operands("UR79").front().index == 79);  // for compute capability 10.0 and later
   CHECK_THROWS_AS(read_operands("gdesc[UR8].tnspC"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("R300"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("[R2+"), std::runtime_error);
-  // What there is none of: R255 is RZ, and so on.
+  // Invalid indices: R255 is RZ, and so on.
   for (const char* beyond :
        {"R255", "UR255", "P7", "UP7", "B16", "desc[UR255][R2.64]", "gdesc[UR255]"})
     CHECK_THROWS_AS(read_operands(beyond), std::runtime_error);
@@ -55,31 +55,31 @@ TEST_CASE("operands of machine code are read", "[sim]") {
   CHECK_THROWS_AS(read_operands("1.5x"), std::runtime_error);
 }
 
-TEST_CASE("lanes that part at a branch meet at their barrier", "[sim]") {
+TEST_CASE("lanes that diverge at a branch reconverge at their barrier", "[sim]") {
   Divergence lanes(kAllLanes);
   lanes.go_to(1);
   lanes.set_barrier(0);
-  lanes.branch(0xffff, 10);  // half of them
+  lanes.branch(0xffff, 10);  // half of the lanes
   CHECK(lanes.lanes() == 0xffff0000);
   CHECK(lanes.next() == 1);
   lanes.go_to(20);
   lanes.wait_at(0, lanes.lanes());
   CHECK(lanes.lanes() == 0xffff);
   CHECK(lanes.next() == 10);
-  SECTION("all of them") {
+  SECTION("all lanes") {
     lanes.go_to(20);
     lanes.wait_at(0, lanes.lanes());
     CHECK(lanes.lanes() == kAllLanes);
     CHECK(lanes.next() == 20);
   }
-  SECTION("but those that leave the kernel") {
+  SECTION("except lanes that exit the kernel") {
     lanes.exit(0xff);
     CHECK(lanes.lanes() == 0xff00);
     lanes.go_to(20);
     lanes.wait_at(0, lanes.lanes());
     CHECK(lanes.lanes() == 0xffffff00);
   }
-  SECTION("and those that leave the barrier do not") {
+  SECTION("except lanes that leave the barrier") {
     lanes.leave_barrier(0, 0xff);
     lanes.branch(0xff, 30);
     CHECK(lanes.lanes() == 0xff00);
@@ -91,7 +91,7 @@ TEST_CASE("lanes that part at a branch meet at their barrier", "[sim]") {
   }
 }
 
-TEST_CASE("a warp is done when its lanes are", "[sim]") {
+TEST_CASE("a warp ends with its last lane", "[sim]") {
   Divergence lanes(0xf);
   lanes.leave_out(~LaneMask{0xf});
   lanes.exit(0x3);
@@ -101,7 +101,7 @@ TEST_CASE("a warp is done when its lanes are", "[sim]") {
   CHECK(!lanes.is_running());
 }
 
-TEST_CASE("fp16 and bf16 are what their standards say", "[sim]") {
+TEST_CASE("fp16 and bf16 follow their standards", "[sim]") {
   CHECK(round_to<kFp16>(1.0) == 0x3c00);
   CHECK(round_to<kFp16>(65504.0) == 0x7bff);
   CHECK(round_to<kFp16>(65519.0) == 0x7bff);
@@ -112,7 +112,7 @@ TEST_CASE("fp16 and bf16 are what their standards say", "[sim]") {
   CHECK(round_to<kFp16>(-0.0) == 0x8000);
   CHECK(round_to<kFp16>(std::ldexp(1.0, -1074)) == 0);
   CHECK(round_to<kFp16>(std::nan("")) == 0x7fff);
-  CHECK(round_to<kFp16>(1 + std::ldexp(1.0, -11)) == 0x3c00);  // a tie goes to the even one
+  CHECK(round_to<kFp16>(1 + std::ldexp(1.0, -11)) == 0x3c00);  // a tie rounds to even
   CHECK(round_to<kFp16>(1 + std::ldexp(3.0, -11)) == 0x3c02);
   CHECK(round_to<kBf16>(1.0) == 0x3f80);
   CHECK(round_to<kBf16>(std::numeric_limits<float>::max()) == 0x7f80);
@@ -126,12 +126,12 @@ TEST_CASE("fp16 and bf16 are what their standards say", "[sim]") {
   CHECK(std::isnan(value_of<kFp16>(0x7c01)));
 }
 
-TEST_CASE("fp8 with 4 bits of exponent ends at 448", "[sim]") {
+TEST_CASE("the maximum of fp8 with 4 exponent bits is 448", "[sim]") {
   CHECK(round_to_e4m3(1.0) == 0x38);
   CHECK(round_to_e4m3(-1.125) == 0xb9);
   CHECK(round_to_e4m3(240) == 0x77);
   CHECK(round_to_e4m3(247) == 0x77);
-  CHECK(round_to_e4m3(248) == 0x78);  // a tie goes to the even one
+  CHECK(round_to_e4m3(248) == 0x78);  // a tie rounds to even
   CHECK(round_to_e4m3(448) == 0x7e);
   CHECK(round_to_e4m3(1e9) == 0x7e);
   CHECK(round_to_e4m3(-INFINITY) == 0xfe);
@@ -140,14 +140,14 @@ TEST_CASE("fp8 with 4 bits of exponent ends at 448", "[sim]") {
   CHECK(round_to_e4m3(std::ldexp(1.0, -10)) == 0);
 }
 
-TEST_CASE("a sum rounded to odd is rounded once more without harm", "[sim]") {
+TEST_CASE("a sum rounded to odd can be rounded again without error", "[sim]") {
   CHECK(sum_to_odd(1, 2) == 3);
   const double tiny = std::ldexp(1.0, -80);
   CHECK(sum_to_odd(1, tiny) > 1);
   CHECK(sum_to_odd(1, -tiny) < 1);
   CHECK(sum_to_odd(-1, tiny) > -1);
   CHECK(sum_to_odd(INFINITY, 1) == INFINITY);
-  // Halfway between two fp16 values, and a little above.
+  // Halfway between two fp16 values, plus a little.
   CHECK(round_to<kFp16>(sum_to_odd(1 + std::ldexp(1.0, -11), tiny)) == 0x3c01);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("integer instructions", "[sim]") {
   CHECK(result_of("MOV R1, 0xfffffffe;0\nVIMNMX.U32 R0, R1, 0x3, PT;0\n") == 3);
 }
 
-TEST_CASE("carries go from one half of a sum to the other", "[sim]") {
+TEST_CASE("carries pass between the halves of a sum", "[sim]") {
   // 0x1_00000000 - 1
   CHECK(result_of("MOV R2, 0x0;0\nMOV R3, 0x1;0\nIADD3 R4, P0, R2, -0x1, RZ;0\n"
                   "IADD3.X R0, R3, -0x1, RZ, P0, !PT;0\n") == 0);
@@ -178,7 +178,7 @@ TEST_CASE("carries go from one half of a sum to the other", "[sim]") {
                   "IADD3.X R0, RZ, RZ, RZ, P0, P1;0\n") == 2);
 }
 
-TEST_CASE("comparisons of wider integers look at both halves", "[sim]") {
+TEST_CASE("wide integer comparisons use both halves", "[sim]") {
   const auto less = [](const char* low_a, const char* high_a, const char* low_b,
                        const char* high_b) {
     Execution e(
@@ -213,7 +213,7 @@ TEST_CASE("floating-point instructions", "[sim]") {
         0x40003f80);
 }
 
-TEST_CASE("lanes of a warp exchange what they hold", "[sim]") {
+TEST_CASE("lanes of a warp exchange values", "[sim]") {
   const std::string lanes = "S2R R1, SR_LANEID;0\n";
   CHECK(result_of(lanes + "SHFL.DOWN PT, R0, R1, 0x4, 0x1f;0\n", 0, 3) == 7);
   CHECK(result_of(lanes + "SHFL.DOWN PT, R0, R1, 0x4, 0x1f;0\n", 0, 30) == 30);
@@ -223,7 +223,7 @@ TEST_CASE("lanes of a warp exchange what they hold", "[sim]") {
   CHECK(result_of(lanes + "SHFL.UP PT, R0, R1, 0x2, RZ;0\n", 0, 1) == 1);
 }
 
-TEST_CASE("memory that is not there is a fault that says where", "[sim]") {
+TEST_CASE("an access to missing memory is a fault with its address", "[sim]") {
   std::vector<std::uint32_t> data(kLanes, 7);
   Execution e(
       fmt::format("S2R R4, SR_LANEID;0\nMOV R2, {:#x};0\nMOV R3, {:#x};0\n"
@@ -244,7 +244,7 @@ TEST_CASE("memory that is not there is a fault that says where", "[sim]") {
   CHECK_THROWS_WITH(beyond.run(), contains_text("outside of the block's 4096 bytes"));
 }
 
-TEST_CASE("code keeps its constants and its instructions as text", "[sim]") {
+TEST_CASE("code stores constants and instructions as text", "[sim]") {
   const std::string text =
       "c[0x2];00000410\nLDC R0, c[0x2][RZ];0000000000000001\n@!P1 EXIT;000fea0003800000\n";
   const KernelCode code = read_code_text(text);
@@ -269,14 +269,14 @@ TEST_CASE("code keeps its constants and its instructions as text", "[sim]") {
                     contains_text("outside of constant bank 3"));
 }
 
-TEST_CASE("instructions that nobody executes are named", "[sim]") {
+TEST_CASE("unsupported instructions are named", "[sim]") {
   CHECK_THROWS_WITH(Execution("TEX R0, R1;0\n"),
                     contains_text("TEX R0, R1 at 0x0: the simulator does not execute"));
   CHECK_THROWS_WITH(Execution("HADD2.BF16_V2.FTZ R0, R1, R2;0\n"),
                     contains_text("this form is not executed"));
 }
 
-TEST_CASE("a vote at a barrier is that of the barrier", "[sim]") {
+TEST_CASE("a vote at a barrier covers the barrier's threads", "[sim]") {
   Execution e(
       "S2R R1, SR_LANEID;0\nISETP.EQ.AND P0, PT, R1, 0x3, PT;0\n"
       "BAR.RED.OR.DEFER_BLOCKING 0x0, P0;0\nB2R.RESULT RZ, P1;0\n"
@@ -286,7 +286,7 @@ TEST_CASE("a vote at a barrier is that of the barrier", "[sim]") {
   CHECK(e.predicate(2) == 0);
 }
 
-TEST_CASE("instructions are counted by warps and by lanes", "[sim]") {
+TEST_CASE("instructions are counted per warp and per lane", "[sim]") {
   Execution e("S2R R1, SR_LANEID;0\nISETP.LT.AND P0, PT, R1, 0x8, PT;0\n@P0 MOV R0, 0x1;0\n");
   e.run();
   const auto& counts = e.block().counts;

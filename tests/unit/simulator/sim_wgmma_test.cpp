@@ -1,4 +1,4 @@
-// Products of a warpgroup, as the simulator executes them.
+// Simulated warpgroup products (wgmma).
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -21,34 +21,34 @@ constexpr std::uint64_t descriptor(std::uint64_t start, std::uint64_t leading, s
   return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | base << 49 | mode << 62;
 }
 
-TEST_CASE("matrix descriptors say where 16 bytes lie", "[sim]") {
+TEST_CASE("matrix descriptors give the address of each 16-byte unit", "[sim]") {
   const auto k_major = [](std::uint64_t bits, unsigned row, unsigned unit) {
     return MatrixDescriptor::from_bits(bits).k_major(row, unit);
   };
   const auto mn_major = [](std::uint64_t bits, unsigned k, unsigned unit) {
     return MatrixDescriptor::from_bits(bits).mn_major(k, unit);
   };
-  // Not permuted: blocks of eight rows of 16 bytes.
+  // No swizzle: blocks of eight rows of 16 bytes.
   CHECK(k_major(descriptor(0x400, 0x200, 0x80, 0), 10, 1) == 0x400 + 0x80 + 2 * 16 + 0x200);
   CHECK(mn_major(descriptor(0x400, 0x200, 0x80, 0), 9, 3) == 0x400 + 0x200 + 16 + 3 * 0x80);
-  // 128 bytes: unit u of row r lies where u xor r would.
+  // 128-byte swizzle: unit u of row r is stored at unit u xor r.
   CHECK(k_major(descriptor(0x400, 0, 0x400, 1), 11, 1) == 0x800 + 3 * 128 + (1 ^ 3) * 16);
   CHECK(k_major(descriptor(0x420, 0, 0x400, 1), 3, 1) == 0x400 + 3 * 128 + ((2 + 1) ^ 3) * 16);
   CHECK(mn_major(descriptor(0x400, 0x1000, 0x400, 1), 9, 10) ==
         0x400 + 0x400 + 128 + 0x1000 + (2 ^ 1) * 16);
-  // 64 bytes: two rows in 128 bytes.
+  // 64-byte swizzle: two rows in 128 bytes.
   CHECK(k_major(descriptor(0x400, 0, 0x200, 2), 6, 0) == 0x400 + 6 * 64 + 3 * 16);
   CHECK(mn_major(descriptor(0x400, 0x800, 0x200, 2), 2, 5) ==
         0x400 + 2 * 64 + 0x800 + (1 ^ 1) * 16);
-  // 32 bytes: four.
+  // 32-byte swizzle: four rows in 128 bytes.
   CHECK(k_major(descriptor(0x400, 0, 0x100, 3), 4, 0) == 0x400 + 4 * 32 + 16);
   CHECK(k_major(descriptor(0x400, 0, 0x100, 3), 3, 0) == 0x400 + 3 * 32);
-  // A pattern that begins at 0x480.
+  // A pattern that starts at 0x480.
   CHECK(k_major(descriptor(0x480, 0, 0x400, 1, 1), 0, 1) == 0x480 + 16);
   CHECK(k_major(descriptor(0x480, 0, 0x400, 1, 0), 0, 1) == 0x480);
 }
 
-/// One wgmma of four warps on matrices of small whole numbers; R24 and on are D.
+/// One wgmma of four warps with matrices of small integers; D starts at R24.
 class Wgmma {
  public:
   Wgmma(const std::string& instruction, std::uint64_t first, std::uint64_t second)
@@ -89,7 +89,7 @@ std::uint16_t half(int value) {
   return static_cast<std::uint16_t>(round_to<kFp16>(value));
 }
 
-// A at 0x400, 64×16, rows of 16 bytes in blocks of eight, K's second half 0x400 further on.
+// A at 0x400, 64×16, rows of 16 bytes in blocks of eight; the second half of K is at +0x400.
 constexpr std::uint64_t kPlainA = descriptor(0x400, 0x400, 0x80, 0);
 void store_plain_a(Wgmma& w) {
   for (unsigned m = 0; m < 64; ++m) {
@@ -97,7 +97,7 @@ void store_plain_a(Wgmma& w) {
       w.store(0x400 + m / 8 * 0x80 + m % 8 * 16 + k / 8 * 0x400 + k % 8 * 2, half(Wgmma::a(m, k)));
   }
 }
-// B at 0x800, rows of 32 bytes for each of 16 columns, permuted.
+// B at 0x800, rows of 32 bytes for each of 16 columns, swizzled.
 constexpr std::uint64_t kPermutedB = descriptor(0xc00, 0, 0x100, 3);
 void store_permuted_b(Wgmma& w) {
   for (unsigned n = 0; n < 16; ++n) {
@@ -123,7 +123,7 @@ void set_sums(Wgmma& w, float value) {
 }
 
 TEST_CASE("wgmma multiplies matrices in shared memory", "[sim]") {
-  SECTION("and adds") {
+  SECTION("and adds to D") {
     Wgmma w("HGMMA.64x16x16.F32 R24, gdesc[UR4], R24, gsb0", kPlainA, kPermutedB);
     store_plain_a(w);
     store_permuted_b(w);
@@ -131,7 +131,7 @@ TEST_CASE("wgmma multiplies matrices in shared memory", "[sim]") {
     w.execution().run();
     check_sums(w, 16, 1, 3);
   }
-  SECTION("or does not add") {
+  SECTION("or replaces D") {
     Wgmma w("HGMMA.64x16x16.F32 R24, gdesc[UR4].negB, R24, UP0, gsb0", kPlainA, kPermutedB);
     store_plain_a(w);
     store_permuted_b(w);
@@ -139,7 +139,7 @@ TEST_CASE("wgmma multiplies matrices in shared memory", "[sim]") {
     w.execution().run();
     check_sums(w, 16, -1, 0);
   }
-  SECTION("not where lanes read another permutation") {
+  SECTION("not if the swizzle differs") {
     Wgmma w("HGMMA.64x16x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", kPlainA,
             descriptor(0xc00, 0, 0x100, 2));
     store_plain_a(w);
@@ -152,8 +152,9 @@ TEST_CASE("wgmma multiplies matrices in shared memory", "[sim]") {
   }
 }
 
-TEST_CASE("wgmma reads matrices stored along M and N", "[sim]") {
-  // A: units of 8 rows 0x80 apart, K's second half 0x400 further on. B: 32 bytes are 16 columns.
+TEST_CASE("wgmma reads M-major and N-major matrices", "[sim]") {
+  // A: units of 8 rows with stride 0x80; the second half of K at +0x400. B: 32 bytes hold 16
+  // columns.
   Wgmma w("HGMMA.64x16x16.F32.BF16 R24, gdesc[UR4].tnspA.tnspB, RZ, !UPT, gsb0", kPlainA,
           descriptor(0xc00, 0x800, 0x100, 3));
   const auto brain = [](int value) { return static_cast<std::uint16_t>(round_to<kBf16>(value)); };
@@ -184,7 +185,7 @@ TEST_CASE("wgmma takes A from registers", "[sim]") {
   check_sums(w, 16, -1);
 }
 
-TEST_CASE("wgmma sums in fp16, two columns to a register", "[sim]") {
+TEST_CASE("wgmma sums in fp16, with two columns per register", "[sim]") {
   Wgmma w("HGMMA.64x16x16.F16 R24, gdesc[UR4], RZ, !UPT, gsb0", kPlainA, kPermutedB);
   store_plain_a(w);
   store_permuted_b(w);
@@ -198,7 +199,7 @@ TEST_CASE("wgmma sums in fp16, two columns to a register", "[sim]") {
   }
 }
 
-// Operands of one byte, 32 deep, as kPlainA and kPermutedB lie.
+// 8-bit operands, 32 deep, stored as kPlainA and kPermutedB.
 void store_bytes(Wgmma& w, const std::function<std::uint8_t(int)>& a,
                  const std::function<std::uint8_t(int)>& b) {
   for (unsigned k = 0; k < 32; ++k) {
@@ -209,7 +210,7 @@ void store_bytes(Wgmma& w, const std::function<std::uint8_t(int)>& a,
   }
 }
 
-TEST_CASE("wgmma multiplies operands of 8 bits", "[sim]") {
+TEST_CASE("wgmma multiplies 8-bit operands", "[sim]") {
   const auto e4m3 = [](int value) { return static_cast<std::uint8_t>(round_to_e4m3(value)); };
   const auto e5m2 = [](int value) { return static_cast<std::uint8_t>(round_to<kE5m2>(value)); };
   const auto byte = [](int value) { return static_cast<std::uint8_t>(value); };
@@ -219,7 +220,7 @@ TEST_CASE("wgmma multiplies operands of 8 bits", "[sim]") {
     w.execution().run();
     check_sums(w, 32);
   }
-  SECTION("integers, with signs and without") {
+  SECTION("signed and unsigned integers") {
     Wgmma w("IGMMA.64x16x32.S8.U8 R24, gdesc[UR4], RZ, !UPT, gsb0", kPlainA, kPermutedB);
     store_bytes(w, byte, byte);
     w.execution().run();
@@ -232,7 +233,7 @@ TEST_CASE("wgmma multiplies operands of 8 bits", "[sim]") {
       }
     }
   }
-  SECTION("integers that wrap, or stay at the largest") {
+  SECTION("integers that wrap or saturate") {
     for (const bool is_saturated : {false, true}) {
       Wgmma w(fmt::format("IGMMA.64x16x32.S8.S8{} R24, gdesc[UR4], R24, gsb0",
                           is_saturated ? ".SAT" : ""),
@@ -246,7 +247,7 @@ TEST_CASE("wgmma multiplies operands of 8 bits", "[sim]") {
   }
 }
 
-TEST_CASE("e4m3 has numbers where others have infinity", "[sim]") {
+TEST_CASE("e4m3 has numbers instead of infinities", "[sim]") {
   CHECK(value_of_e4m3(0x38) == 1);
   CHECK(value_of_e4m3(0xb9) == -1.125f);
   CHECK(value_of_e4m3(0x7e) == 448);
@@ -257,8 +258,8 @@ TEST_CASE("e4m3 has numbers where others have infinity", "[sim]") {
   }
 }
 
-TEST_CASE("a warp that waits for products waits for those of all four", "[sim]") {
-  // Each warp overwrites a part of B after its wait; none that comes later may see that.
+TEST_CASE("a warp waits for the products of all four warps", "[sim]") {
+  // Each warp overwrites a part of B after its wait, which no product may read.
   const std::string code =
       "S2R R1, SR_TID.X;0\nSHF.L.U32 R1, R1, 0x2, RZ;0\n"
       "UMOV UR4, {:#x};0\nUMOV UR5, {:#x};0\nUMOV UR6, {:#x};0\nUMOV UR7, {:#x};0\n"
@@ -280,7 +281,7 @@ TEST_CASE("a warp that waits for products waits for those of all four", "[sim]")
   CHECK(!run("0x1"));
 }
 
-TEST_CASE("wgmma that lacks a warp or lanes is a fault", "[sim]") {
+TEST_CASE("wgmma with missing warps or lanes is a fault", "[sim]") {
   Execution three("HGMMA.64x16x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0;0\n", 3);
   CHECK_THROWS_WITH(three.run(), contains_text("fewer than four warps"));
   Execution lanes(

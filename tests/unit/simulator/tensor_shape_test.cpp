@@ -1,4 +1,4 @@
-// What instructions of the tensor cores compute, read from their modifiers.
+// Operations of tensor-core instructions, from their modifiers.
 #include "sass/tensor_shape.hpp"
 
 #include "support/catch.hpp"
@@ -6,7 +6,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("multiply-adds of tensor instructions are those of their shapes", "[tensor_shape]") {
+TEST_CASE("shapes determine multiply-adds of tensor instructions", "[tensor_shape]") {
   CHECK(tensor_multiply_adds("HMMA.16816.F32.BF16") == 2048);
   CHECK(tensor_multiply_adds("DMMA.884") == 256);
   CHECK(tensor_multiply_adds("DMMA.8x8x4") == 256);
@@ -16,7 +16,7 @@ TEST_CASE("multiply-adds of tensor instructions are those of their shapes", "[te
   CHECK(tensor_multiply_adds("FFMA") == 0);
 }
 
-TEST_CASE("pipes of tensor instructions are those of their types", "[tensor_shape]") {
+TEST_CASE("types determine pipes of tensor instructions", "[tensor_shape]") {
   CHECK(tensor_pipe("HMMA.16816.F32.BF16") == Pipe::tensor_bf16_fp32);
   CHECK(tensor_pipe("HMMA.16816.F32") == Pipe::tensor_fp16_fp32);
   CHECK(tensor_pipe("HMMA.16816.F16") == Pipe::tensor_fp16_fp16);

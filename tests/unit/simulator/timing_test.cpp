@@ -1,5 +1,5 @@
-// How long machine code takes on an SM: what the encoding of instructions says of their issue,
-// pipes, scoreboards, barriers, and the memory path.
+// Times of machine code on an SM: issue as encoded in instructions, pipes, scoreboards, barriers,
+// memory path.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -19,8 +19,8 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("the encoding of an instruction says when it may be issued", "[timing]") {
-  // LDG.E R4, desc[UR4][R2.64] of nvcc 13: its result releases scoreboard 2.
+TEST_CASE("the encoding of an instruction determines when it can issue", "[timing]") {
+  // nvcc 13's LDG.E R4, desc[UR4][R2.64]: its result releases scoreboard 2.
   const Control load = control_of(0x000ea4000c1e1900);
   CHECK(load.stall == 2);
   CHECK(load.stays);
@@ -30,7 +30,7 @@ TEST_CASE("the encoding of an instruction says when it may be issued", "[timing]
   CHECK(load.reuse == 0);
 }
 
-TEST_CASE("a warp issues as its stalls allow, a scheduler once per clock", "[timing]") {
+TEST_CASE("a warp issues by its stall counts, a scheduler once per cycle", "[timing]") {
   const auto clocks_of = [](unsigned stalled, unsigned warps) {
     const std::string multiply = line("FFMA R0, R1, R4, R6", stall(stalled));
     const std::string nothing = repeated(1, kExit);
@@ -40,12 +40,12 @@ TEST_CASE("a warp issues as its stalls allow, a scheduler once per clock", "[tim
   CHECK(clocks_of(4, 1) == Approx(400).margin(4));
   CHECK(clocks_of(1, 1) == Approx(100).margin(4));
   CHECK(clocks_of(4, 4) == Approx(400).margin(4));   // one for each scheduler
-  CHECK(clocks_of(4, 16) == Approx(400).margin(8));  // four for each take turns
+  CHECK(clocks_of(4, 16) == Approx(400).margin(8));  // four per scheduler alternate
   CHECK(clocks_of(1, 16) == Approx(400).margin(8));
   CHECK(clocks_of(4, 32) == Approx(800).margin(8));
 }
 
-TEST_CASE("pipes take so many instructions per clock", "[timing]") {
+TEST_CASE("pipes have a rate per cycle", "[timing]") {
   const auto clocks_of = [](const std::string& instruction) {
     return TimedRun(repeated(100, line(instruction, stall(1))) + kExit).clocks() / 100;
   };
@@ -53,20 +53,20 @@ TEST_CASE("pipes take so many instructions per clock", "[timing]") {
   CHECK(clocks_of("IMAD R0, R1, R4, R6") == Approx(2).margin(0.1));
   CHECK(clocks_of("IADD3 R0, R1, R4, R6") == Approx(2).margin(0.1));
   CHECK(clocks_of("MUFU.EX2 R0, R1") == Approx(8).margin(0.2));
-  // What is held up by a pipe waits for it, and for nothing else.
+  // A warp delayed by a pipe waits for no other reason.
   const SmTime time = TimedRun(repeated(100, line("MUFU.EX2 R0, R1", stall(1))) + kExit).time();
   CHECK(all_of(time).largest() == WarpState::math_pipe_throttle);
   CHECK(all_of(time)[WarpState::not_selected] == 0);
 }
 
-TEST_CASE("a warp that could issue while another does is not selected", "[timing]") {
+TEST_CASE("a ready warp waits as not selected while another issues", "[timing]") {
   const std::string code = repeated(100, line("FFMA R0, R1, R4, R6", stall(1))) + kExit;
   const WarpClocks clocks = all_of(TimedRun(code, 8 * sim::kLanes).time());
   CHECK(clocks[WarpState::not_selected] > 300);
   CHECK(clocks[WarpState::math_pipe_throttle] < 20);
 }
 
-TEST_CASE("three operands of one register bank take a clock more", "[timing]") {
+TEST_CASE("three operands in one register bank take another cycle", "[timing]") {
   const auto extra = [](const std::vector<std::pair<std::string, unsigned>>& code) {
     std::string text;
     std::vector<Control> controls;
@@ -87,12 +87,12 @@ TEST_CASE("three operands of one register bank take a clock more", "[timing]") {
   CHECK(extra({{"FFMA R0, R2, R4, R7", 0}}) == 0);
   CHECK(extra({{"FFMA R0, R2, R2, R6", 0}}) == 0);
   CHECK(extra({{"FFMA R0, R2, R4, RZ", 0}}) == 0);
-  // The first keeps R2 for the second at the same place, and not at another.
+  // The first instruction reuses R2 for the second only in the same operand position.
   CHECK(extra({{"FFMA R1, R2, R5, R7", 1}, {"FFMA R0, R2, R4, R6", 0}}) == 0);
   CHECK(extra({{"FFMA R1, R5, R2, R7", 2}, {"FFMA R0, R2, R4, R6", 0}}) == 1);
 }
 
-TEST_CASE("a warp waits for the scoreboards that its instruction names", "[timing]") {
+TEST_CASE("a warp waits for the scoreboards in its instruction", "[timing]") {
   Control loads = stall(1);
   loads.writes = 0;
   Control uses = stall(1);
@@ -110,7 +110,7 @@ TEST_CASE("a warp waits for the scoreboards that its instruction names", "[timin
   CHECK(clocks[WarpState::long_scoreboard] == 0);
 }
 
-TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
+TEST_CASE("loads have the latency of L1, L2 or device memory", "[timing]") {
   Control loads = stall(1);
   loads.writes = 0;
   Control uses = stall(2);
@@ -122,17 +122,17 @@ TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
     return TimedRun(TimedRun::address() + repeated(times, load) + kExit).time(f).clocks;
   };
   CHECK(clocks_of(1, 1) - clocks_of(1, 0) == Approx(600 - 250));
-  CHECK(clocks_of(2, 0) - clocks_of(1, 0) == Approx(34 + 2));  // the second is in L1
+  CHECK(clocks_of(2, 0) - clocks_of(1, 0) == Approx(34 + 2));  // the second load hits L1
   CHECK(clocks_of(3, 1) - clocks_of(2, 1) == Approx(34 + 2));
 }
 
-TEST_CASE("what a warp spills is in L1 as long as that has room for it", "[timing]") {
+TEST_CASE("spilled values stay in L1 while it has space", "[timing]") {
   Control stores = stall(2);
   Control loads = stall(1);
   loads.writes = 0;
   Control uses = stall(2);
   uses.waits = 1;
-  // So many words of each lane are stored, and the first one is loaded.
+  // Each lane stores `words` words and loads the first one.
   const auto time_of = [&](int words, std::int64_t l1_bytes, unsigned warps = 1) {
     std::string code = line("MOV R1, 0x7f000", stall(6));
     for (int i = 0; i < words; ++i)
@@ -146,15 +146,15 @@ TEST_CASE("what a warp spills is in L1 as long as that has room for it", "[timin
   CHECK(kept.l2_reads == 0);
   CHECK(kept.l2_writes == 0);
   const SmTime lost = time_of(32, 2048);  // sixteen lines
-  CHECK(lost.l2_reads == 4);              // sectors of a line, which L1 had written there
+  CHECK(lost.l2_reads == 4);              // of one line, written back before
   CHECK(lost.l2_writes == 4);
   CHECK(lost.clocks > kept.clocks + 150);
-  // Each warp has lines of its own.
+  // Each warp has its own lines.
   CHECK(time_of(8, 2048, 1).l2_reads == 0);
   CHECK(time_of(8, 2048, 4).l2_reads > 0);
 }
 
-TEST_CASE("the spread of latencies is the recorded one, around its mean", "[timing]") {
+TEST_CASE("latencies have the recorded spread around their mean", "[timing]") {
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/warp_scheduling/latency_spread.csv");
   std::string title;
   std::getline(file, title);
@@ -197,12 +197,12 @@ TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
   const double mean = clocks_of(kNoSpread, 1);
   CHECK(clocks_of(kDramSpread, 1) >= mean + (kDramSpread.ratios.front() - 1) * 600 - 1);
   CHECK(clocks_of(kDramSpread, 1) <= mean + (kDramSpread.ratios.back() - 1) * 600 + 1);
-  // Of 32 lines, the slowest one is all but surely among the slowest tenth of all lines.
+  // Of 32 lines, the slowest is almost certainly within the slowest 10 %.
   CHECK(clocks_of(kDramSpread, 32) > clocks_of(kNoSpread, 32) + (kDramSpread.at(0.9) - 1) * 600);
   CHECK(clocks_of(kDramSpread, 32) == clocks_of(kDramSpread, 32));
 }
 
-TEST_CASE("draws are spread evenly and the same each time", "[timing]") {
+TEST_CASE("draws are uniform and reproducible", "[timing]") {
   ShareDraw one;
   ShareDraw other;
   constexpr int kDraws = 10000;
@@ -217,7 +217,7 @@ TEST_CASE("draws are spread evenly and the same each time", "[timing]") {
   CHECK(sum / kDraws == Approx(0.5).margin(0.01));
 }
 
-TEST_CASE("lines of one slice of L2 have one share", "[timing]") {
+TEST_CASE("lines of one L2 slice have the same share", "[timing]") {
   SliceShares shares;
   constexpr std::uint64_t kLine = 4;  // sectors
   constexpr std::uint64_t kKib = 8 * kLine;
@@ -228,8 +228,8 @@ TEST_CASE("lines of one slice of L2 have one share", "[timing]") {
   CHECK(shares.of(8 * kKib, 0.875) == 0.875);
 }
 
-TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
-  // Warps from 1 on have 100 instructions less.
+TEST_CASE("warps that reach a barrier early wait for the others", "[timing]") {
+  // Warps 1 and above execute 100 instructions fewer.
   const std::string code =
       line("S2R R1, SR_TID.X", stall(10)) + line("ISETP.LT.AND P0, PT, R1, 0x20, PT", stall(6)) +
       line("@!P0 BRA 0x670", stall(5)) + repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) +
@@ -240,7 +240,7 @@ TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
   CHECK(all_of(TimedRun(code).time())[WarpState::barrier] == Approx(20).margin(6));
 }
 
-TEST_CASE("a step lies between two barriers and asks L2 for something", "[timing]") {
+TEST_CASE("a step is between two barriers and requests data from L2", "[timing]") {
   const std::string barrier = line("BAR.SYNC.DEFER_BLOCKING 0x0", stall(5));
   const auto load = [](int offset) {
     return line(fmt::format("LDG.E R0, desc[UR4][R2.64+{:#x}]", offset), stall(2));
@@ -249,18 +249,18 @@ TEST_CASE("a step lies between two barriers and asks L2 for something", "[timing
     return TimedRun(TimedRun::address() + code + kExit, 2 * sim::kLanes).time().steps;
   };
   CHECK(steps_of(load(0) + barrier + load(0x400) + barrier) == 2);
-  // The second barrier comes behind nothing, the third behind what L1 has.
+  // Before the second barrier nothing is loaded; before the third, the load hits L1.
   CHECK(steps_of(load(0) + barrier + barrier + load(0) + barrier) == 1);
   CHECK(steps_of(load(0) + load(0x400)) == 0);
 }
 
-TEST_CASE("a warp that goes on for ever ends with a fault", "[timing]") {
+TEST_CASE("an endless warp ends with a fault", "[timing]") {
   TimedRun run(line("MOV R0, RZ", stall(1)) + line("BRA 0x0", stall(5)));
   run.set_most_instructions(1000);
   CHECK_THROWS_WITH(run.clocks(), contains_text("a loop has not ended after"));
 }
 
-TEST_CASE("blocks follow each other on their SM", "[timing]") {
+TEST_CASE("blocks run consecutively on their SM", "[timing]") {
   const std::string code = repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) + kExit;
   SmFigures f = figures();
   f.block_gap = 300;
@@ -269,16 +269,15 @@ TEST_CASE("blocks follow each other on their SM", "[timing]") {
   };
   CHECK(clocks_of(2, 1) == Approx(2 * clocks_of(1, 1) + 300));
   CHECK(clocks_of(2, 2) == Approx(clocks_of(1, 1)));
-  // Of thousands some are executed, as many as the last wave has and some waves.
+  // Of thousands of blocks, only some waves and the last wave are executed.
   const SmTime many = TimedRun(code).time(f, {4002, 1, 4});
   CHECK(many.starts.size() < 4002);
   CHECK(many.starts.size() >= 12);
   CHECK((4002 - many.starts.size()) % 4 == 0);
 }
 
-TEST_CASE("a run of blocks that differ ends once they do, where some would not be executed",
-          "[timing]") {
-  // As many turns as the block's number, and at least `least`.
+TEST_CASE("a run with unequal blocks stops early if it would skip some blocks", "[timing]") {
+  // The loop has `least` plus the block's number of iterations.
   const auto time_of = [](int least, std::int64_t blocks, bool stops) {
     const std::string code =
         line("S2R R1, SR_CTAID.X", stall(10)) +
@@ -295,13 +294,13 @@ TEST_CASE("a run of blocks that differ ends once they do, where some would not b
   CHECK_FALSE(ended.is_even());
   CHECK(ended.instructions < whole.instructions);
   CHECK(ended.starts.size() < 200);
-  // Those that do not differ, and those of which all are executed, are timed to their end.
+  // Runs with equal blocks, or without skipped blocks, are timed to the end.
   CHECK(time_of(100'000, 20, true).is_even());
   CHECK(time_of(100'000, 20, true).clocks == time_of(100'000, 20, false).clocks);
   CHECK(time_of(4000, 6, true).clocks == time_of(4000, 6, false).clocks);
 }
 
-TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
+TEST_CASE("sectors stay in L1 until they are evicted", "[timing]") {
   constexpr std::int64_t kBytes = 16 * 1024;
   SectorCache cache(kBytes);
   CHECK(cache.find(8) == nullptr);
@@ -317,31 +316,31 @@ TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
   CHECK(none.find(8) == nullptr);
 }
 
-// Blocks of eight warps on one of 132 SMs, in a loop over the grid: each warp touches four lines,
-// waits for 12800 clocks, and touches them again.
+// Hit rate of second accesses on one of 132 SMs: blocks of eight warps in a grid-stride loop, in
+// which each warp accesses four lines, waits 12800 cycles, and accesses them again.
 double second_uses_that_hit(int warps) {
   constexpr std::uint64_t kSectorsOfLine = 4;
   constexpr std::uint64_t kLinesOfWarp = 4;
   constexpr std::uint64_t kWarpsOfBlock = 8;
   constexpr std::uint64_t kSms = 132;
-  struct Turn {
+  struct NextAccess {
     double when;
     std::uint64_t warp;
-    std::uint64_t count;  // of its turns before
-    bool operator<(const Turn& other) const { return when > other.when; }
+    std::uint64_t count;  // of earlier accesses
+    bool operator<(const NextAccess& other) const { return when > other.when; }
   };
   SectorCache cache(229 * 1024);
   cache.fill_with_others();
   std::mt19937 draw(1);
   const auto clocks = [&draw](double most) { return most * static_cast<double>(draw()) / 0x1p32; };
-  std::priority_queue<Turn> turns;
+  std::priority_queue<NextAccess> pending;
   for (int warp = 0; warp < warps; ++warp)
-    turns.push({clocks(14'000), static_cast<std::uint64_t>(warp), 0});
+    pending.push({clocks(14'000), static_cast<std::uint64_t>(warp), 0});
   int uses = 0;
   int hits = 0;
   while (uses < 200'000) {
-    const auto [when, warp, count] = turns.top();
-    turns.pop();
+    const auto [when, warp, count] = pending.top();
+    pending.pop();
     const bool is_second = count % 2 == 1;
     const std::uint64_t in_grid =
         warp / kWarpsOfBlock * kSms * kWarpsOfBlock + warp % kWarpsOfBlock;
@@ -352,12 +351,12 @@ double second_uses_that_hit(int warps) {
       hits += is_second && cache.has_line((first + i) * kSectorsOfLine);
       cache.put((first + i) * kSectorsOfLine, 0);
     }
-    turns.push({when + (is_second ? 30 : 12'800 + 800 + clocks(400)), warp, count + 1});
+    pending.push({when + (is_second ? 30 : 12'800 + 800 + clocks(400)), warp, count + 1});
   }
   return 100.0 * hits / uses;
 }
 
-TEST_CASE("L1 loses as many lines that wait for a second use as an H200 does", "[timing]") {
+TEST_CASE("L1 loses as many lines before their second access as an H200", "[timing]") {
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/caches/l1_second_access.csv");
   std::string text;
   std::getline(file, text);
@@ -380,7 +379,7 @@ TEST_CASE("L1 loses as many lines that wait for a second use as an H200 does", "
   CHECK(compared == 6);
 }
 
-// 32 warps load eight lines each that no other one touches, one after the other, and then again.
+// Hit rate of second loads: each of 32 warps loads its own eight lines in a row, and then again.
 double second_loads_that_hit(bool after_data) {
   constexpr unsigned kWarps = 32;
   constexpr int kLoads = 8;
@@ -388,7 +387,7 @@ double second_loads_that_hit(bool after_data) {
     std::string code;
     for (int i = 0; i < kLoads; ++i) {
       Control control = writes(0, 2);
-      control.stays = false;  // any warp may come between
+      control.stays = false;  // other warps may issue in between
       if (waits_first && i == 0) control.waits = 1;
       code += line(fmt::format("LDG.E R4, desc[UR4][R2.64+{:#x}]", i * kWarps * 128), control);
     }
@@ -407,13 +406,13 @@ double second_loads_that_hit(bool after_data) {
   return second.hits / second.all;
 }
 
-TEST_CASE("loads in a row are issued one warp's behind another's", "[timing]") {
-  // Though twice as many lines are under way as L1 has. Before the queue is full, warps take turns.
+TEST_CASE("consecutive loads are issued warp by warp", "[timing]") {
+  // Twice as many lines as L1 holds are in flight. Until the queue is full, warps alternate.
   CHECK(second_loads_that_hit(false) > 0.9);
   CHECK(second_loads_that_hit(true) < 0.7);
 }
 
-TEST_CASE("a warp's lines all stay in L1, however far they lie apart", "[timing]") {
+TEST_CASE("a warp's lines all stay in L1 at any stride", "[timing]") {
   constexpr std::int64_t kBytes = 128 * 1024;
   constexpr std::uint64_t kLanes = 32;
   for (std::uint64_t stride = 4; stride <= (std::uint64_t{128} << 20) / 32; stride *= 2) {
@@ -428,7 +427,7 @@ TEST_CASE("a warp's lines all stay in L1, however far they lie apart", "[timing]
   }
 }
 
-TEST_CASE("bank conflicts hold up the data stage", "[timing]") {
+TEST_CASE("bank conflicts delay the data stage", "[timing]") {
   const SmFigures f = figures();
   OwnMemory free_of(f);
   OwnMemory conflicting(f);
@@ -452,7 +451,7 @@ sim::GlobalTouch one_line() {
   return touch;
 }
 
-TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
+TEST_CASE("cp.async bypasses the data stage, and loads do not", "[timing]") {
   const SmFigures f = figures();
   OwnMemory copying(f);
   OwnMemory loading(f);
@@ -464,7 +463,7 @@ TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
   CHECK(loading.shared(0, 1).done >= 10 + 23);
 }
 
-/// Clocks until the last of a few thousand lines has come or gone: loads, stores, or both.
+/// Cycles until the last of 4096 lines has been loaded, stored, or both.
 double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
   OwnMemory memory(f);
   double last = 0;
@@ -480,7 +479,7 @@ double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
   return last;
 }
 
-TEST_CASE("lines that come from DRAM and lines that are written new share L2's port", "[timing]") {
+TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing]") {
   SmFigures f = figures();
   f.l2_latency = f.dram_latency = f.l1_latency = 0;
   f.behind.l2_read_clocks = 0.5;
@@ -493,10 +492,10 @@ TEST_CASE("lines that come from DRAM and lines that are written new share L2's p
   CHECK(clocks_of_lines(f, true, false) == Approx(kSectors).epsilon(0.01));
   CHECK(clocks_of_lines(f, false, true) == Approx(kSectors).epsilon(0.01));
   CHECK(clocks_of_lines(f, true, true) == Approx(2 * kSectors).epsilon(0.01));
-  // What L2 has goes to the SM by another one.
+  // Lines that hit in L2 use another port.
   f.behind.dram_read_share = 0;
   CHECK(clocks_of_lines(f, true, true) == Approx(kSectors).epsilon(0.01));
-  // Atomics wait for DRAM where it is written, too, and not where loads find nothing in L2.
+  // Atomics also wait for DRAM writes, but not for L2 misses of loads.
   SmFigures atomics = figures();
   atomics.behind.dram_read_share = 1;
   atomics.behind.dram_write_share = 0;
@@ -508,14 +507,14 @@ TEST_CASE("lines that come from DRAM and lines that are written new share L2's p
   CHECK(first_atomic() == Approx(atomics.l2_latency));
   atomics.behind.dram_write_share = 1;
   CHECK(first_atomic() == Approx(atomics.dram_latency));
-  // What a block has written before is not new.
+  // A line that the block wrote before is not new.
   OwnMemory again(f);
   again.set_block(1);
   const double once = again.store(0, one_line()).done;
   CHECK(again.store(0, one_line()).done == Approx(once + 4 * f.behind.l2_write_clocks));
 }
 
-TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
+TEST_CASE("L1 holds earlier loads and stores", "[timing]") {
   const SmFigures f = figures();
   OwnMemory memory(f);
   memory.load(0, one_line(), false);
@@ -533,7 +532,7 @@ TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
   CHECK(stored.take_lookups().all == 0);
 }
 
-TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
+TEST_CASE("each part of the SM is busy for its instructions", "[timing]") {
   const std::string multiply = line("FFMA R0, R1, R4, R6", stall(1));
   const SmBusy arithmetic = TimedRun(repeated(100, multiply) + kExit, 8 * sim::kLanes).time().busy;
   CHECK(arithmetic[SmPart::issue] == 2 * 101);  // 8 warps, 4 schedulers
@@ -541,7 +540,7 @@ TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
   CHECK(arithmetic[SmPart::alu] == 0);
   CHECK(arithmetic[SmPart::l1] == 0);
   CHECK(arithmetic[SmPart::dram] == 0);
-  // One wavefront for each of 32 words in a bank.
+  // One wavefront for each of 32 words of a bank.
   const SmFigures f = figures();
   OwnMemory memory(f);
   for (int i = 0; i < 10; ++i)
@@ -560,8 +559,7 @@ TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
   CHECK(global[SmPart::shared] == 0);
 }
 
-TEST_CASE("the latency of a warp is what it takes alone, however many others there are",
-          "[timing]") {
+TEST_CASE("the latency of a warp does not depend on the number of warps", "[timing]") {
   Control loads = stall(1);
   loads.writes = 0;
   Control uses = stall(4);
@@ -573,11 +571,11 @@ TEST_CASE("the latency of a warp is what it takes alone, however many others the
   const SmTime alone = TimedRun(code).time();
   const SmTime together = TimedRun(code, 32 * sim::kLanes).time();
   CHECK(alone.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
-  CHECK(together.clocks > alone.clocks + 500);  // eight warps for each scheduler
+  CHECK(together.clocks > alone.clocks + 500);  // eight warps per scheduler
   CHECK(together.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
 }
 
-TEST_CASE("what the model has no time for is refused", "[timing]") {
+TEST_CASE("an instruction without a modelled time is rejected", "[timing]") {
   const std::string text = "//a.cu\n#0:3\nMOV R4, 0x0;0\n#0:4\nNANOSLEEP 0x20;0\nEXIT;0\n";
   const sim::Program program = sim::decode(read_code_text(text));
   CHECK(schedule_of(program, figures()).refusal ==

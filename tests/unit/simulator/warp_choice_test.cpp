@@ -1,4 +1,4 @@
-// Which warp a scheduler issues next, held against a search that compares one warp after the other.
+// The warp that a scheduler issues next, compared with an exhaustive search.
 #include "timing/warp_choice.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gpuexp::test {
 namespace {
 
-constexpr std::size_t kQueue = 8;  // instructions of the memory units
+constexpr std::size_t kQueue = 8;  // queue of the memory units
 
 double could_issue(const Scheduler& scheduler, const ResidentWarp& warp) {
   const auto free_at = [&](IssuedTo to) {
@@ -24,7 +24,7 @@ double could_issue(const Scheduler& scheduler, const ResidentWarp& warp) {
   const auto to = static_cast<IssuedTo>(warp.turn().to);
   switch (to) {
     case IssuedTo::none:
-    case IssuedTo::products: break;  // no warp here is of a warpgroup
+    case IssuedTo::products: break;  // no warp here is in a warpgroup
     case IssuedTo::fma: pipe = std::min(free_at(to), free_at(IssuedTo::fma_heavy)); break;
     case IssuedTo::memory: {
       const std::size_t queued = scheduler.queue.size();
@@ -36,7 +36,7 @@ double could_issue(const Scheduler& scheduler, const ResidentWarp& warp) {
   return std::max({warp.turn().ready_at, scheduler.free_at, pipe});
 }
 
-/// None: it has no warp that can be issued ever.
+/// The choice of an exhaustive search; empty if no warp can ever issue.
 Choice plain_choice(const Scheduler& scheduler) {
   if (scheduler.last && could_issue(scheduler, *scheduler.last) <= scheduler.free_at)
     return {scheduler.last, scheduler.free_at};
@@ -54,10 +54,10 @@ Choice plain_choice(const Scheduler& scheduler) {
   return choice;
 }
 
-TEST_CASE("a scheduler's choice is that of a plain search", "[timing]") {
+TEST_CASE("a scheduler's choice equals that of an exhaustive search", "[timing]") {
   std::mt19937 draw(1);
   const auto below = [&](unsigned count) { return static_cast<unsigned>(draw() % count); };
-  // Few times, so that warps are ready in one clock and have waited as long.
+  // Few distinct times, so that warps tie.
   const auto time = [&] { return 100.0 + below(8); };
   int sleeping = 0;
   for (int turn = 0; turn < 5000; ++turn) {
@@ -77,7 +77,7 @@ TEST_CASE("a scheduler's choice is that of a plain search", "[timing]") {
     for (unsigned i = below(12); i > 0; --i)
       scheduler.queue.push_back(time());
     if (below(2) == 0) scheduler.last = warps[below(count)].get();
-    // Some have left since.
+    // Some warps have left.
     if (below(4) == 0)
       scheduler.drop_if(
           [&](const ResidentWarp& w) { return &w != scheduler.last && below(2) == 0; });
@@ -93,7 +93,7 @@ TEST_CASE("a scheduler's choice is that of a plain search", "[timing]") {
   CHECK(sleeping < 1000);
 }
 
-TEST_CASE("idle clocks of a scheduler are those of its gaps", "[timing]") {
+TEST_CASE("a scheduler's idle cycles are those of its gaps", "[timing]") {
   Scheduler scheduler;
   scheduler.gaps.push_back({10, 14});
   scheduler.gaps.push_back({20, 21});
@@ -103,12 +103,12 @@ TEST_CASE("idle clocks of a scheduler are those of its gaps", "[timing]") {
   CHECK(scheduler.idle_since(21) == 0);
 }
 
-TEST_CASE("a short queue is a queue, however many come and go", "[timing]") {
+TEST_CASE("a short queue behaves like std::deque", "[timing]") {
   ShortQueue<int> queue;
   std::deque<int> expected;
   std::mt19937 draw(2);
   for (int i = 0; i < 20'000; ++i) {
-    // Now it grows, now it shrinks.
+    // Grows and shrinks alternately.
     if (expected.empty() || draw() % 16 < (i / 1000 % 2 == 0 ? 10u : 6u)) {
       queue.push_back(i);
       expected.push_back(i);
@@ -125,7 +125,7 @@ TEST_CASE("a short queue is a queue, however many come and go", "[timing]") {
   }
 }
 
-TEST_CASE("shares that are passed over are those that would have been drawn", "[timing]") {
+TEST_CASE("skipped shares are those that would have been drawn", "[timing]") {
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, ShareDraw::kMostPassed}) {
     ShareDraw one(5);
     ShareDraw other(5);
