@@ -35,8 +35,8 @@ inline constexpr std::array kNumbers{
     "floor_us",        "grid_blocks",   "operations",  "metric.bytes_in_flight_per_thread",
     "kernel_launches", "occupancy_pct", "sm_clock_mhz"};
 
-/// 100 SMs at 1 GHz, each with 4 instructions and one wavefront per cycle; 1 TB/s of DRAM, 4 TB/s
-/// of L2.
+/// 100 SMs at 1 GHz, each with 4 instructions and one wavefront per cycle; DRAM with 1 TB/s, L2
+/// with 4 TB/s.
 inline DeviceRates device() {
   DeviceRates rates;
   Ceilings& c = rates.ceilings;

@@ -156,7 +156,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
         d.c[i] = sum;
       }
     });
-    if (tile == 0) return product;  // of a library
+    if (tile == 0) return product;  // the library's result
     return Steps(KernelStep{shape_of({p.m, p.n, 1}, tile), {}}) + product;
   };
   return v;

@@ -1,4 +1,4 @@
-// A GPU that passes every check, with the readings of an H200 in a server.
+// A GPU that passes every check, with readings of an H200.
 #pragma once
 
 #include "device/device_spec.hpp"

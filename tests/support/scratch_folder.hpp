@@ -1,4 +1,4 @@
-// A folder that is removed at the end of its test.
+// A folder that is removed with its test.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Tests that need an ability which the machine or build may lack. A test without its ability prints
-// a message and is shown as skipped; if its tier is required, it fails.
+// Tests that need an ability of the machine or build. Without it, a test is shown as skipped with
+// the reason; if its tier is required, it fails.
 #pragma once
 
 #include <cstdlib>
@@ -43,8 +43,8 @@ inline void skip(Tier tier, const std::string& reason) {
   std::cout << "skipped: " << reason << "\n";
 }
 
-/// Exit status of main: 1 if a test failed, kSkipped if one was skipped. Catch2 returns the number
-/// of failures, which may equal kSkipped.
+/// Exit status of main: 1 if a test failed, kSkipped if one was skipped. Catch2's status is the
+/// number of failures, which may equal kSkipped.
 inline int exit_code(int failed) {
   if (failed != 0) return 1;
   return detail::skipped_tests > 0 ? kSkipped : 0;

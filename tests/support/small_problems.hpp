@@ -92,7 +92,7 @@ inline Values with_short_loops(const Family& family, Values values) {
   return values;
 }
 
-/// Whether the variant is not from a vendor and supports this problem on the device.
+/// Whether the variant is no vendor's and supports the problem on the device.
 inline bool runs_on(const DeviceSpec& device, const Family& family, const Variant& variant,
                     const void* problem) {
   if (variant.is_vendor || device.compute_capability() < variant.min_compute_capability)

@@ -14,7 +14,7 @@
 
 namespace gpuexp::test {
 
-/// The upper 64 bits of an instruction that has only these control bits.
+/// The upper 64 bits of an instruction with only these control bits.
 inline std::string encoded(const Control& control) {
   constexpr unsigned kFirst = 105 - 64;
   const std::uint64_t bits =

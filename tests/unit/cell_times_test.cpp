@@ -47,7 +47,7 @@ TEST_CASE("a time of this run replaces a recorded one") {
   const CellTimes times(file, recorded);
   CHECK(times.find(b.plan, group, group.cells[0], RunKind::measure) == 7.0);
   CHECK(times.find(b.plan, group, group.cells[1], RunKind::measure) == 9.0);
-  // Recorded times are not copied to the own file.
+  // Recorded times are not copied to the new file.
   CHECK(!CellTimes(file).find(b.plan, group, group.cells[0], RunKind::measure));
 }
 

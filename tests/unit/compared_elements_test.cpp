@@ -26,7 +26,7 @@ std::int64_t pieces_of(const ElementDraw& draw) {
 
 TEST_CASE("a draw has about its share of the pieces; equal seeds draw equal pieces") {
   const ElementDraw draw = drawn_share(0.1, 7);
-  // Of 10,000 pieces drawn at 0.1, the count lies outside these bounds once in 10^6 draws.
+  // With 10,000 pieces, the count is outside these bounds once in 10^6 draws.
   CHECK(pieces_of(draw) > 850);
   CHECK(pieces_of(draw) < 1150);
   CHECK(draw == drawn_share(0.1, 7));

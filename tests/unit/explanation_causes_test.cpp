@@ -309,8 +309,7 @@ TEST_CASE(
   CHECK_THAT(of(650, 1.8e8)->text(), !contains_text("something else"));
   CHECK(of(940, 2.0e8)->explanations.at(0).cause == Cause::unknown);       // 650 % of it
   CHECK(of(820, 1.2e8, 2e8)->explanations.at(0).cause == Cause::unknown);  // only half of the time
-  CHECK(of(960, 2.7e8)->explanations.at(0).cause ==
-        Cause::unknown);  // 4 %, within which any amount fits
+  CHECK(of(960, 2.7e8)->explanations.at(0).cause == Cause::unknown);       // any amount fits 4 %
 }
 
 TEST_CASE("Equally idle SMs are not a cause", "[explanation]") {

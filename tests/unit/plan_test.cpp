@@ -71,7 +71,7 @@ TEST_CASE("parameters that a file sets are not in keys and create no further cel
   CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.5,width=narrow/cold",
                                              "toy/toy/first/share=0.5,width=a.txt/cold",
                                              "toy/toy/first/n=16,share=0.5,width=narrow/cold"});
-  CHECK(b.sizes() == std::vector<std::int64_t>{8, 1024, 16});  // the default, for the file
+  CHECK(b.sizes() == std::vector<std::int64_t>{8, 1024, 16});  // the default if a file replaces n
 }
 
 TEST_CASE("axes multiply, and parameters without an axis keep their defaults") {

@@ -229,7 +229,7 @@ TEST_CASE("A report without some columns is rendered", "[report][terminal]") {
 
 // ---- headlines
 
-TEST_CASE("The headline of a ladder describes its largest problem", "[report][headline]") {
+TEST_CASE("A ladder is described at its largest problem", "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
                   timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
         "At m = n = 2048, tile is 10× (9.86 to 10.1) as fast as naive (34.40 ms → 3.440 ms; reuse "
@@ -238,7 +238,7 @@ TEST_CASE("The headline of a ladder describes its largest problem", "[report][he
         "fp32 limit.");
 }
 
-TEST_CASE("A headline compares a kernel with the vendor library", "[report][headline]") {
+TEST_CASE("A kernel is compared with the vendor library", "[report][headline]") {
   CHECK_THAT(headline({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
                        timed_row("tile", 2048, 400, 86)}),
              contains_text("tile is 86× (84.8 to 87.2) as fast as naive") &&
@@ -252,8 +252,7 @@ TEST_CASE("A kernel with a library's name as prefix is not a library", "[report]
       contains_text("tile is 86×") && !contains_text("cublas"));
 }
 
-TEST_CASE("A headline does not claim differences that samples cannot resolve",
-          "[report][headline]") {
+TEST_CASE("Differences that samples cannot resolve are not claimed", "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
@@ -268,14 +267,14 @@ TEST_CASE("A row faster than its limit is left out", "[report][headline]") {
         "limit.");
 }
 
-TEST_CASE("The headline of a sweep describes its largest step", "[report][headline]") {
+TEST_CASE("A sweep is described by its largest step", "[report][headline]") {
   CHECK(headline({swept_row(2050, 70, 2), swept_row(2047, 99), swept_row(2048, 100),
                   swept_row(2049, 69, 2), swept_row(2051, 71, 2)}) ==
         "Throughput drops 31 % from n = 2048 to 2049 (reuse 1 → 2), the largest step between 69 "
         "TFLOP/s (n = 2049) and 100 TFLOP/s (n = 2048).");
 }
 
-TEST_CASE("The headline of a sweep without steps gives its range", "[report][headline]") {
+TEST_CASE("A sweep without steps is described by its range", "[report][headline]") {
   CHECK(headline({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
                   swept_row(5, 50)}) ==
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
@@ -306,7 +305,7 @@ TEST_CASE("If times do not differ, the headline may compare a share", "[report][
         "with naive and 4.5 with scaled.");
 }
 
-TEST_CASE("Without numbers the headline is empty or gives the only time", "[report][headline]") {
+TEST_CASE("Without numbers there is no comparison", "[report][headline]") {
   CHECK(headline({untimed_row("naive", 64, "failed", "no"),
                   untimed_row("tile", 64, "skipped", "no")}) == "No row passed.");
   CHECK(headline({untimed_row("naive", 64, "passed", kMissing)}).empty());

@@ -70,7 +70,7 @@ TEST_CASE("each kernel of a launch adds the difference between empty kernels", "
     return RunRow{"e/row", samples, "passed", "", 0, floor_us, kernels};
   };
   const Samples eleven(20, 11.0);
-  // Of 10 % more time, one empty kernel explains 1 %, and ten explain all.
+  // One empty kernel explains 1 % of 10 % more time, and ten explain all.
   CHECK(only_row(row(2.5, 1, kTen), row(2.6, 1, eleven)).outcome == Outcome::slower);
   const ComparedRow of_ten = only_row(row(2.5, 10, kTen), row(2.6, 10, eleven));
   CHECK(of_ten.outcome == Outcome::same);

@@ -48,7 +48,7 @@ TEST_CASE("the variants of a group alternate in rounds with random order") {
     CHECK(order[i] != order[i + 1]);
     firsts_ahead += order[i] == "first";
   }
-  // Of 40 fair coins, the count lies outside these bounds once in 10^5 runs.
+  // With 40 fair coins, the count is outside these bounds once in 10^5 runs.
   CHECK(firsts_ahead > 6);
   CHECK(firsts_ahead < 34);
   ToyRun again({"first", "second"});

@@ -66,7 +66,7 @@ TEST_CASE("the next reading covers a stretch that was too short to read") {
     return ClockReading{n == 10 ? 1500.0 : 1600.0, 1};
   };
   const Row row = b.run()[0];
-  CHECK(row.clocks->median_mhz == 1500);  // of 11 samples; the other reading covers 9
+  CHECK(row.clocks->median_mhz == 1500);  // covers 11 samples, the other reading 9
   CHECK(row.clocks->max_mhz == 1600);
 }
 

@@ -164,7 +164,7 @@ TEST_CASE("a later fill replaces an earlier one", "[late_fill]") {
   CHECK(x.at(0) == std::byte{6});
 }
 
-TEST_CASE("a copy from a constant buffer is made on access", "[late_fill]") {
+TEST_CASE("a copy from a constant buffer is delayed until access", "[late_fill]") {
   Two x(true);
   x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
   CHECK(x.made == 0);

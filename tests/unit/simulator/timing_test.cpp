@@ -146,7 +146,7 @@ TEST_CASE("spilled values stay in L1 while it has space", "[timing]") {
   CHECK(kept.l2_reads == 0);
   CHECK(kept.l2_writes == 0);
   const SmTime lost = time_of(32, 2048);  // sixteen lines
-  CHECK(lost.l2_reads == 4);              // of one line, written back before
+  CHECK(lost.l2_reads == 4);              // sectors of one line
   CHECK(lost.l2_writes == 4);
   CHECK(lost.clocks > kept.clocks + 150);
   // Each warp has its own lines.
@@ -197,7 +197,7 @@ TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
   const double mean = clocks_of(kNoSpread, 1);
   CHECK(clocks_of(kDramSpread, 1) >= mean + (kDramSpread.ratios.front() - 1) * 600 - 1);
   CHECK(clocks_of(kDramSpread, 1) <= mean + (kDramSpread.ratios.back() - 1) * 600 + 1);
-  // Of 32 lines, the slowest is almost certainly within the slowest 10 %.
+  // The slowest of 32 lines is almost certainly within the slowest 10 %.
   CHECK(clocks_of(kDramSpread, 32) > clocks_of(kNoSpread, 32) + (kDramSpread.at(0.9) - 1) * 600);
   CHECK(clocks_of(kDramSpread, 32) == clocks_of(kDramSpread, 32));
 }
@@ -269,7 +269,7 @@ TEST_CASE("blocks run consecutively on their SM", "[timing]") {
   };
   CHECK(clocks_of(2, 1) == Approx(2 * clocks_of(1, 1) + 300));
   CHECK(clocks_of(2, 2) == Approx(clocks_of(1, 1)));
-  // Of thousands of blocks, only some waves and the last wave are executed.
+  // With thousands of blocks, only some waves and the last wave are executed.
   const SmTime many = TimedRun(code).time(f, {4002, 1, 4});
   CHECK(many.starts.size() < 4002);
   CHECK(many.starts.size() >= 12);
@@ -307,7 +307,7 @@ TEST_CASE("sectors stay in L1 until they are evicted", "[timing]") {
   cache.put(8, 5);
   REQUIRE(cache.find(8));
   CHECK((*cache.find(8))[0] == 5);
-  CHECK((*cache.find(9))[1] == SectorCache::kAbsent);  // of the same line
+  CHECK((*cache.find(9))[1] == SectorCache::kAbsent);  // same line
   for (std::uint64_t sector = 1024; sector < 1024 + 2 * kBytes / 32; ++sector)
     cache.put(sector, 6);
   CHECK(cache.find(8) == nullptr);
@@ -326,7 +326,7 @@ double second_uses_that_hit(int warps) {
   struct NextAccess {
     double when;
     std::uint64_t warp;
-    std::uint64_t count;  // of earlier accesses
+    std::uint64_t count;  // earlier accesses
     bool operator<(const NextAccess& other) const { return when > other.when; }
   };
   SectorCache cache(229 * 1024);
