@@ -18,10 +18,10 @@ std::size_t Plan::cell_count() const {
 }
 
 std::int64_t buffer_alignment(std::int64_t bytes) {
-  constexpr std::uint64_t kLeast = 512;
-  constexpr std::uint64_t kMost = 2 << 20;
+  constexpr std::uint64_t kMin = 512;
+  constexpr std::uint64_t kMax = 2 << 20;
   const auto size = static_cast<std::uint64_t>(std::max(bytes, std::int64_t{1}));
-  return static_cast<std::int64_t>(std::clamp(std::bit_ceil(size), kLeast, kMost));
+  return static_cast<std::int64_t>(std::clamp(std::bit_ceil(size), kMin, kMax));
 }
 
 std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
@@ -91,8 +91,8 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
                     "out of \"variants\", or give it plain sizes in an experiment of its own",
                     family.id, variant.id));
   }
-  // A device that cannot run the variant has no waves of it: one size stands for them and is
-  // skipped with the reason.
+  // A device that cannot run the variant has no waves for it; the single size is skipped with the
+  // reason.
   if (device.compute_capability() < variant.min_compute_capability) return {edges.from};
   const auto count_at = [&](std::int64_t n) {
     Values at = values;
@@ -136,8 +136,8 @@ class ExperimentPlanner {
  private:
   using Problems = std::vector<std::pair<Values, std::vector<const Variant*>>>;
 
-  // Every problem once, in the order in which it first appears, with the variants that meet it:
-  // wave edges give each variant sizes of its own.
+  // Every problem once, in order of first appearance, with the variants that run it: wave edges
+  // give each variant different sizes.
   Problems problems() const {
     Problems all;
     std::map<Values, std::size_t> position;
@@ -158,10 +158,10 @@ class ExperimentPlanner {
     return order;
   }
 
-  // Those that differ only in parameters that do not hold are one problem.
+  // Values that differ only in inapplicable parameters are one problem.
   std::vector<Values> values_of(const Variant& variant) const {
     std::vector<Values> result{experiment_.family->defaults()};
-    // Axes with wave edges come last, since the edges depend on every other parameter.
+    // Axes with wave edges come last, because the edges depend on every other parameter.
     for (const bool edges : {false, true}) {
       for (const auto& axes : experiment_.axis_groups) {
         if (has_edges(axes) == edges) result = expand(result, axes, variant);
@@ -190,7 +190,7 @@ class ExperimentPlanner {
     });
   }
 
-  // The product of what is there with one group of axes that advance together.
+  // The product of `base` and one group of axes that advance together.
   std::vector<Values> expand(const std::vector<Values>& base, const std::vector<std::size_t>& axes,
                              const Variant& variant) const {
     std::vector<Values> result;
@@ -253,7 +253,7 @@ class ExperimentPlanner {
 
   using Reason = std::optional<std::string>;
 
-  /// Says why the cell cannot run, if it cannot.
+  /// Sets the reason why the cell cannot run, if any.
   void skip(Cell& cell, Group& group) const {
     const Variant& variant = *cell.variant;
     Reason reason = beyond_machine(variant, group);
@@ -356,8 +356,8 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
       throw ConfigError(fmt::format("{}: {}", place, e.what()));
     }
     if (plan.groups.size() == groups_before) {
-      throw ConfigError(fmt::format("{}: selects no cell: its wave_edges hold no edge on {}", place,
-                                    device.name));
+      throw ConfigError(
+          fmt::format("{}: selects no cell: wave_edges has no edge on {}", place, device.name));
     }
   }
   return plan;

@@ -16,9 +16,9 @@ namespace gpuexp {
 
 namespace {
 
-/// Milliseconds that a cell takes on a GPU of no particular kind. RunEstimate knows better, from
-/// the device, from what was measured of it, from what is free and installed: what differs between
-/// machines that have to agree. Whole numbers, so that sums are exact.
+/// Nominal milliseconds of a cell on a generic GPU. RunEstimate is more accurate, but depends on
+/// the device, on earlier measurements, on free memory and on installed libraries; these differ
+/// between machines, which must compute the same division. Integers make sums exact.
 std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, const void* problem) {
   constexpr double kBytesPerSecond = 1e12;
   constexpr double kOperationsPerSecond = 1e13;
@@ -34,10 +34,10 @@ std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, co
   const double sampling_s =
       std::clamp(launch_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   const double cell_s = kPerCellSeconds + m.warm_up_s(launch_s) + sampling_s;
-  // An experiment may ask for any number of seconds.
-  constexpr double kMostMs = 1e12;
+  // An experiment may specify any number of seconds.
+  constexpr double kMaxMs = 1e12;
   const double ms = 1e3 * cell_s;
-  return std::llround(ms < kMostMs ? ms : kMostMs);
+  return std::llround(ms < kMaxMs ? ms : kMaxMs);
 }
 
 std::int64_t nominal_ms(const Plan& plan, const Group& group) {
@@ -78,13 +78,13 @@ std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count) {
   std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
   std::ranges::stable_sort(longest_first, std::greater<>(),
                            [&](std::size_t group) { return ms[group]; });
-  // Beyond one shard for each group, all are empty.
+  // Shards beyond the number of groups are empty.
   std::vector<std::int64_t> load_ms(std::min(count, plan.groups.size()));
   std::vector<std::size_t> shards(plan.groups.size());
   for (const std::size_t group : longest_first) {
-    const auto least = std::ranges::min_element(load_ms);
-    *least += ms[group];
-    shards[group] = static_cast<std::size_t>(least - load_ms.begin()) + 1;
+    const auto least_loaded = std::ranges::min_element(load_ms);
+    *least_loaded += ms[group];
+    shards[group] = static_cast<std::size_t>(least_loaded - load_ms.begin()) + 1;
   }
   return shards;
 }

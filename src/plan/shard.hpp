@@ -1,4 +1,4 @@
-// Shards: parts of a run that several machines, or several GPUs, take one each.
+// Shards: parts of a run, one per machine or GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace gpuexp {
 
 struct Plan;
 
-/// Part `index` of `count`, both from 1.
+/// Part `index` of `count`, both counted from 1.
 struct Shard {
   std::size_t index = 1;
   std::size_t count = 1;
@@ -20,10 +20,10 @@ struct Shard {
 
 /// "2/4".
 std::string to_string(const Shard& shard);
-/// Reads "2/4". Throws ConfigError saying what is wrong.
+/// Parses "2/4". Throws ConfigError for other text.
 Shard parse_shard(std::string_view text);
 
-/// A cell of a whole plan: what it is called, and the shard that it belongs to, from 1.
+/// The key of a cell of the whole plan and its shard, counted from 1.
 struct ShardedCell {
   std::string key;
   std::size_t shard = 1;
@@ -31,16 +31,17 @@ struct ShardedCell {
   bool operator==(const ShardedCell&) const = default;
 };
 
-/// The shard of each group, from 1 to `count`. Every group is in one shard, whole, whether its
-/// cells can run on this machine or not. Groups go to the shard that has least to do, longest
-/// first; how long they take is estimated from the config and the problems alone, so that every
-/// machine that makes the same plan divides it alike. Shards beyond the number of groups are empty.
+/// The shard of each group, from 1 to `count`. Every group belongs entirely to one shard, whether
+/// or not its cells can run on this machine. Groups are assigned longest first to the shard with
+/// the least work. The duration is estimated only from the config and the problems, so every
+/// machine with the same plan computes the same division. Shards beyond the number of groups are
+/// empty.
 std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count);
 
-/// The cells of the plan, in its order.
+/// All cells of the plan, in plan order.
 std::vector<ShardedCell> sharded_cells(const Plan& plan, std::size_t count);
 
-/// Leaves the shard's groups, in their order, and numbers their cells anew.
+/// Removes all groups of other shards and renumbers the remaining cells from 0.
 void keep_shard(const Shard& shard, Plan& plan);
 
 }  // namespace gpuexp

@@ -10,7 +10,7 @@ namespace gpuexp {
 
 namespace {
 
-/// What the GPU worked for a row's samples.
+/// GPU seconds spent on a row's samples.
 double sampled_s(const Row& row) {
   double seconds = 0;
   for (const double time_us : row.samples_us)
@@ -22,7 +22,7 @@ bool is_sustainable(const Row& row) {
   return row.time_us && !times_first_launches(row.cell->variant->timing);
 }
 
-/// The rows' group, set up and warmed up again.
+/// Sets up a group again, warms its variants up, and samples them under sustained load.
 class Check {
  public:
   Check(Session& session, const Plan& plan, std::size_t group, std::span<Row> rows)
@@ -39,7 +39,7 @@ class Check {
     session_.set_up(*experiment_.family, group_.values);
     for (const Row* row : rows_)
       traits_.push_back(warm_up(*row->cell->variant));
-    Sustained sustained = run_hot();
+    Sustained sustained = run_sustained();
     const auto samples_us = sample();
     if (!session_.end_reason().empty()) return;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -59,8 +59,8 @@ class Check {
     return traits;
   }
 
-  // Clock and power are those of the second half; the first is the way there.
-  Sustained run_hot() {
+  // Clock and power are read during the second half only; during the first half they settle.
+  Sustained run_sustained() {
     std::vector<const Variant*> variants;
     for (const Row* row : rows_)
       variants.push_back(row->cell->variant);

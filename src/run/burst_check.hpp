@@ -1,5 +1,5 @@
-// What rows would come to in a longer run: their group's launches run back to back for a while, as
-// a power cap takes longer to arrive than most rows take.
+// Times of a longer run: the launches of a group run back to back for a while. A power cap takes
+// longer to act than most rows take to measure.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace gpuexp {
 
-/// True for rows of one group that nears the power cap and was sampled for a shorter time than the
-/// check takes.
+/// True if the group nears the power cap and was sampled for a shorter time than the check lasts.
+/// `rows` are the rows of one group.
 bool wants_burst_check(const MeasureSettings& settings, std::span<const Row> rows,
                        double highest_mhz);
 
-/// Gives each row that was timed, all of one group, what a few samples come to once the launches
-/// have run back to back. Nothing else of them changes; a fault leaves them as they are.
+/// Runs the group's launches back to back, then stores a few samples in `sustained` of each timed
+/// row. All rows belong to one group. Changes no other field; a fault leaves the rows unchanged.
 void check_burst(Session& session, const Plan& plan, std::size_t group, std::span<Row> rows);
 
-/// True when a longer run differs from the row by more than the intervals of both.
+/// True if the 95 % intervals of the row's median and of its sustained median do not overlap.
 bool is_burst(const Row& row);
 
 }  // namespace gpuexp

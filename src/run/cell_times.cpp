@@ -16,8 +16,8 @@ namespace gpuexp {
 
 namespace {
 
-// Of the variant, the problem, the mode and the settings, whatever the experiment is called. Empty
-// where the problem is read from a file.
+// A hash of everything that determines a cell's duration; the experiment's name is excluded. Empty
+// if the problem is read from a file.
 std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                    bool counted) {
   const Experiment& e = plan.experiment(group);
@@ -46,8 +46,8 @@ std::map<std::string, double> read_times(const std::filesystem::path& file) {
       if (space == std::string::npos) continue;
       const std::optional<double> seconds =
           parsed<double>(std::string_view(line).substr(space + 1));
-      constexpr double kMost = 1e6;  // eleven days, which no cell takes
-      if (seconds && *seconds >= 0 && *seconds <= kMost) times[line.substr(0, space)] = *seconds;
+      constexpr double kMax = 1e6;  // 11 days; no cell takes longer
+      if (seconds && *seconds >= 0 && *seconds <= kMax) times[line.substr(0, space)] = *seconds;
     }
   } catch (const ReportError&) {
     return {};
@@ -87,7 +87,7 @@ void CellTimes::save() const {
   try {
     write_file_atomically(file_, text);
   } catch (const ReportError&) {
-    // Only the estimate is lost.
+    // Only later estimates are affected.
   }
 }
 

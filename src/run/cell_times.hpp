@@ -1,4 +1,4 @@
-// What cells took in earlier runs on this machine.
+// Durations of cells in earlier runs on this machine.
 #pragma once
 
 #include <filesystem>
@@ -11,29 +11,30 @@
 
 namespace gpuexp {
 
-/// Seconds of cells, kept in a file for each kind of GPU. What this machine has not run yet,
-/// another of the kind may have: the configs' cells are recorded in configs/cell_times. How often a
-/// cell is sampled until its median is known depends on how its times scatter, which no plan can
-/// tell. Cells whose problem is read from a file are left out: another file may have its name.
+/// Seconds per cell, stored in one file per GPU model. For cells that this machine has not run, the
+/// durations recorded on another GPU of the model apply (configs/cell_times). No plan can predict
+/// these durations, because the number of samples depends on the scatter of the times. Cells whose
+/// problem is read from a file are not stored, since another file may have the same name.
 class CellTimes {
  public:
-  /// Keeps nothing.
+  /// Stores nothing.
   CellTimes() = default;
-  /// Reads the file, if there is one, and of cells that it does not have, `recorded`. Lines other
-  /// than "KEY SECONDS" are left out.
+  /// Reads `file`, if it exists; cells missing there are read from `recorded`. Ignores lines other
+  /// than "KEY SECONDS".
   explicit CellTimes(std::filesystem::path file, const std::filesystem::path& recorded = {});
 
-  /// `counted`: with the experiment's counters; else as if it had none.
+  /// Seconds of the cell, or empty if unknown. `counted` includes the time to read the experiment's
+  /// counters.
   std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                              bool counted = true) const;
   void keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind, double seconds);
-  /// Writes what was kept to the file, together with what other runs have written there meanwhile.
-  /// Where that fails, later estimates are worse, and nothing else.
+  /// Writes the stored cells to the file and keeps the cells that other runs have written to it
+  /// meanwhile. Errors are ignored: they only make later estimates worse.
   void save() const;
 
  private:
   std::filesystem::path file_;
-  std::map<std::string, double> read_;  ///< by key, as are the next
+  std::map<std::string, double> read_;  ///< by key
   std::map<std::string, double> kept_;
 };
 

@@ -14,16 +14,17 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
 }
 
 double reference_rate(const DeviceSpec& device) {
-  // The matrix product's reference at 8192³ reached 5.9 TFLOP/s on the 132 SMs of an H200 at 1.98
-  // GHz.
+  // On an H200 (132 SMs, 1.98 GHz), the reference of the matrix product at 8192³ reached 5.9
+  // TFLOP/s.
   constexpr double kOperationsPerSmCycle = 22.5;
-  // As on 8.6, 8.9 and 12.0; no compute capability has fewer (CUDA C++ Programming Guide,
+  // Compute capabilities 8.6, 8.9 and 12.0 have the lowest rate (CUDA C++ Programming Guide,
   // "Throughput of Native Arithmetic Instructions").
-  constexpr double kLeastResultsPerClock = 2;  // of an SM
-  constexpr double kOperationsPerResult = 2;   // a fused multiply-add
+  constexpr double kMinResultsPerCycle = 2;   // per SM
+  constexpr double kOperationsPerResult = 2;  // a fused multiply-add
   const double sm_cycles_per_s = 1e6 * device.sm_clock_max_mhz * device.sm_count;
-  const double least = kOperationsPerResult * kLeastResultsPerClock * sm_cycles_per_s;
-  return std::min(kOperationsPerSmCycle * sm_cycles_per_s, device.peak(Pipe::fp64).value_or(least));
+  const double min_rate = kOperationsPerResult * kMinResultsPerCycle * sm_cycles_per_s;
+  return std::min(kOperationsPerSmCycle * sm_cycles_per_s,
+                  device.peak(Pipe::fp64).value_or(min_rate));
 }
 
 double reference_operations(const Family& family, const void* problem, const Variant& variant) {
@@ -32,19 +33,19 @@ double reference_operations(const Family& family, const void* problem, const Var
 }
 
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
-                        double most_operations) {
+                        double max_operations) {
   double elements = 0;
   for (const std::size_t output : written_by(family, variant))
     elements += static_cast<double>(family.buffers[output].count(problem));
   const double operations = std::max(elements, reference_operations(family, problem, variant));
-  return operations > most_operations ? most_operations / operations : 1.0;
+  return operations > max_operations ? max_operations / operations : 1.0;
 }
 
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed) {
-  constexpr double kLeastElements = 4096;
-  const double most = std::max(kLeastElements, share * static_cast<double>(count));
-  return drawn_share(most / static_cast<double>(available), seed);
+  constexpr double kMinElements = 4096;
+  const double wanted = std::max(kMinElements, share * static_cast<double>(count));
+  return drawn_share(wanted / static_cast<double>(available), seed);
 }
 
 bool is_nan_unwritten(const Buffer& output, const void* problem) {

@@ -1,4 +1,4 @@
-// How many elements of an output are compared with their reference: one rule for every executor.
+// Number of output elements that are compared with a reference; all executors use this rule.
 #pragma once
 
 #include <cstddef>
@@ -11,39 +11,40 @@
 
 namespace gpuexp {
 
-/// Indices of the buffers that the variant fills.
+/// Indices of the output buffers that the variant writes.
 std::vector<std::size_t> written_by(const Family& family, const Variant& variant);
 
-/// What a reference on a GPU may take at reference_rate(). The largest products of the configs,
-/// 10^12 multiply-adds, are still compared whole on an H200; of attention over 131072 tokens, one
-/// element in a hundred is.
+/// Maximum time of a reference on a GPU at reference_rate(). On an H200 this covers the largest
+/// products of the configs, 10^12 multiply-adds, completely, and one element in a hundred of
+/// attention over 131072 tokens.
 inline constexpr double kMostReferenceSeconds = 0.5;
 
-/// Operations per second of a reference on the device: what a plain fp64 kernel, which waits for
-/// its loads, was measured to reach, or the datasheet's rate where that is lower. Where the
-/// datasheet has none, the lowest that a GPU has.
+/// Operations per second of a reference on the device: the measured rate of a plain fp64 kernel
+/// that waits for its loads, or the datasheet's fp64 rate if lower. If the datasheet has no fp64
+/// rate, the lowest rate of any GPU is assumed.
 double reference_rate(const DeviceSpec& device);
 
-/// Of the reference of what the variant writes: those that the family declares, or as many as the
-/// variant's own.
+/// Operations of the reference for the variant's outputs: the number that the family declares, else
+/// the variant's own number of operations.
 double reference_operations(const Family& family, const void* problem, const Variant& variant);
 
-/// The share of the variant's outputs whose reference takes at most so many operations; 1: all.
+/// The share of the variant's output elements whose reference needs at most `max_operations`; 1
+/// means all.
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
-                        double most_operations);
+                        double max_operations);
 
-/// That share of an output of `count` elements, or a few thousand elements if these are more, drawn
-/// from the `available` ones that a launch has written.
+/// Draws that share of the `count` elements, but at least a few thousand, from the `available`
+/// elements that a launch has written.
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed);
 
-/// Whether an element of the output is NaN unless a launch writes it. Integers have no NaN, and
-/// what is an input, too, holds what it was reset to: of these, only a reference shows what is
-/// missing.
+/// True if an element of the output is NaN unless a launch writes it. Integers have no NaN, and an
+/// in-out buffer holds the values that reset() stored; in these outputs, only the reference reveals
+/// missing elements.
 bool is_nan_unwritten(const Buffer& output, const void* problem);
 
-/// Whether these are the steps of a reference that computes each of the arrays, none of whose
-/// elements depends on another one: some can then be had without the rest.
+/// True if the steps compute every element of the arrays independently, so that some elements can
+/// be computed without the others.
 bool is_elementwise(const Steps& reference, const std::vector<const double*>& arrays);
 
 }  // namespace gpuexp

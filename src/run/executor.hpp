@@ -1,6 +1,5 @@
-// What the runner needs of a device. The CUDA executor implements it; tests implement it without
-// one. Abilities stand apart: one that executes launches may have no clock that says what they
-// take, or no counters.
+// The interface between the runner and a device. Timing and counting are separate interfaces,
+// because an executor may be able to launch kernels without being able to time or count them.
 #pragma once
 
 #include <cstdint>
@@ -19,55 +18,55 @@
 
 namespace gpuexp {
 
-/// Called after each sample with its place in the sequence asked for.
+/// Called after each sample with the sample's position in the requested sequence.
 using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
-/// Untimed launches: at most so many, and none after they have taken so long.
+/// Untimed launches: at most `launches`, and no further launch after `seconds`.
 struct WarmUp {
   std::size_t launches = 1;
-  double seconds = 0;  ///< the first one begins anyhow
+  double seconds = 0;  ///< the first launch always runs
 };
 
-/// The ability to time launches of the problem that its executor has set up.
+/// Times launches of the problem that the executor has set up.
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
 
-  /// Untimed launches that leave nothing lazy to the first sample.
-  virtual SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) = 0;
+  /// Runs untimed launches, so that lazy initialization precedes the first sample.
+  virtual SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& limits) = 0;
 
-  /// One timed sample of each variant in the sequence; all of them are warmed up.
+  /// Takes one timed sample of each variant in the sequence. All variants must be warmed up.
   virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
                       const SampleTaken& taken) = 0;
 
-  /// Times launches of the variant from the first one on, each from before it is prepared until
-  /// the GPU has done it. For executors that restart() took to a process that has launched none.
+  /// Times the variant's first launches in the process, each from before its preparation until the
+  /// GPU has completed it. The executor must have been restarted (restart()) and must not have
+  /// launched anything since.
   virtual SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
                                          const SampleTaken& taken) = 0;
 
-  /// Launches the variants of the sequence over and over, back to back and untimed, for so many
-  /// seconds and until the round in flight has ended; all of them are warmed up.
+  /// Launches the sequence repeatedly, back to back and untimed, for at least `seconds`; the round
+  /// in flight completes. All variants must be warmed up.
   virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
 
-  /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
-  /// between the two events.
+  /// Times of an empty kernel, measured as in sample(): the launch overhead between the two events.
   virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
 
-  /// The next reading of the clock covers what comes from here on.
+  /// Starts the interval that the next reading of the clock covers.
   virtual void start_clock() = 0;
 
-  /// The SM clock since the last reading, read on the SMs themselves. Empty where that is too short
-  /// to be read to 0.1 %; the next reading then covers it as well.
+  /// The mean SM clock since the last reading, read on the SMs. Empty if the interval is too short
+  /// for an accuracy of 0.1 %; the next reading then also covers this interval.
   virtual std::optional<ClockReading> sm_clock() = 0;
 };
 
-/// Whether hardware counters can be read.
+/// Availability of hardware counters.
 struct CounterSupport {
-  std::string unavailable;           ///< why there are none, and the cure; empty when there are
-  std::vector<std::string> unknown;  ///< of the metrics asked for, those that this GPU lacks
+  std::string unavailable;  ///< why counters are unavailable, and the remedy; empty if available
+  std::vector<std::string> unknown;  ///< requested metrics that this GPU does not have
 };
 
-/// A launch whose counters are asked for.
+/// A launch whose counters are requested.
 struct CountedLaunch {
   const Family* family = nullptr;
   Values values;
@@ -75,49 +74,48 @@ struct CountedLaunch {
   Mode mode = Mode::cold;
 };
 
-/// The ability to read hardware counters.
+/// Reads hardware counters.
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
 
   virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
 
-  /// What the GPU counts during each of the launches, which find the caches as their mode leaves
-  /// them, repeated as often as the counters need; of Mode::graph, during a launch on the copy
-  /// whose turn it is. The problems are made from the seed, beside each other in memory; what
-  /// set_up() made is released first. The metrics are those that counter_support() has not found
-  /// unknown.
+  /// Counts each launch, with the cache state of its mode, repeated as often as the counters
+  /// require. In Mode::graph, it counts a launch on the copy that is next in rotation. The problems
+  /// are generated from the seed and coexist in memory; the problem of set_up() is released first.
+  /// `metrics` must not contain metrics that counter_support() reported as unknown.
   virtual std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                           std::uint64_t seed,
                                           const std::vector<std::string>& metrics) = 0;
 };
 
-/// The ability to count at each instruction of a kernel.
+/// Counts executions of each instruction of a kernel.
 class SourceCounterReader {
  public:
   virtual ~SourceCounterReader() = default;
 
-  /// What the GPU counts during a launch at each instruction of one of its kernels, that with the
-  /// number `kernel` of those that have blocks; all times that the launch has that kernel from
-  /// there on are counted. The problem is made from the seed; what set_up() made is released first.
-  /// A process may be able to do it once: restart() comes between two. Throws DeviceError with the
-  /// reason where nothing can be counted.
+  /// Counts per instruction of one kernel of the launch: the kernel with index `kernel` among those
+  /// with a non-empty grid. If the launch runs that kernel again later, these executions are
+  /// counted too. The problem is generated from the seed; the problem of set_up() is released
+  /// first. A process may support only one call: call restart() between two calls. Throws
+  /// DeviceError with the reason if nothing can be counted.
   virtual std::vector<CountedInstruction> count_source(const CountedLaunch& launch,
                                                        std::uint64_t seed, std::size_t kernel) = 0;
 };
 
-/// The ability to be one of several executors that share a problem. Each of them gets the same
-/// calls in the same order, all at once.
+/// One of several executors that share a problem. All of them receive the same calls in the same
+/// order, concurrently.
 class RankMember {
  public:
   virtual ~RankMember() = default;
 
-  /// Problems that are set up from here on and span GPUs are shared with the executors that join
-  /// the same meeting, of which it waits for all.
+  /// Waits for all executors that join the same meeting. Problems set up later that span GPUs are
+  /// shared with these executors.
   virtual void join(const RankPlace& place) = 0;
 };
 
-/// The ability to say when a profiler around this process is to collect.
+/// Starts and stops collection of a profiler that is attached to this process.
 class ProfilerControl {
  public:
   virtual ~ProfilerControl() = default;
@@ -125,26 +123,26 @@ class ProfilerControl {
   virtual void stop_profiler() = 0;
 };
 
-/// Executes launches, and tells whether their results are right. Every call may throw DeviceError;
-/// after one that lost the device, recover() comes first and then set_up().
+/// Executes launches and verifies their results. Every call may throw DeviceError. After an error
+/// that lost the device, call recover() and then set_up().
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Allocates a problem's buffers and fills its inputs from the seed. What an earlier problem held
-  /// is released first.
+  /// Allocates a problem's buffers and fills its inputs from the seed. Releases the previous
+  /// problem first.
   virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
 
-  /// Fills the outputs of a launch of the variant in the mode with a pattern that no result may
-  /// keep, and makes their references unless they are there.
+  /// Fills the outputs of the variant's launch with a pattern that no correct result contains, and
+  /// computes their references unless they exist.
   virtual void poison(const Variant& variant, Mode mode) = 0;
 
-  /// The launches that a sample in the mode times, untimed.
+  /// Runs the launches that a sample in the mode times, untimed.
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
-  /// Compares what the last launch should have written with its references, all of it or, where
-  /// these cost too much, elements that the seed draws; looks at the guards and the inputs, which
-  /// are as set_up() left them afterwards.
+  /// Compares the outputs of the last launch with their references: all elements, or elements drawn
+  /// by the seed if the references cost too much. Also checks guards and inputs; afterwards the
+  /// inputs hold the values of set_up().
   virtual Verification check(const Variant& variant, Mode mode) = 0;
 
   Verification verify(const Variant& variant, Mode mode) {
@@ -153,17 +151,17 @@ class Executor {
     return check(variant, mode);
   }
 
-  /// The variant's measured metrics, read from what its last launch wrote.
+  /// The variant's measured metrics, read from the outputs of its last launch.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
 
-  /// Takes the device anew after it was lost; false where that cannot be done.
+  /// Reacquires a lost device; false if that is impossible.
   virtual bool recover() = 0;
 
-  /// Goes on in another process, which has launched nothing yet and has nothing set up; false where
-  /// there is none to be had.
+  /// Continues in another process that has launched nothing and has no problem set up; false if
+  /// there is none.
   virtual bool restart() = 0;
 
-  /// Further abilities; null where it has none. They live as long as the executor.
+  /// Optional interfaces; null if not supported. They live as long as the executor.
   virtual LaunchTimer* timer() { return nullptr; }
   virtual CounterReader* counter_reader() { return nullptr; }
   virtual SourceCounterReader* source_counter_reader() { return nullptr; }

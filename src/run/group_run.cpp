@@ -32,23 +32,23 @@ GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::v
       index_(group),
       experiment_(plan.experiment(group_)) {
   for (Row& row : rows) {
-    Turn turn;
-    turn.row = &row;
-    turn.ended = row.status == Status::skipped;
+    CellState cell;
+    cell.row = &row;
+    cell.ended = row.status == Status::skipped;
     round_ = std::max(round_, static_cast<int>(row.samples_us.size()));
-    turns_.push_back(turn);
+    cells_.push_back(cell);
   }
 }
 
 void GroupRun::run() {
-  for (Turn& turn : turns_) {
-    if (turn.ended) continue;
+  for (CellState& cell : cells_) {
+    if (cell.ended) continue;
     if (const std::string reason = session_.end_reason(); !reason.empty()) {
-      end(turn, Status::not_run, reason);
+      end(cell, Status::not_run, reason);
     } else if (group_.mode == Mode::profile && session_.options().kind == RunKind::measure) {
-      profile(turn);
+      profile(cell);
     } else {
-      verify(turn, Mode::warm, "");
+      verify(cell, Mode::warm, "");
     }
   }
   if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile ||
@@ -56,19 +56,19 @@ void GroupRun::run() {
     return;
   since_s_ = session_.now_s();
   sample();
-  for (Turn& turn : turns_) {
-    if (!turn.ended && times_first_launches(variant(turn).timing)) sample_first_launches(turn);
+  for (CellState& cell : cells_) {
+    if (!cell.ended && times_first_launches(variant(cell).timing)) sample_first_launches(cell);
   }
   if (session_.options().telemetry)
     telemetry_ = session_.options().telemetry(since_s_, session_.now_s());
-  // Backwards: the references of what the last variant writes are at hand.
-  for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
-    verify_again(*turn);
+  // In reverse order, because the references of the last variant's outputs still exist.
+  for (auto cell = cells_.rbegin(); cell != cells_.rend(); ++cell)
+    verify_again(*cell);
 }
 
-/// Runs a step on the problem as set up; false when it ended the cell.
+/// Runs a step on the set-up problem; false if the step ended the cell.
 template <class Step>
-bool GroupRun::attempt(Turn& turn, Step&& step) {
+bool GroupRun::attempt(CellState& cell, Step&& step) {
   for (bool again = true; again;) {
     again = false;
     try {
@@ -77,100 +77,101 @@ bool GroupRun::attempt(Turn& turn, Step&& step) {
         step();
       });
     } catch (const DeviceGone& gone) {
-      end(turn, Status::not_run, gone.what());
+      end(cell, Status::not_run, gone.what());
     } catch (const DeviceError& error) {
-      again = fail(turn, error);
+      again = fail(cell, error);
     }
   }
-  return !turn.ended;
+  return !cell.ended;
 }
 
-/// Ends the cell by its fault; true when it has another try instead.
-bool GroupRun::fail(Turn& turn, const DeviceError& error) {
+/// Ends the cell because of a fault; true if the cell is retried instead.
+bool GroupRun::fail(CellState& cell, const DeviceError& error) {
   session_.failed(error);
-  // No kernel kills its process so; the system, short of memory, or somebody does. Once.
-  if (error.fault() == DeviceFault::killed && !turn.killed) {
-    turn.killed = true;
+  // A kernel cannot send SIGKILL to its process: the system (out of memory) or a user did. The cell
+  // is retried once.
+  if (error.fault() == DeviceFault::killed && !cell.killed) {
+    cell.killed = true;
     return true;
   }
-  end(turn, status_of(error.fault()), error.what());
+  end(cell, status_of(error.fault()), error.what());
   return false;
 }
 
-void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
-  turn.ended = true;
-  turn.row->status = status;
-  turn.row->reason = reason;
-  turn.row->samples_us.clear();
-  turn.row->skews_us.clear();
-  turn.row->time_us.reset();
-  turn.row->stop_reason = StopReason::none;
+void GroupRun::end(CellState& cell, Status status, const std::string& reason) {
+  cell.ended = true;
+  cell.row->status = status;
+  cell.row->reason = reason;
+  cell.row->samples_us.clear();
+  cell.row->skews_us.clear();
+  cell.row->time_us.reset();
+  cell.row->stop_reason = StopReason::none;
 }
 
-bool GroupRun::accept(Turn& turn, const Verification& verification, const char* when) {
-  turn.row->verification = verification;
+bool GroupRun::accept(CellState& cell, const Verification& verification, const char* when) {
+  cell.row->verification = verification;
   if (verification.passed()) return true;
-  end(turn, Status::incorrect, failure_of(verification) + when);
+  end(cell, Status::incorrect, failure_of(verification) + when);
   return false;
 }
 
-void GroupRun::pass(Turn& turn) {
-  const Verification& verified = *turn.row->verification;
-  turn.row->status = verified.checked < verified.elements ? Status::sampled : Status::passed;
-  turn.row->reason.clear();
-  for (auto& metric : session_.executor().measured_metrics(variant(turn)))
-    turn.row->metrics.push_back(std::move(metric));
+void GroupRun::pass(CellState& cell) {
+  const Verification& verified = *cell.row->verification;
+  cell.row->status = verified.checked < verified.elements ? Status::sampled : Status::passed;
+  cell.row->reason.clear();
+  for (auto& metric : session_.executor().measured_metrics(variant(cell)))
+    cell.row->metrics.push_back(std::move(metric));
 }
 
-void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
-  const PhaseRange range(session_.tracer(), turn.row->key, "verify");
-  attempt(turn, [&] {
+void GroupRun::verify(CellState& cell, Mode mode, const char* when) {
+  const PhaseRange range(session_.tracer(), cell.row->key, "verify");
+  attempt(cell, [&] {
     Executor& executor = session_.executor();
     Verification verification;
-    session_.timed(&RunTimes::reference, [&] { executor.poison(variant(turn), mode); });
+    session_.timed(&RunTimes::reference, [&] { executor.poison(variant(cell), mode); });
     session_.timed(&RunTimes::verify, [&] {
-      executor.launch(variant(turn), mode);
-      verification = executor.check(variant(turn), mode);
+      executor.launch(variant(cell), mode);
+      verification = executor.check(variant(cell), mode);
     });
-    if (accept(turn, verification, when) && !has_passed(turn.row->status)) pass(turn);
+    if (accept(cell, verification, when) && !has_passed(cell.row->status)) pass(cell);
   });
 }
 
-// The launch that is profiled is the one that is verified: there is no other.
-void GroupRun::profile(Turn& turn) {
-  const TraceRange range(session_.tracer(), turn.row->key);
-  attempt(turn, [&] {
+// The profiled launch is also the verified one; there is no other launch.
+void GroupRun::profile(CellState& cell) {
+  const TraceRange range(session_.tracer(), cell.row->key);
+  attempt(cell, [&] {
     Executor& executor = session_.executor();
     const auto in_range = [&](const char* phase, auto&& step) {
       const TraceRange phase_range(session_.tracer(), phase);
       step();
     };
-    in_range("verify", [&] { executor.poison(variant(turn), Mode::profile); });
-    in_range("measure", [&] { executor.launch(variant(turn), Mode::profile); });
+    in_range("verify", [&] { executor.poison(variant(cell), Mode::profile); });
+    in_range("measure", [&] { executor.launch(variant(cell), Mode::profile); });
     in_range("verify", [&] {
-      if (accept(turn, executor.check(variant(turn), Mode::profile), "")) pass(turn);
+      if (accept(cell, executor.check(variant(cell), Mode::profile), "")) pass(cell);
     });
   });
 }
 
 void GroupRun::sample() {
-  for (std::vector<Turn*> turns = wanting(); !turns.empty(); turns = wanting()) {
+  for (std::vector<CellState*> cells = wanting(); !cells.empty(); cells = wanting()) {
     if (!session_.end_reason().empty()) {
-      for (Turn* turn : turns) {
-        if (turn->row->stop_reason == StopReason::none)
-          turn->row->stop_reason = StopReason::interrupted;
+      for (CellState* cell : cells) {
+        if (cell->row->stop_reason == StopReason::none)
+          cell->row->stop_reason = StopReason::interrupted;
       }
       return;
     }
-    if (warm_up(turns)) take(turns);
+    if (warm_up(cells)) take(cells);
   }
 }
 
-// After all other samples: a process that has launched nothing has nothing warmed up, either.
-void GroupRun::sample_first_launches(Turn& turn) {
-  Row& row = *turn.row;
-  const bool one_each = variant(turn).timing == Timing::fresh_process;
-  if (!one_each) row.samples_us.clear();  // of a run that ended in between
+// Runs after all other samples, because restarting the process discards every warm-up.
+void GroupRun::sample_first_launches(CellState& cell) {
+  Row& row = *cell.row;
+  const bool one_each = variant(cell).timing == Timing::fresh_process;
+  if (!one_each) row.samples_us.clear();  // left by an interrupted run
   const auto keep = [&](std::size_t, const Sample& sample) {
     const auto round = static_cast<int>(row.samples_us.size());
     row.samples_us.push_back(sample.time_us);
@@ -183,178 +184,178 @@ void GroupRun::sample_first_launches(Turn& turn) {
     }
     const PhaseRange range(session_.tracer(), row.key, "measure");
     const double start_s = session_.now_s();
-    turn.before = row.samples_us.size();
+    cell.before = row.samples_us.size();
     try {
       if (!session_.restart()) {
-        end(turn, Status::skipped,
+        end(cell, Status::skipped,
             "times first launches in a separate process, which --no-isolate rules out");
       }
     } catch (const DeviceError& error) {
-      fail(turn, error);
+      fail(cell, error);
     }
-    if (turn.ended) return;
-    attempt(turn, [&] {
+    if (cell.ended) return;
+    attempt(cell, [&] {
       session_.timed(&RunTimes::sample, [&] {
         row.traits = session_.timer().sample_from_first(
-            variant(turn), group_.mode, one_each ? 1 : settings().min_samples, keep);
+            variant(cell), group_.mode, one_each ? 1 : settings().min_samples, keep);
       });
     });
-    turn.elapsed_s += session_.now_s() - start_s;
-    if (one_each && !turn.ended) judge(turn);
-  } while (one_each && !turn.ended && row.stop_reason == StopReason::none);
+    cell.elapsed_s += session_.now_s() - start_s;
+    if (one_each && !cell.ended) judge(cell);
+  } while (one_each && !cell.ended && row.stop_reason == StopReason::none);
 }
 
-// A sample of several launches is their mean.
-double GroupRun::quantum_us(const Turn& turn) const {
-  const int launches = turn.row->traits ? turn.row->traits->launches : 1;
+// The time of a sample is the mean over its launches, so the timer's step is divided as well.
+double GroupRun::quantum_us(const CellState& cell) const {
+  const int launches = cell.row->traits ? cell.row->traits->launches : 1;
   return session_.quantum_us(group_.mode, launches);
 }
 
-/// Those who take their turns in the next rounds: all who are below their caps, until the last has
-/// converged. Whoever left would change the others' times, who share clock, power and caches with
-/// their neighbours in the round.
-std::vector<GroupRun::Turn*> GroupRun::wanting() {
-  std::vector<Turn*> turns;
+/// All cells below their caps, until the last one has converged. Dropping a converged cell would
+/// change clock, power and cache state for the others.
+std::vector<GroupRun::CellState*> GroupRun::wanting() {
+  std::vector<CellState*> cells;
   bool is_done = true;
-  for (Turn& turn : turns_) {
-    if (turn.ended || times_first_launches(variant(turn).timing)) continue;
-    is_done = is_done && turn.row->stop_reason != StopReason::none;
-    if (!turn.capped) turns.push_back(&turn);
+  for (CellState& cell : cells_) {
+    if (cell.ended || times_first_launches(variant(cell).timing)) continue;
+    is_done = is_done && cell.row->stop_reason != StopReason::none;
+    if (!cell.capped) cells.push_back(&cell);
   }
-  if (is_done) turns.clear();
-  return turns;
+  if (is_done) cells.clear();
+  return cells;
 }
 
-/// True when all are warm on what is set up; a loss on the way takes that from those before.
-bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
-  for (Turn* turn : turns) {
-    if (turn->warm_epoch == session_.epoch()) continue;
-    const PhaseRange range(session_.tracer(), turn->row->key, "warm-up");
-    attempt(*turn, [&] {
+/// True if all cells are warmed up on the current set-up. A device loss during a warm-up
+/// invalidates the earlier ones.
+bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
+  for (CellState* cell : cells) {
+    if (cell->warm_epoch == session_.epoch()) continue;
+    const PhaseRange range(session_.tracer(), cell->row->key, "warm-up");
+    attempt(*cell, [&] {
       session_.timed(&RunTimes::warm_up, [&] {
-        turn->row->traits =
-            session_.timer().warm_up(variant(*turn), group_.mode, warm_up_of(settings()));
+        cell->row->traits =
+            session_.timer().warm_up(variant(*cell), group_.mode, warm_up_of(settings()));
       });
-      turn->warm_epoch = session_.epoch();
+      cell->warm_epoch = session_.epoch();
     });
   }
-  return std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
-    return !turn->ended && turn->warm_epoch == session_.epoch();
+  return std::all_of(cells.begin(), cells.end(), [&](const CellState* cell) {
+    return !cell->ended && cell->warm_epoch == session_.epoch();
   });
 }
 
-/// As many rounds as fill a slice of time, each in its own order. Slices are equally long from the
-/// first samples to the last: the clock recovers in the pause after one, by some percent under
-/// tensor load, so that short slices would show a faster kernel than long ones do.
-std::vector<GroupRun::Turn*> GroupRun::next_rounds(const std::vector<Turn*>& turns) {
+/// The sequence of as many rounds as fill a time slice; each round has its own random order. All
+/// slices have the same length: in the pause after a slice the clock rises by some percent under
+/// tensor load, so shorter slices would show faster kernels.
+std::vector<GroupRun::CellState*> GroupRun::next_rounds(const std::vector<CellState*>& cells) {
   constexpr double kSliceS = 0.005;
   int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
-  for (const Turn* turn : turns) {
-    const auto samples = static_cast<int>(turn->row->samples_us.size());
+  for (const CellState* cell : cells) {
+    const auto samples = static_cast<int>(cell->row->samples_us.size());
     rounds = std::min(rounds, settings().max_samples - samples);
   }
-  std::vector<Turn*> sequence;
+  std::vector<CellState*> sequence;
   for (int i = 0; i < std::max(1, rounds); ++i) {
     for (const std::size_t place :
-         round_order(turns.size(), session_.options().seed, index_, round_ + i))
-      sequence.push_back(turns[place]);
+         round_order(cells.size(), session_.options().seed, index_, round_ + i))
+      sequence.push_back(cells[place]);
   }
   return sequence;
 }
 
-void GroupRun::take(const std::vector<Turn*>& turns) {
-  const std::vector<Turn*> sequence = next_rounds(turns);
-  const auto rounds = static_cast<int>(sequence.size() / turns.size());
+void GroupRun::take(const std::vector<CellState*>& cells) {
+  const std::vector<CellState*> sequence = next_rounds(cells);
+  const auto rounds = static_cast<int>(sequence.size() / cells.size());
   const int first_round = round_;
   round_ += rounds;
-  for (Turn* turn : turns)
-    turn->before = turn->row->samples_us.size();
+  for (CellState* cell : cells)
+    cell->before = cell->row->samples_us.size();
   std::size_t taken = 0;
   try {
     if (std::exchange(sustained_epoch_, session_.epoch()) != session_.epoch()) {
-      sustain(turns);
+      sustain(cells);
       if (first_round == 0) since_s_ = session_.now_s();
     }
     start_clock(first_round);
     const double start_s = session_.now_s();
     session_.timed(&RunTimes::sample,
-                   [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
+                   [&] { sample_sequence(sequence, first_round, cells.size(), taken); });
     round_s_ = (session_.now_s() - start_s) / rounds;
     read_clock();
   } catch (const DeviceError& error) {
     fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
-  for (Turn* turn : turns) {
-    if (!turn->ended) judge(*turn);
+  for (CellState* cell : cells) {
+    if (!cell->ended) judge(*cell);
   }
 }
 
-/// Whether there are samples enough, after new ones.
-void GroupRun::judge(Turn& turn) {
-  Row& row = *turn.row;
+/// Decides after new samples whether the cell has enough.
+void GroupRun::judge(CellState& cell) {
+  Row& row = *cell.row;
   const std::size_t count = row.samples_us.size();
-  if (is_look(settings(), turn.before, count) && turn.elapsed_s >= settings().min_seconds &&
+  if (is_look(settings(), cell.before, count) && cell.elapsed_s >= settings().min_seconds &&
       settings().target_relative_ci > 0) {
-    const Statistics statistics = summarize(row.samples_us, quantum_us(turn));
+    const Statistics statistics = summarize(row.samples_us, quantum_us(cell));
     const bool converged =
-        is_converged(statistics, settings().target_relative_ci, quantum_us(turn)) &&
-        is_fine(turn, statistics);
+        is_converged(statistics, settings().target_relative_ci, quantum_us(cell)) &&
+        is_precise_enough(cell, statistics);
     row.stop_reason = converged ? StopReason::converged : StopReason::none;
   }
-  const StopReason cap = cap_reached(settings(), count, turn.elapsed_s);
-  turn.capped = cap != StopReason::none;
+  const StopReason cap = cap_reached(settings(), count, cell.elapsed_s);
+  cell.capped = cap != StopReason::none;
   if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
-/// Whether what has reached its target may end: an interval within one tick of the timer gets no
-/// narrower, and precision beyond the target is worth a limited time.
-bool GroupRun::is_fine(const Turn& turn, const Statistics& statistics) const {
-  constexpr double kHalfTick = 0.501;  // a tick is known to the rounding of its differences
+/// True if a converged cell may stop: an interval cannot narrow below one tick of the timer, and
+/// precision beyond the target is worth only `fine_seconds`.
+bool GroupRun::is_precise_enough(const CellState& cell, const Statistics& statistics) const {
+  constexpr double kHalfTick = 0.501;  // the tick itself is known only to rounding
   return elapsed_s() >= settings().fine_seconds ||
-         is_converged(statistics, settings().fine_relative_ci, kHalfTick * quantum_us(turn));
+         is_converged(statistics, settings().fine_relative_ci, kHalfTick * quantum_us(cell));
 }
 
 double GroupRun::elapsed_s() const {
   double seconds = 0;
-  for (const Turn& turn : turns_)
-    seconds += turn.elapsed_s;
+  for (const CellState& cell : cells_)
+    seconds += cell.elapsed_s;
   return seconds;
 }
 
-// Before the first samples on what is set up, in the order of the group.
-void GroupRun::sustain(const std::vector<Turn*>& turns) {
+// Runs before the first samples on a new set-up, in the order of the group.
+void GroupRun::sustain(const std::vector<CellState*>& cells) {
   std::vector<const Variant*> variants;
-  for (const Turn* turn : turns)
-    variants.push_back(&variant(*turn));
+  for (const CellState* cell : cells)
+    variants.push_back(&variant(*cell));
   try {
     session_.run_back_to_back(variants, group_.mode, settings().sustain_seconds);
   } catch (const DeviceError& error) {
-    // The cell that ends by it may not be the one whose launch it was.
+    // The launch that failed may belong to another cell than the one that is ended.
     throw DeviceError(fmt::format("while the group's launches ran back to back: {}", error.what()),
                       error.fault());
   }
 }
 
-// The first reading is to cover the rounds alone.
+// The first reading must cover only the rounds.
 void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
   session_.timed(&RunTimes::clock, [&] { session_.timer().start_clock(); });
-  for (Turn& turn : turns_)
-    turn.unread = turn.row->samples_us.size();
+  for (CellState& cell : cells_)
+    cell.unread = cell.row->samples_us.size();
   unread_round_ = round;
   clock_epoch_ = session_.epoch();
 }
 
-/// Gives the samples since the last reading their clock. Those of a stretch that is too short wait
-/// for the next one, which covers it as well.
+/// Assigns the reading to the samples since the last one. After too short an interval, they wait
+/// for the next reading, which covers them too.
 void GroupRun::read_clock() {
   std::optional<ClockReading> reading;
   session_.timed(&RunTimes::clock, [&] { reading = session_.timer().sm_clock(); });
   if (!reading) return;
   const bool counts = covers_load(*reading);
-  for (Turn& turn : turns_) {
-    for (; turn.unread < turn.clocks_mhz.size(); ++turn.unread) {
-      auto& mhz = turn.clocks_mhz[turn.unread];
+  for (CellState& cell : cells_) {
+    for (; cell.unread < cell.clocks_mhz.size(); ++cell.unread) {
+      auto& mhz = cell.clocks_mhz[cell.unread];
       if (!mhz && counts) mhz = reading->mhz;
     }
   }
@@ -362,12 +363,12 @@ void GroupRun::read_clock() {
   if (counts) session_.observer().clock_read(group_, first_round, round_ - 1, reading->mhz);
 }
 
-/// `taken` counts the samples, also when one of them throws.
-void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_round,
-                              std::size_t per_round, std::size_t& taken) {
+/// `taken` counts the samples, even if one of them throws.
+void GroupRun::sample_sequence(const std::vector<CellState*>& sequence, int first_round,
+                               std::size_t per_round, std::size_t& taken) {
   std::vector<const Variant*> variants;
-  for (const Turn* turn : sequence)
-    variants.push_back(&variant(*turn));
+  for (const CellState* cell : sequence)
+    variants.push_back(&variant(*cell));
   double last_s = session_.now_s();
   std::optional<PhaseRange> range;
   const auto enter = [&](std::size_t place) {
@@ -377,37 +378,37 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
   };
   enter(0);
   session_.timer().sample(variants, group_.mode, [&](std::size_t place, const Sample& sample) {
-    Turn& turn = *sequence[place];
+    CellState& cell = *sequence[place];
     const double now_s = session_.now_s();
-    turn.elapsed_s += now_s - std::exchange(last_s, now_s);
-    turn.clocks_mhz.resize(turn.row->samples_us.size());
-    turn.clocks_mhz.push_back(sample.sm_clock_mhz);
-    turn.row->samples_us.push_back(sample.time_us);
-    if (sample.skew_us) turn.row->skews_us.push_back(*sample.skew_us);
-    session_.add_time(&RunTimes::sample_gpu, 1e-6 * turn.row->traits->gpu_us(sample.time_us));
+    cell.elapsed_s += now_s - std::exchange(last_s, now_s);
+    cell.clocks_mhz.resize(cell.row->samples_us.size());
+    cell.clocks_mhz.push_back(sample.sm_clock_mhz);
+    cell.row->samples_us.push_back(sample.time_us);
+    if (sample.skew_us) cell.row->skews_us.push_back(*sample.skew_us);
+    session_.add_time(&RunTimes::sample_gpu, 1e-6 * cell.row->traits->gpu_us(sample.time_us));
     taken = place + 1;
     enter(taken);
-    session_.observer().sample_taken(*turn.row->cell,
+    session_.observer().sample_taken(*cell.row->cell,
                                      first_round + static_cast<int>(place / per_round), sample);
   });
 }
 
-void GroupRun::verify_again(Turn& turn) {
-  if (turn.ended) return;
-  Row& row = *turn.row;
+void GroupRun::verify_again(CellState& cell) {
+  if (cell.ended) return;
+  Row& row = *cell.row;
   if (row.samples_us.empty()) {
-    end(turn, Status::not_run, session_.end_reason());
+    end(cell, Status::not_run, session_.end_reason());
     return;
   }
-  row.clocks = clocks_of(turn.clocks_mhz);
+  row.clocks = clocks_of(cell.clocks_mhz);
   row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
-  // After a loss nothing is captured, and a replay needs what was.
-  const bool warm = turn.warm_epoch == session_.epoch();
-  // Launches back to back find each other's results, which a reference does not.
+  // After a device loss no graph is captured, so a replay is impossible.
+  const bool warm = cell.warm_epoch == session_.epoch();
+  // Back-to-back launches overwrite each other's results, so the reference does not apply to them.
   const bool as_timed = warm && !is_back_to_back(group_.mode);
-  verify(turn, as_timed ? group_.mode : Mode::warm, " (after timing)");
-  if (!turn.ended) row.time_us = summarize(row.samples_us, quantum_us(turn));
+  verify(cell, as_timed ? group_.mode : Mode::warm, " (after timing)");
+  if (!cell.ended) row.time_us = summarize(row.samples_us, quantum_us(cell));
 }
 
 }  // namespace gpuexp

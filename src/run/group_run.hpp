@@ -1,4 +1,4 @@
-// One group's way through a run.
+// Runs one group: verification, sampling, second verification.
 #pragma once
 
 #include <string>
@@ -11,68 +11,68 @@
 
 namespace gpuexp {
 
-/// Verifies, samples and verifies again the cells of one group. Rows come in blank, one for each
-/// cell that is to run or was skipped, and leave with their status and numbers.
+/// Verifies, samples and verifies again the cells of one group. The constructor receives blank
+/// rows, one for each cell that runs or was skipped; run() fills in status and numbers.
 class GroupRun {
  public:
   GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows);
   void run();
 
  private:
-  /// A cell on its way.
-  struct Turn {
+  /// The state of one cell during the run.
+  struct CellState {
     Row* row = nullptr;
-    bool killed = false;   ///< once already, through no fault of its own
+    bool killed = false;   ///< its process was killed once, for an external reason
     bool ended = false;    ///< its status is final
-    bool capped = false;   ///< it has had all the samples or time that it may have
+    bool capped = false;   ///< it reached max_samples or max_seconds
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
-    double elapsed_s = 0;  ///< of its samples, flushes included
+    double elapsed_s = 0;  ///< spent on its samples, including flushes
     SampleClocks clocks_mhz = {};
-    std::size_t unread = 0;  ///< its first sample that the next reading of the clock covers
-    std::size_t before = 0;  ///< samples before the rounds in flight
+    std::size_t unread = 0;  ///< first sample that the next reading of the clock covers
+    std::size_t before = 0;  ///< number of samples before the current rounds
   };
 
-  const Variant& variant(const Turn& turn) const { return *turn.row->cell->variant; }
+  const Variant& variant(const CellState& cell) const { return *cell.row->cell->variant; }
   const MeasureSettings& settings() const { return experiment_.measure; }
 
   template <class Step>
-  bool attempt(Turn& turn, Step&& step);
-  bool fail(Turn& turn, const DeviceError& error);
-  void end(Turn& turn, Status status, const std::string& reason);
+  bool attempt(CellState& cell, Step&& step);
+  bool fail(CellState& cell, const DeviceError& error);
+  void end(CellState& cell, Status status, const std::string& reason);
 
-  bool accept(Turn& turn, const Verification& verification, const char* when);
-  void pass(Turn& turn);
-  void verify(Turn& turn, Mode mode, const char* when);
-  void profile(Turn& turn);
+  bool accept(CellState& cell, const Verification& verification, const char* when);
+  void pass(CellState& cell);
+  void verify(CellState& cell, Mode mode, const char* when);
+  void profile(CellState& cell);
   void sample();
-  void sample_first_launches(Turn& turn);
-  bool warm_up(const std::vector<Turn*>& turns);
-  double quantum_us(const Turn& turn) const;
-  std::vector<Turn*> wanting();
-  std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
-  void take(const std::vector<Turn*>& turns);
-  void judge(Turn& turn);
-  bool is_fine(const Turn& turn, const Statistics& statistics) const;
+  void sample_first_launches(CellState& cell);
+  bool warm_up(const std::vector<CellState*>& cells);
+  double quantum_us(const CellState& cell) const;
+  std::vector<CellState*> wanting();
+  std::vector<CellState*> next_rounds(const std::vector<CellState*>& cells);
+  void take(const std::vector<CellState*>& cells);
+  void judge(CellState& cell);
+  bool is_precise_enough(const CellState& cell, const Statistics& statistics) const;
   double elapsed_s() const;
   void start_clock(int round);
   void read_clock();
-  void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,
-                      std::size_t& taken);
-  void sustain(const std::vector<Turn*>& turns);
-  void verify_again(Turn& turn);
+  void sample_sequence(const std::vector<CellState*>& sequence, int first_round,
+                       std::size_t per_round, std::size_t& taken);
+  void sustain(const std::vector<CellState*>& cells);
+  void verify_again(CellState& cell);
 
   Session& session_;
   const Group& group_;
   std::size_t index_;
   const Experiment& experiment_;
-  std::vector<Turn> turns_;
-  int round_ = 0;             ///< rounds taken
-  double round_s_ = 0;        ///< what the last one took; 0 before the first
-  int unread_round_ = 0;      ///< the first that the next reading of the clock covers
+  std::vector<CellState> cells_;
+  int round_ = 0;             ///< number of rounds taken
+  double round_s_ = 0;        ///< duration of the last round; 0 before the first
+  int unread_round_ = 0;      ///< first round that the next reading of the clock covers
   int clock_epoch_ = -1;      ///< Session::epoch() when the clock was last started
   int sustained_epoch_ = -1;  ///< Session::epoch() when the launches last ran back to back
-  double since_s_ = 0;        ///< when the first rounds began
-  Telemetry telemetry_;       ///< over the rounds
+  double since_s_ = 0;        ///< start of the first rounds
+  Telemetry telemetry_;       ///< during the rounds
 };
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Errors of the host that one problem causes.
+// Host errors that concern a single problem.
 #pragma once
 
 #include <new>
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Calls the function. An input file that cannot be used, or too little memory for a problem, is
-/// thrown as a DeviceError: it fails the cells of the problem, and the other cells run.
+/// Calls the function. An unusable input file or insufficient host memory is rethrown as a
+/// DeviceError, so that only the cells of this problem fail.
 template <class Function>
 auto with_host_refusals(const Function& function) -> decltype(function()) {
   try {

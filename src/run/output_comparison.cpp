@@ -10,9 +10,9 @@ namespace gpuexp {
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c, std::int64_t first,
                                  const ReadElements& read) {
   constexpr std::int64_t kPart = 1 << 20;
-  constexpr int kMostParts = 64;
+  constexpr int kMaxParts = 64;
   std::vector<Mismatch> found;
-  for (int part = 0; part < kMostParts; ++part) {
+  for (int part = 0; part < kMaxParts; ++part) {
     const std::int64_t begin = first + part * kPart;
     const std::int64_t count = std::min(kPart, c.count - begin);
     if (count <= 0) break;
@@ -22,7 +22,7 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double allowed = c.tolerance.absolute + c.tolerance.relative * magnitude[i];
       const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
-      // A device may have rounded `allowed` otherwise, and its word on the first one stands.
+      // The device may have rounded `allowed` differently; its verdict on `first` is kept.
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
       if ((right || !is_checked(got[i], c, index)) && index != first) continue;
       found.push_back({buffer, index, expected[i], got[i], allowed});

@@ -32,10 +32,11 @@ namespace {
   throw DeviceError(fmt::format("rank {} {}", rank, what), DeviceFault::peer_lost);
 }
 
-// One that ended for a reason is telling it to who drives the ranks: that is to be heard first.
+// A rank that ended because of an error reports it to the process that drives the ranks. The delay
+// lets that report arrive first.
 [[noreturn]] void fail_for_gone(int rank, const std::string& what) {
-  constexpr std::chrono::milliseconds kUntilHeard{300};
-  std::this_thread::sleep_for(kUntilHeard);
+  constexpr std::chrono::milliseconds kReportDelay{300};
+  std::this_thread::sleep_for(kReportDelay);
   fail_for(rank, what);
 }
 
@@ -45,18 +46,18 @@ OwnedDescriptor new_socket() {
   return made;
 }
 
-/// An address without a file: it begins with a zero.
+/// An address in the abstract namespace: it starts with a zero byte and has no file.
 std::pair<sockaddr_un, socklen_t> address_of(const std::string& meeting) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = "gpuexp-" + meeting;
   if (name.size() + 1 > sizeof address.sun_path)
-    throw DeviceError("the exchange between ranks has too long a name", DeviceFault::lost);
+    throw DeviceError("the exchange between ranks: the name is too long", DeviceFault::lost);
   std::copy(name.begin(), name.end(), address.sun_path + 1);
   return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
 }
 
-bool is_of_this_user(int socket) {
+bool is_same_user(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
@@ -76,8 +77,8 @@ bool wait_readable(int socket, double timeout_s) {
   }
 }
 
-/// One descriptor, as it travels beside a message.
-struct Passenger {
+/// Control message that carries one file descriptor.
+struct DescriptorMessage {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
 };
 
@@ -111,7 +112,7 @@ RankExchange::RankExchange(const RankPlace& place, double patience_s)
                  fmt::format("did not join the exchange between ranks within {:g} s", patience_s_));
       }
       OwnedDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!socket || !is_of_this_user(socket.get())) continue;
+      if (!socket || !is_same_user(socket.get())) continue;
       std::int32_t rank = 0;
       if (!wait_readable(socket.get(), end_s - steady_seconds()) ||
           ::recv(socket.get(), &rank, sizeof rank, 0) != sizeof rank || rank < 1 ||
@@ -124,14 +125,14 @@ RankExchange::RankExchange(const RankPlace& place, double patience_s)
   }
   OwnedDescriptor socket = new_socket();
   while (::connect(socket.get(), any, size) != 0) {
-    constexpr std::chrono::milliseconds kBetweenTries{5};
+    constexpr std::chrono::milliseconds kRetryPeriod{5};
     if (errno != ECONNREFUSED && errno != EINTR && errno != EAGAIN) fail_at("connect");
     if (steady_seconds() > end_s)
       fail_for(0,
                fmt::format("did not join the exchange between ranks within {:g} s", patience_s_));
-    std::this_thread::sleep_for(kBetweenTries);
+    std::this_thread::sleep_for(kRetryPeriod);
   }
-  if (!is_of_this_user(socket.get())) fail_for(0, "is a process of another user");
+  if (!is_same_user(socket.get())) fail_for(0, "is a process of another user");
   const std::int32_t rank = place.rank;
   if (::send(socket.get(), &rank, sizeof rank, MSG_NOSIGNAL) != sizeof rank) fail_at("send");
   sockets_.push_back(std::move(socket));
@@ -143,16 +144,16 @@ int RankExchange::socket_to(int rank) const {
 
 void RankExchange::send(int rank, const Told& told, int descriptor) const {
   iovec part{const_cast<char*>(told.text.data()), told.text.size()};
-  // A message without bytes would read like the end of the connection.
+  // An empty message would look like the end of the connection.
   char nothing = '\n';
   iovec parts[2] = {{&nothing, 1}, part};
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = 2;
-  Passenger passenger;
+  DescriptorMessage descriptor_message;
   if (descriptor >= 0) {
-    message.msg_control = passenger.room.data();
-    message.msg_controllen = passenger.room.size();
+    message.msg_control = descriptor_message.room.data();
+    message.msg_controllen = descriptor_message.room.size();
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
@@ -165,8 +166,8 @@ void RankExchange::send(int rank, const Told& told, int descriptor) const {
 
 RankExchange::Told RankExchange::receive(int rank) const {
   const int socket = socket_to(rank);
-  // Rank 0 waits for whom it hears from, the others for rank 0: they let it say first who is
-  // silent.
+  // Rank 0 waits for the silent rank itself. The other ranks wait twice as long, so that rank 0
+  // reports first which rank is silent.
   const double patience_s = place_.rank == 0 ? patience_s_ : 2 * patience_s_;
   if (!wait_readable(socket, patience_s))
     fail_for(rank, fmt::format("has sent nothing for {:g} s", patience_s));
@@ -175,9 +176,9 @@ RankExchange::Told RankExchange::receive(int rank) const {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  Passenger passenger;
-  message.msg_control = passenger.room.data();
-  message.msg_controllen = passenger.room.size();
+  DescriptorMessage descriptor_message;
+  message.msg_control = descriptor_message.room.data();
+  message.msg_controllen = descriptor_message.room.size();
   const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (count <= 0) fail_for_gone(rank, "has ended");
   Told told;
@@ -193,7 +194,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
 
 std::vector<RankExchange::Told> RankExchange::all_gather(const std::string& text, int descriptor) {
   if (text.size() > kLongest)
-    throw DeviceError("the exchange between ranks: too long a message", DeviceFault::lost);
+    throw DeviceError("the exchange between ranks: the message is too long", DeviceFault::lost);
   std::vector<Told> told(static_cast<std::size_t>(place_.ranks));
   told[static_cast<std::size_t>(place_.rank)] = {
       text, OwnedDescriptor(descriptor < 0 ? -1 : ::dup(descriptor))};

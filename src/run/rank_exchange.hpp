@@ -1,5 +1,5 @@
-// What the processes of one problem's ranks tell each other and hand each other on the host. Data
-// between GPUs do not come this way.
+// Messages and file descriptors exchanged on the host between the processes of one problem's ranks.
+// Data between GPUs does not use this path.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace gpuexp {
 
-/// The place of one process among those that share a problem, each of which owns a GPU.
+/// The rank of one process among those that share a problem; each process owns a GPU.
 struct RankPlace {
   int rank = 0;
   int ranks = 1;
-  /// Where they meet: a name that nobody guesses, the same for all of them.
+  /// Name of the socket, unguessable and the same for all ranks.
   std::string meeting;
 };
 
-/// A file descriptor that is closed with its owner; -1: none.
+/// A file descriptor, closed by the destructor; -1 means none.
 class OwnedDescriptor {
  public:
   explicit OwnedDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
@@ -33,26 +33,27 @@ class OwnedDescriptor {
   int descriptor_;
 };
 
-/// Rank 0 listens on a Unix socket of the meeting's name, in Linux's abstract namespace, and lets
-/// in processes of the same user; the others connect. Every call is made by all ranks in one order.
+/// Rank 0 listens on a Unix socket named after the meeting, in Linux's abstract namespace, and
+/// accepts processes of the same user; the other ranks connect. All ranks must make the same calls
+/// in the same order.
 class RankExchange {
  public:
-  /// Waits for all ranks. Throws DeviceError that names the first which has not come in time.
+  /// Waits for all ranks. Throws DeviceError naming the first rank that did not connect in time.
   explicit RankExchange(const RankPlace& place, double patience_s = kPatienceS);
 
-  /// What one rank told and handed over.
+  /// The text and descriptor that one rank sent.
   struct Told {
     std::string text;
     OwnedDescriptor descriptor;
   };
-  /// Of every rank, by rank, once all have told theirs. The text is at most kLongest bytes, of any
-  /// value; the descriptor stays the caller's. Throws DeviceError that names a rank which is gone,
-  /// or has told nothing in time.
+  /// Sends this rank's message and returns all ranks' messages, by rank. The text may be any bytes,
+  /// at most kLongest; the caller still owns the descriptor. Throws DeviceError naming a rank that
+  /// has ended or sent nothing in time.
   std::vector<Told> all_gather(const std::string& text, int descriptor = -1);
 
-  /// What rank 0 has.
+  /// The value of rank 0.
   std::int64_t from_first(std::int64_t value);
-  /// Whether some rank says so.
+  /// True if any rank passes true.
   bool is_any(bool value);
 
   const RankPlace& place() const { return place_; }
@@ -67,10 +68,10 @@ class RankExchange {
 
   RankPlace place_;
   double patience_s_;
-  std::vector<OwnedDescriptor> sockets_;  ///< of rank 0, to each rank; of the others, to rank 0
+  std::vector<OwnedDescriptor> sockets_;  ///< on rank 0, one per rank; else one, to rank 0
 };
 
-/// A name for a meeting, of 128 random bits.
+/// A random meeting name of 128 bits.
 std::string random_meeting();
 
 }  // namespace gpuexp

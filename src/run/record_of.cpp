@@ -37,7 +37,7 @@ double moved_bytes_of(const Prediction& p) {
   return p.work.moved_read + p.work.moved_written;
 }
 
-// Counted bytes of device memory; empty where they were not counted.
+// Counted DRAM bytes; empty if not counted.
 std::optional<double> counted_dram_bytes(const Row& row) {
   if (!row.counts) return std::nullopt;
   const auto bytes = select_counters({"dram_read_bytes", "dram_write_bytes"});
@@ -46,13 +46,13 @@ std::optional<double> counted_dram_bytes(const Row& row) {
   return read && written ? std::optional(*read + *written) : std::nullopt;
 }
 
-// The bytes of device memory that an intensity is made of, and where they are from.
+// DRAM bytes for the arithmetic intensity, and their source.
 std::pair<double, std::string> intensity_bytes(const Row& row, const Prediction& p) {
   if (const auto counted = counted_dram_bytes(row)) return {*counted, "counted"};
   return {moved_bytes_of(p), "least"};
 }
 
-// amount / time, where time is the median of a passed row.
+// amount / (median time × scale); empty for rows without a time.
 std::optional<double> per_second(const Row& row, double amount, double scale) {
   if (!row.time_us || amount <= 0) return std::nullopt;
   return amount / (row.time_us->median * 1e-6) / scale;
@@ -102,7 +102,7 @@ void fill_labels(ResultRecord& r, const Plan& plan, const Row& row) {
   if (row.stop_reason != StopReason::none) r.stop_reason = row.stop_reason;
 }
 
-// Of passed rows alone.
+// Fills the time columns of a passed row.
 void fill_times(ResultRecord& r, const Row& row, const Statistics& time_us) {
   r.time_median_us = time_us.median;
   if (time_us.median_ci95) {
@@ -124,7 +124,7 @@ void fill_times(ResultRecord& r, const Row& row, const Statistics& time_us) {
   if (row.baseline_time_us) r.speedup = *row.baseline_time_us / time_us.median;
 }
 
-// Of passed rows alone, too: what the timing itself had.
+// Fills the measurement conditions of a passed row.
 void fill_conditions(ResultRecord& r, const Plan& plan, const Row& row, const Statistics& time_us) {
   if (row.traits) {
     r.flushed_bytes = row.traits->flushed_bytes;
@@ -227,7 +227,7 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
     std::visit([&](const auto& value) { r.parameters.set(parameters[i].name, value); },
                row.group->values[i]);
   }
-  // Of two metrics of one name, the first counts: hence backwards.
+  // If two metrics have the same name, the first one counts, so they are set in reverse order.
   for (auto metric = row.metrics.rbegin(); metric != row.metrics.rend(); ++metric)
     r.metrics.set(metric->first, metric->second);
   if (!row.counts) return;
@@ -237,8 +237,8 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
   }
 }
 
-// What was computed from nothing is no number.
-void drop_what_is_not_finite(ResultRecord& r) {
+// Clears infinite and NaN values, such as ratios of zero.
+void drop_nonfinite(ResultRecord& r) {
   for (const FixedColumn& column : fixed_columns()) {
     const auto* member = std::get_if<std::optional<double> ResultRecord::*>(&column.member);
     if (!member) continue;
@@ -286,7 +286,7 @@ ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& ro
   }
   if (row.verification) fill_verification(r, *row.verification);
   fill_named(r, plan, row);
-  drop_what_is_not_finite(r);
+  drop_nonfinite(r);
   return r;
 }
 

@@ -1,4 +1,4 @@
-// The rows of a run: the columns that its plan asks for, and what each says of a cell.
+// Result rows of a run: their columns and the value of each column for a cell.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace gpuexp {
 
-/// The fixed columns, then param.<name> for every parameter and metric.<name> for every metric of
-/// the families in the plan, and counter.<name> for every hardware counter that is asked for. No
-/// rows.
+/// An empty table: the fixed columns, then param.<name> for every parameter and metric.<name> for
+/// every metric of the plan's families, and counter.<name> for every requested hardware counter.
 RecordTable empty_table(const Plan& plan);
 
-/// What the runner's row comes to, as a row of that table.
+/// Converts the runner's row into a row of that table.
 ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& row);
 
-/// counter.<name>, of a row's whole launch or of one kernel.
+/// The column counter.<name>, for a whole launch or a single kernel.
 ColumnInfo counter_info(const SelectedCounter& counter);
 
-/// A table of the kernels in launches: "key" of the row, "kernel" (its place, from 0), "name", and
-/// counter.<name> as the rows have. No columns where the plan asks for no counters.
+/// An empty table of the kernels of each launch: "key" of the row, "kernel" (index in the launch,
+/// starting at 0), "name", and the row's counter.<name> columns. No columns if the plan requests no
+/// counters.
 Table empty_kernel_table(const Plan& plan);
 
-/// A launch of hundreds of kernels repeats a few: the row has the sums of all, and so many kernels,
-/// the first of the launch, stand by themselves.
+/// Maximum number of kernels listed per launch. A launch of hundreds of kernels repeats a few; the
+/// row contains the sums over all of them.
 inline constexpr std::size_t kMostKernelRows = 64;
 
-/// One row for each kernel of the row's launch, up to kMostKernelRows.
+/// One row per kernel of the launch, at most kMostKernelRows.
 std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
 
 }  // namespace gpuexp

@@ -12,18 +12,18 @@ std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std:
   const std::uint64_t own = random_bits(seed + group, 0) + static_cast<std::uint64_t>(round);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Fisher and Yates, not std::shuffle, which differs between platforms; the bias of a remainder is
-  // below 2^-50 for any group.
+  // Fisher-Yates, because std::shuffle differs between platforms. The modulo bias is below 2^-50
+  // for any group.
   for (std::size_t i = count; i > 1; --i)
     std::swap(order[i - 1], order[random_bits(own, count - i) % i]);
   return order;
 }
 
 bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now) {
-  constexpr std::size_t kFewestMore = 5;
+  constexpr std::size_t kMinMoreSamples = 5;
   auto look = static_cast<std::size_t>(settings.min_samples);
   while (look <= before)
-    look += std::max(kFewestMore, look / 4);
+    look += std::max(kMinMoreSamples, look / 4);
   return now >= look;
 }
 

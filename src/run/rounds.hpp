@@ -1,5 +1,5 @@
-// The schedule of sampling: in which order the variants of a group take their turns, and when there
-// are enough of them. Pure functions of what was measured.
+// Sampling schedule: the order of variants in each round, and when a group has enough samples.
+// These are pure functions of the measurements.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,22 @@
 
 namespace gpuexp {
 
-/// A random order of 0 … count-1 that the seed, the group and the round decide, on every platform
-/// alike.
+/// A random order of 0 … count-1, determined by seed, group and round; identical on all platforms.
 std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
                                      int round);
 
-/// True when the interval is to be looked at; there were `before` samples at the last question, and
-/// there are `now`. That is when min_samples have been reached, and whenever a quarter more have
-/// come since. Intervals narrow with the square root of the count, and each look is a chance to
-/// stop too early.
+/// True if the interval should be examined now. There were `before` samples at the last
+/// examination, and there are `now`. Examinations happen at min_samples and after every increase by
+/// a quarter: intervals narrow with the square root of the count, and each examination may stop too
+/// early by chance.
 bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now);
 
-/// The cap that is reached by the number of samples, or by the time that they took, flushes
-/// included; none below both.
+/// The cap that the number of samples or the elapsed time (including flushes) has reached; none if
+/// below both.
 StopReason cap_reached(const MeasureSettings& settings, std::size_t samples, double elapsed_s);
 
-/// True when the 95 % interval's half-width is within the target, which is never below the timer's
-/// quantum: no number of samples could show less.
+/// True if the half-width of the 95 % interval is within the target. The target is never below the
+/// timer's quantum, because more samples could not show less.
 bool is_converged(const Statistics& statistics, double target_relative_ci, double quantum_us);
 
 }  // namespace gpuexp

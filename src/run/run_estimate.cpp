@@ -9,26 +9,27 @@ namespace gpuexp {
 
 namespace {
 
-// Kernels of the lessons need one to ten times their limit.
+// Kernels of the lessons take 1 to 10 times their limit.
 constexpr double kLimitShare = 3.0;
-// What a launch and its flush cost at least, beside the kernel.
+// Minimum cost of a launch and its flush, excluding the kernel.
 constexpr double kPerLaunchSeconds = 1e-4;
-// A worker, and a context on the GPU: 0.41 s for each first launch of launch_overhead on an H200.
+// Starting a worker and its GPU context: 0.41 s for each first launch of launch_overhead on an
+// H200.
 constexpr double kProcessSeconds = 0.4;
-// The rest of a cell: buffers, inputs, comparing outputs, the clock. The median of the configs'
-// cells on an H200.
+// Other costs of a cell: buffers, inputs, comparison of outputs, clock readings. The median over
+// the configs' cells on an H200.
 constexpr double kPerCellSeconds = 0.01;
-// Of memory that is not the device's: how often a cell moves it, between allocation, inputs,
-// launches and looking at it, and how fast. 1 GiB takes 0.5 s to allocate and fill.
+// Host-resident buffers: the number of passes over them (allocation, inputs, launches, checks) and
+// the rate. Allocating and filling 1 GiB takes 0.5 s.
 constexpr double kPassesOverHostMemory = 4;
 constexpr double kHostBytesPerSecond = 8e9;
-// Samples go on beyond the fewest until the median is known well enough, on an H200 three times as
-// long where that is little, and 0.1 s longer where it is more; of a group, fine_seconds at most.
-constexpr double kLongerThanFewest = 3.0;
-constexpr double kLongerAtMostSeconds = 0.1;
+// Sampling beyond the minimum, until the median is precise enough. On an H200 it takes three times
+// the minimum if that is short, else 0.1 s more, and at most fine_seconds per group.
+constexpr double kExtraSamplingFactor = 3.0;
+constexpr double kMaxExtraSamplingSeconds = 0.1;
 
-/// Of as many elements as are compared: once for the value and once for the magnitude, of each of
-/// a family's references.
+/// Seconds to compute the references of the compared elements: value and magnitude, for each of the
+/// family's references.
 double reference_seconds(const Family& family, const DeviceSpec& device, const void* problem,
                          const Variant& variant) {
   constexpr double kValueAndMagnitude = 2.0;
@@ -39,7 +40,7 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const v
          rate;
 }
 
-/// Of buffers that do not live in device memory.
+/// Bytes of the buffers outside device memory.
 double host_bytes(const Family& family, const void* problem) {
   double bytes = 0;
   for (const Buffer& buffer : family.buffers) {
@@ -50,12 +51,12 @@ double host_bytes(const Family& family, const void* problem) {
   return bytes;
 }
 
-/// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
-/// many times its limit, which says nothing of the same kernel on a larger one. What the bus or
-/// links limit, no grid does. 0 without a limit.
+/// The limit, divided by the share of the GPU that the grid fills. A grid that leaves most SMs idle
+/// takes many times its limit, which does not predict a larger grid. Limits by PCIe or links do not
+/// depend on the grid. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
-  const bool is_of_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
-  const double filled = is_of_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;
+  const bool scales_with_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
+  const double filled = scales_with_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;
   return 1e-6 * cell.limit.time_us.value_or(0.0) / filled;
 }
 
@@ -107,7 +108,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double outside_s = kPerCellSeconds + e.outside_s;
   if (kind_ == RunKind::verify || e.mode == Mode::profile) return outside_s + launch_s;
   const MeasureSettings& m = *e.measure;
-  // A warm sample has a priming launch before it; a replay is as long as many short launches.
+  // A warm sample includes a priming launch; a graph replay lasts as long as many short launches.
   constexpr double kShortestReplaySeconds = 1e-3;
   const double steady_s = e.mode == Mode::warm      ? 2 * launch_s
                           : e.mode == Mode::graph   ? std::max(launch_s, kShortestReplaySeconds)
@@ -117,12 +118,12 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double sample_s = steady_s + (has_own_process ? kProcessSeconds : 0.0);
   const double fewest_s = std::max(sample_s * m.min_samples, m.min_seconds);
   const double longer_s =
-      std::min(kLongerThanFewest * fewest_s, kLongerAtMostSeconds / e.group_cells);
+      std::min(kExtraSamplingFactor * fewest_s, kMaxExtraSamplingSeconds / e.group_cells);
   const double sampling_s = std::min(fewest_s + longer_s, m.max_seconds);
   constexpr int kVerifications = 2;
   const double timing_s = outside_s + (e.opens_group ? m.sustain_seconds : 0.0) + sampling_s +
                           m.warm_up_s(launch_s) + kVerifications * launch_s;
-  // Replays for what a GPU cannot count at once, and the profiler's own time.
+  // Replay passes, because a GPU cannot count everything at once, and the profiler's own time.
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;
   const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;

@@ -1,4 +1,4 @@
-// How long a run takes: from its plan before it starts, and better as its rows come in.
+// Estimated duration of a run, from its plan, refined as rows complete.
 #pragma once
 
 #include <map>
@@ -13,28 +13,28 @@
 
 namespace gpuexp {
 
-/// Seconds for each cell of a plan, and what is left of the run: what the cell took in an earlier
-/// run on this machine. Without one, a kernel that has not been seen is taken to need a multiple of
-/// its limit, and one that has, the multiple that it needed last.
+/// Estimates the seconds of each cell and the remaining time of the run. Cells of earlier runs on
+/// this machine take their recorded time. Otherwise, a kernel is assumed to take a fixed multiple
+/// of its limit, or the multiple that it needed in its last completed cell.
 class RunEstimate {
  public:
   RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind = RunKind::measure,
               const CellTimes& times = {});
 
-  /// What a run takes before its first cell and behind its last: starting the worker, its context
-  /// on the GPU, samples of empty kernels, and reports. Of 21 runs on an H200, 0.47 to 0.77 s.
+  /// Time before the first cell and after the last: starting the worker, creating its context,
+  /// sampling empty kernels, and writing reports. In 21 runs on an H200, 0.47 to 0.77 s.
   static constexpr double kStartAndEndSeconds = 0.55;
 
-  /// Verification, warm-up and samples; in the first cell of a problem, its references as well. 0
-  /// for cells that are skipped.
+  /// Seconds of verification, warm-up and samples; the first cell of a problem also includes the
+  /// references. 0 for skipped cells.
   double cell_s(std::size_t cell) const;
-  /// Of all cells that have not finished.
+  /// Seconds of all cells that have not finished.
   double left_s() const;
 
-  /// What the row's time says of other cells of its variant; reading its hardware counters is what
-  /// is left of the cell.
+  /// Uses the row's time to refine the estimates of other cells of its variant. Only counter
+  /// reading remains for the cell itself.
   void timed(const Row& row);
-  /// The cell has its row.
+  /// Marks the cell as finished.
   void finished(std::size_t cell) { cells_[cell].stage = Stage::done; }
 
  private:
@@ -44,20 +44,20 @@ class RunEstimate {
     const MeasureSettings* measure = nullptr;
     Mode mode = Mode::cold;
     bool is_counted = false;  ///< hardware counters are read
-    double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
-    double outside_s = 0;     ///< of samples: references, and host memory
-    double group_cells = 1;   ///< cells of its group
-    std::optional<double> known_s = {};  ///< what it took before
-    bool is_known_uncounted = false;     ///< then no counters were read
-    bool opens_group = false;            ///< what is done once per group is counted with this cell
+    double limit_s = 0;       ///< limit, scaled to a grid that fills the GPU; 0 without a limit
+    double outside_s = 0;     ///< time besides samples: references and host memory
+    double group_cells = 1;   ///< number of cells in its group
+    std::optional<double> known_s = {};  ///< duration in an earlier run
+    bool is_known_uncounted = false;     ///< known_s excludes reading counters
+    bool opens_group = false;            ///< includes the work done once per group
     Stage stage = Stage::done;
   };
 
   RunKind kind_;
-  double highest_mhz_;                             ///< of the device
+  double highest_mhz_;                             ///< maximum SM clock of the device
   std::vector<CellEstimate> cells_;                ///< by Cell::index
-  std::map<const Variant*, double> limit_shares_;  ///< time over limit of what has run
-  std::set<const Variant*> near_cap_;              ///< whose groups are checked for a burst
+  std::map<const Variant*, double> limit_shares_;  ///< time / limit of completed rows
+  std::set<const Variant*> near_cap_;              ///< variants of groups near the power cap
 };
 
 }  // namespace gpuexp

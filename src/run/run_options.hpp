@@ -1,4 +1,4 @@
-// What a run is asked for.
+// Options of a run.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,32 @@ namespace gpuexp {
 
 enum class RunKind {
   measure,  ///< verify, warm up, sample, verify again; cells in Mode::profile are launched once
-  verify,   ///< verify alone
+  verify,   ///< only verify
 };
 
 struct RunOptions {
   RunKind kind = RunKind::measure;
   std::uint64_t seed = 1;
-  /// Samples of an earlier run to go on from, by Cell::index.
+  /// Samples of an interrupted run that this run continues, by Cell::index.
   std::map<std::size_t, std::vector<double>> prior_samples_us;
-  /// Cells that have their row already, by Cell::index: their groups are left out where no other
-  /// cell is left, and no row is made for them.
+  /// Cells that already have a row, by Cell::index. They get no row here, and groups without other
+  /// cells are skipped.
   std::set<std::size_t> finished;
-  bool counters = true;  ///< read those that experiments ask for
-  /// Metrics that the GPU does not have; counters made from them stay empty.
+  bool counters = true;  ///< read the counters that the experiments request
+  /// Metrics that the GPU does not have; counters that need them stay empty.
   std::set<std::string> missing_metrics;
-  /// Given a cell that has run, adds to its prediction what its machine code says; waits for that.
-  /// May be empty.
+  /// Adds the prediction from machine code to the prediction of a finished cell; waits until it is
+  /// available. May be empty.
   std::function<void(const Cell&, Prediction&)> refine_prediction;
-  /// Whether refine_prediction() would not wait. May be empty where it never does.
+  /// True if refine_prediction() would return without waiting. May be empty if it never waits.
   std::function<bool(const Cell&)> is_predicted;
-  /// Given what was counted of a cell, adds what is known of it otherwise; may take its time. May
-  /// be empty.
+  /// Adds counts from other sources to the counts of a cell; may take long. May be empty.
   std::function<void(const Cell&, LaunchCounts&)> add_counts;
-  /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
+  /// Called between samples; true ends the run, and the remaining cells become not_run.
   std::function<bool()> interrupted = [] { return false; };
-  /// Seconds on a steady clock; tests script it.
+  /// Seconds of a steady clock; tests replace it.
   std::function<double()> now_s;
-  /// What was known of the device between two such moments; may be empty.
+  /// Telemetry of the device between two times of that clock; may be empty.
   std::function<Telemetry(double from_s, double to_s)> telemetry;
 };
 

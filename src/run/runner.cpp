@@ -24,7 +24,7 @@ namespace {
 /// Rows that are counted together, in the order of the plan.
 struct Batch {
   std::vector<Row*> rows;
-  std::int64_t bytes = 0;  ///< of device memory
+  std::int64_t bytes = 0;  ///< device memory of their problems
 };
 
 bool is_same_problem(const Plan& plan, const Row& a, const Row& b) {
@@ -33,18 +33,18 @@ bool is_same_problem(const Plan& plan, const Row& a, const Row& b) {
 }
 
 std::vector<Batch> batches_of(const Plan& plan, const std::vector<Row*>& rows) {
-  // A fault costs its batch a second try, one by one, and an interrupt waits for one to end.
-  constexpr std::size_t kMostRows = 32;
+  // After a fault, rows are counted again one by one; an interrupt waits for a batch.
+  constexpr std::size_t kMaxRows = 32;
   constexpr std::int64_t kShareOfMemory = 16;
-  const std::int64_t most_bytes = plan.device.memory_bytes / kShareOfMemory;
+  const std::int64_t max_bytes = plan.device.memory_bytes / kShareOfMemory;
   std::vector<Batch> batches;
   for (Row* row : rows) {
     const Row* last = batches.empty() ? nullptr : batches.back().rows.back();
     const std::int64_t bytes =
         last && is_same_problem(plan, *last, *row) ? 0 : row->group->device_bytes;
     const bool joins =
-        last && batches.back().rows.size() < kMostRows &&
-        batches.back().bytes + bytes <= most_bytes &&
+        last && batches.back().rows.size() < kMaxRows &&
+        batches.back().bytes + bytes <= max_bytes &&
         plan.experiment(*last->group).counters == plan.experiment(*row->group).counters;
     if (!joins) batches.emplace_back();
     batches.back().rows.push_back(row);
@@ -86,10 +86,10 @@ void count(Session& session, const Plan& plan, const std::vector<Row*>& rows) {
   }
 }
 
-// Reads the hardware counters of one launch of each row. Rows are counted together, as far as
-// their problems fit beside each other in memory: most of the time goes into beginning and ending
-// a pass of the profiler. Calls ended(row, seconds) for each row, counted or not, with its share of
-// the batch's time. A fault changes nothing else of a row.
+// Reads the hardware counters of one launch of each row. Rows are counted in batches whose problems
+// fit in memory together, because starting and ending a profiler pass takes most of the time. Calls
+// ended(row, seconds) for every row, counted or not, with the row's share of the batch's time. A
+// fault changes no other field of a row.
 void count_rows(Session& session, const Plan& plan, const std::vector<Row*>& rows,
                 const std::function<void(Row&, double)>& ended) {
   for (const Batch& batch : batches_of(plan, rows)) {
@@ -128,14 +128,14 @@ class Runner {
   }
 
  private:
-  /// A group whose rows wait for what a longer run would come to.
+  /// A group that waits for its burst check.
   struct BurstCheck {
     std::size_t group;
-    std::size_t first;  ///< of rows_
+    std::size_t first;  ///< index of its first row in rows_
     std::size_t count;
   };
 
-  /// What a row waits for after its group has run.
+  /// Steps that a row still waits for after its group has run.
   struct Pending {
     bool burst_check = false;
     bool counters = false;
@@ -143,20 +143,20 @@ class Runner {
     bool any() const { return burst_check || counters || prediction; }
   };
 
-  /// What was spent on a group.
+  /// Time spent on a group.
   struct Spent {
-    double began_s = 0;  ///< after the run
+    double began_s = 0;  ///< seconds after the start of the run
     RunTimes times;
   };
 
-  // The floor of a mode that no cell is measured in would cost its time for nothing.
+  // Measures floors only in modes that some cell uses.
   void measure_floors() {
     std::set<Mode> modes;
     for (const Group& group : plan_.groups) {
       if (group.mode != Mode::profile && std::any_of(group.cells.begin(), group.cells.end(), runs))
         modes.insert(group.mode);
     }
-    // The one without anything around it shows the clock's step.
+    // The floor of Mode::warm is always measured, because it shows the timer's step.
     if (!modes.empty()) modes.insert(Mode::warm);
     for (const Mode mode : modes)
       session_.measure_floor(mode);
@@ -164,7 +164,7 @@ class Runner {
 
   static bool runs(const Cell& cell) { return cell.skip_reason.empty(); }
 
-  /// Does a step for a group, and tells what the group has taken so far.
+  /// Runs a step for a group and reports the group's total time so far.
   template <class Step>
   void timed_for(std::size_t index, const Step& step) {
     const double start_s = session_.now_s();
@@ -216,13 +216,11 @@ class Runner {
     return !options_.is_predicted || options_.is_predicted(*row.cell);
   }
 
-  /// Waits for the prediction where it is not there yet.
   void refine(std::size_t i) {
     options_.refine_prediction(*rows_[i].cell, *rows_[i].prediction);
     settle(i, &Pending::prediction);
   }
 
-  /// The row waits for this no more.
   void settle(std::size_t i, bool Pending::*what) {
     pending_[i].*what = false;
     if (!pending_[i].any()) observer_.row_finished(rows_[i]);
@@ -242,7 +240,8 @@ class Runner {
     });
   }
 
-  // After all timing: what follows half a second of full power would start at a lower clock.
+  // Runs after all timing, because samples after half a second at full power would start at a lower
+  // clock.
   void check_bursts() {
     for (const BurstCheck& check : checks_) {
       const std::span rows(rows_.data() + check.first, check.count);
@@ -261,7 +260,7 @@ class Runner {
            executor_.counter_reader() && !plan_.experiment(*row.group).counters.empty();
   }
 
-  // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
+  // Runs after all timing, because an active profiler and its pauses would change the clock.
   void count_rows() {
     std::vector<Row*> rows;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -281,7 +280,7 @@ class Runner {
     }
   }
 
-  /// What is known of the cell before it has run.
+  /// The cell's row before it runs.
   Row blank_row(const Group& group, const Cell& cell) const {
     Row row;
     row.group = &group;
@@ -339,8 +338,8 @@ class Runner {
             kOutliers);
     flag_if(p.work.bytes_written < static_cast<double>(plan_.device.l2_bytes), kOutputInL2);
     flag_if(p.limit.time_us && median_us < *p.limit.time_us, kAboveLimit);
-    constexpr double kFloorsApart = 3.0;
-    flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
+    constexpr double kNearFloorFactor = 3.0;
+    flag_if(row.floor_us && median_us < kNearFloorFactor * *row.floor_us, kNearFloor);
     flag_if(row.traits && !row.traits->gated && !is_back_to_back(row.cell->mode), kUngated);
     flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
     if (!row.clocks) return;
@@ -354,9 +353,9 @@ class Runner {
   RunObserver& observer_;
   const RunOptions& options_;
   Session session_;
-  double start_s_ = 0;  ///< of the run
+  double start_s_ = 0;  ///< start of the run
   std::vector<Row> rows_;
-  std::vector<Pending> pending_;        ///< of each row
+  std::vector<Pending> pending_;        ///< by row
   std::map<std::size_t, Spent> spent_;  ///< by index of the group
   std::vector<BurstCheck> checks_;
 };

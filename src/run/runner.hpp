@@ -1,5 +1,5 @@
-// The main loop: groups in plan order. The variants of a group are verified one by one, sampled in
-// interleaved rounds, so that drift hits all alike, and verified again.
+// The main loop over groups in plan order. The variants of a group are verified one by one, sampled
+// in interleaved rounds, so that drift affects all of them, and verified again.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,9 @@
 
 namespace gpuexp {
 
-/// Runs the plan and returns one row per cell that is not finished, in plan order. A DeviceError
-/// costs its cell; when the device was lost and the executor cannot recover, the remaining cells
-/// are not_run. Whatever else throws passes through.
+/// Runs the plan and returns one row per unfinished cell, in plan order. A DeviceError ends only
+/// its cell. If the device is lost and the executor cannot recover, the remaining cells become
+/// not_run. Other exceptions propagate.
 std::vector<Row> run_plan(const Plan& plan, const KernelResources& resources, Executor& executor,
                           Tracer& tracer, RunObserver& observer, const RunOptions& options);
 

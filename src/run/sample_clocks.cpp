@@ -18,7 +18,7 @@ std::vector<double> known(Iterator begin, Iterator end) {
   return values;
 }
 
-/// Median of the second half over that of the first.
+/// Median of the second half divided by the median of the first half.
 std::optional<double> second_half_over_first(const SampleClocks& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   const auto first = median_of(known(values.begin(), middle));
@@ -29,16 +29,16 @@ std::optional<double> second_half_over_first(const SampleClocks& values) {
 }  // namespace
 
 bool covers_load(const ClockReading& reading) {
-  constexpr double kMost = 0.5;
-  return reading.load >= kMost;
+  constexpr double kMax = 0.5;
+  return reading.load >= kMax;
 }
 
 std::optional<Clocks> clocks_of(const SampleClocks& mhz) {
   const std::vector<double> values = known(mhz.begin(), mhz.end());
   const auto median = median_of(values);
   if (!median) return std::nullopt;
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return Clocks{*median, *least, *most, second_half_over_first(mhz)};
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  return Clocks{*median, *lowest, *highest, second_half_over_first(mhz)};
 }
 
 bool drifted_with_clock(const std::vector<double>& samples_us, const Clocks& clocks) {

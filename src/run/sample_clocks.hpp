@@ -1,4 +1,4 @@
-// What the clock did under a row's own samples. Pure functions of readings.
+// The SM clock during a row's own samples. These are pure functions of readings.
 #pragma once
 
 #include <optional>
@@ -9,27 +9,27 @@
 
 namespace gpuexp {
 
-/// The clock under each sample of a row; empty where no reading covers it.
+/// The clock during each sample of a row, in MHz; empty if no reading covers the sample.
 using SampleClocks = std::vector<std::optional<double>>;
 
-/// False for a reading that is mostly of an idle GPU, whose clock is another one than under load.
+/// False if the GPU was idle for most of the reading; an idle GPU has another clock.
 bool covers_load(const ClockReading& reading);
 
-/// Empty where no sample has a reading.
+/// Statistics of the readings; empty if no sample has a reading.
 std::optional<Clocks> clocks_of(const SampleClocks& mhz);
 
-/// True when the clock moved by over 2 % from the first half of the samples to the second, and
-/// their times moved against it by at least half as much: a kernel that waits for memory has the
-/// clock of its neighbours in the round and need not care.
+/// True if the clock changed by over 2 % between the two halves of the samples, and the times
+/// changed inversely by at least half as much. A memory-bound kernel runs at the clock of its
+/// neighbours in the round, and its time need not change.
 bool drifted_with_clock(const std::vector<double>& samples_us, const Clocks& clocks);
 
-/// True when power may be what keeps the clock below its highest: the driver says so, the board
-/// draws at least nine tenths of its limit, or the clock under load is below 95 % of the highest.
+/// True if the power limit may keep the clock below its maximum: the driver reports it, the board
+/// draws at least 90 % of its limit, or the clock under load is below 95 % of the maximum.
 bool nears_power_cap(const Telemetry& telemetry, const std::optional<Clocks>& clocks,
                      double highest_mhz);
 
-/// A clock under load below this share of the highest is low. A GPU under a light load runs at its
-/// highest; this is the margin for reading it.
+/// A clock under load below this share of the maximum is flagged as low. Under light load a GPU
+/// runs at its maximum; the margin covers the error of a reading.
 inline constexpr double kLowClock = 0.95;
 
 }  // namespace gpuexp

@@ -18,7 +18,7 @@ Session::Session(Executor& executor, Tracer& tracer, RunObserver& observer,
 
 void Session::measure_floor(Mode mode) {
   constexpr int kSamples = 50;
-  if (interrupted() || gone_) return;
+  if (interrupted() || unrecoverable_) return;
   const TraceRange range(tracer_, "floor");
   try {
     floors_us_[mode] = timer().sample_floor(mode, kSamples);
@@ -42,10 +42,10 @@ double Session::quantum_us(Mode mode, int launches) const {
   return timer_quantum_us(found->second) / launches;
 }
 
-void Session::need_device() {
+void Session::require_device() {
   if (!lost_) return;
-  if (gone_ || !executor_.recover()) {
-    gone_ = true;
+  if (unrecoverable_ || !executor_.recover()) {
+    unrecoverable_ = true;
     throw DeviceGone("the device was lost before: " + lost_reason_);
   }
   lost_ = false;
@@ -53,7 +53,7 @@ void Session::need_device() {
 }
 
 void Session::set_up(const Family& family, const Values& values) {
-  need_device();
+  require_device();
   if (set_up_ && family_ == &family && values_ == values) return;
   const TraceRange range(tracer_, "set-up");
   set_up_ = false;
@@ -66,7 +66,7 @@ void Session::set_up(const Family& family, const Values& values) {
 
 std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launches,
                                          const std::vector<std::string>& metrics) {
-  need_device();
+  require_device();
   set_up_ = false;
   ++epoch_;
   std::vector<LaunchCounts> counts;
@@ -79,7 +79,7 @@ std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launc
 
 void Session::run_back_to_back(const std::vector<const Variant*>& variants, Mode mode,
                                double seconds) {
-  // In between, the user may interrupt.
+  // Split into slices, so that the user can interrupt.
   constexpr double kStretchS = 0.1;
   const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
   timed(&RunTimes::sustain, [&] {
@@ -105,7 +105,7 @@ void Session::failed(const DeviceError& error) {
 }
 
 std::string Session::end_reason() {
-  if (gone_) return "the device was lost before: " + lost_reason_;
+  if (unrecoverable_) return "the device was lost before: " + lost_reason_;
   return interrupted() ? "interrupted" : "";
 }
 

@@ -1,4 +1,4 @@
-// What the groups of a run share: the device, what is set up on it, and where the time goes.
+// State shared by the groups of a run: the device, the set-up problem and the time spent.
 #pragma once
 
 #include <functional>
@@ -15,68 +15,68 @@
 
 namespace gpuexp {
 
-/// As the settings ask for it.
+/// The warm-up that the settings specify.
 inline WarmUp warm_up_of(const MeasureSettings& settings) {
   return {static_cast<std::size_t>(settings.warmup_launches), settings.warmup_seconds};
 }
 
-/// There is no device any more: nobody's fault but that of what lost it.
+/// The device is lost and cannot be recovered. The cell that throws this did not cause the loss.
 class DeviceGone : public DeviceError {
  public:
   explicit DeviceGone(const std::string& what) : DeviceError(what, DeviceFault::lost) {}
 };
 
-/// The device over a whole run: what is set up on it, whether it is there, and what a launch costs.
+/// The device during a run: the set-up problem, device loss, and launch overhead.
 class Session {
  public:
   Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
           std::function<double()> now_s);
 
-  /// Times an empty kernel in the mode; where that fails, its floor_us() stays empty.
+  /// Times an empty kernel in the mode; on failure floor_us() stays empty.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
-  /// Step of a sample in the mode, which is a mean over so many launches: of the events' clock, as
-  /// seen in those of Mode::warm's floor; 0 unknown, and 0 of the host's clock.
+  /// Timer resolution of a sample that is the mean over `launches` launches. The events' step is
+  /// derived from the floor of Mode::warm. 0 if unknown, and for samples on the host's clock.
   double quantum_us(Mode mode, int launches) const;
 
-  /// Sets the problem up unless it is there already; groups that differ in the mode alone share
-  /// one. Takes a lost device anew first. Throws DeviceError.
+  /// Sets the problem up unless it is set up already; groups that differ only in the mode share it.
+  /// Recovers a lost device first. Throws DeviceError.
   void set_up(const Family& family, const Values& values);
 
-  /// What the GPU counts during each launch; what was set up is gone. Takes a lost device anew
-  /// first. Throws DeviceError.
+  /// Hardware counts of each launch; releases the set-up problem. Recovers a lost device first.
+  /// Throws DeviceError.
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                   const std::vector<std::string>& metrics);
 
-  /// Launches back to back, for so many seconds or until the run ends. All are warmed up. Throws
-  /// DeviceError.
+  /// Launches back to back for `seconds` or until the run ends. All variants must be warmed up.
+  /// Throws DeviceError.
   void run_back_to_back(const std::vector<const Variant*>& variants, Mode mode, double seconds);
 
-  /// Goes on in a process that has launched nothing yet; false where there is none to be had.
+  /// Continues in a process that has launched nothing; false if there is none.
   bool restart();
 
-  /// Has to be called for every DeviceError: what was set up may be gone.
+  /// Must be called for every DeviceError, because the set-up problem may be lost.
   void failed(const DeviceError& error);
 
-  /// Why nothing can run any more; empty while something can.
+  /// The reason why nothing can run any more; empty while the run can continue.
   std::string end_reason();
   bool interrupted();
 
-  /// Changes whenever what was set up and warmed up is gone.
+  /// Changes whenever set-up and warm-ups become invalid.
   int epoch() const { return epoch_; }
 
   Executor& executor() { return executor_; }
-  /// Of an executor that has one.
+  /// Requires an executor with a timer.
   LaunchTimer& timer() { return *executor_.timer(); }
   Tracer& tracer() { return tracer_; }
   RunObserver& observer() { return observer_; }
   const RunOptions& options() const { return options_; }
   double now_s() const { return now_s_(); }
 
-  /// From here on, times are added to those of a group, too; null: to the run's only.
+  /// From now on, times are also added to `group`; null: only to the run.
   void time_for(RunTimes* group) { group_times_ = group; }
 
-  /// Adds what the step takes to one of the run's times, also when it throws.
+  /// Adds the duration of the step to one of the run's times, even if the step throws.
   template <class Step>
   void timed(double RunTimes::*time, const Step& step) {
     const double start_s = now_s();
@@ -96,7 +96,7 @@ class Session {
   const RunTimes& times() const { return times_; }
 
  private:
-  void need_device();
+  void require_device();
 
   Executor& executor_;
   Tracer& tracer_;
@@ -108,12 +108,12 @@ class Session {
   Values values_;
   bool set_up_ = false;
   bool lost_ = false;
-  bool gone_ = false;  ///< lost, and not to be had again
+  bool unrecoverable_ = false;  ///< lost and not recoverable
   bool interrupted_ = false;
   std::string lost_reason_;
   int epoch_ = 0;
   RunTimes times_;
-  RunTimes* group_times_ = nullptr;  ///< of the group that runs
+  RunTimes* group_times_ = nullptr;  ///< times of the current group
 };
 
 }  // namespace gpuexp

@@ -1,11 +1,11 @@
-// Named ranges around what the runner does.
+// Named trace ranges around the runner's steps.
 #pragma once
 
 #include <string>
 
 namespace gpuexp {
 
-/// Where named ranges go while the runner works: NVTX, or a recorder in tests.
+/// Receives named ranges: NVTX, or a recorder in tests.
 class Tracer {
  public:
   virtual ~Tracer() = default;
@@ -25,7 +25,7 @@ class TraceRange {
   Tracer& tracer_;
 };
 
-/// Two nested ranges, what is launched and the phase of its measurement.
+/// Two nested ranges: the launch and the phase of its measurement.
 class PhaseRange {
  public:
   PhaseRange(Tracer& tracer, const std::string& launch, const char* phase)
