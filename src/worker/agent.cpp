@@ -23,7 +23,7 @@ namespace gpuexp {
 
 namespace {
 
-/// One direction: bytes that wait for the other end to take them.
+/// Bytes queued for the other end, in one direction.
 class Outbox {
  public:
   void add(std::string_view line) {
@@ -32,7 +32,7 @@ class Outbox {
   }
   void clear() { waiting_.clear(); }
   std::size_t size() const { return waiting_.size(); }
-  /// As much as goes at once. False where the other end is gone.
+  /// Sends as many bytes as possible without blocking. False if the other end has closed.
   bool send(int socket) {
     const ssize_t sent =
         ::send(socket, waiting_.data(), waiting_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -45,8 +45,8 @@ class Outbox {
   std::string waiting_;
 };
 
-/// What has come into `lines`. False where the other end is gone.
-bool take_some(int socket, LineBuffer& lines) {
+/// Appends the available bytes to `lines`. False if the other end has closed.
+bool receive_available(int socket, LineBuffer& lines) {
   std::array<char, 1 << 16> chunk{};
   const ssize_t count = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
@@ -54,16 +54,16 @@ bool take_some(int socket, LineBuffer& lines) {
   return count > 0;
 }
 
-/// Never waits for one of its two ends while the other may want something: a worker that is stuck
-/// has to be killed when rank 0 says so, or is gone.
+/// Forwards between rank 0 and a worker. It never blocks on one end while the other may send: a
+/// hung worker must be killed when rank 0 says so or has ended.
 class Agent {
  public:
   Agent(Channel channel, const StartWorker& start)
       : channel_(std::move(channel)), start_(start), from_first_(channel_.take_received()) {}
 
-  /// True once rank 0 has dismissed this; false when it is gone.
+  /// True if rank 0 has dismissed this process, false if rank 0 has ended.
   bool serve() {
-    obey_all();
+    execute_orders();
     while (!dismissed_) {
       std::array<pollfd, 2> wanted{wanted_of_first(), wanted_of_worker()};
       ::poll(wanted.data(), wanted.size(), -1);
@@ -79,7 +79,7 @@ class Agent {
             static_cast<short>(to_first_.size() > 0 ? POLLIN | POLLOUT : POLLIN), 0};
   }
   pollfd wanted_of_worker() const {
-    // A worker that says more than rank 0 takes waits.
+    // If rank 0 reads slowly, the worker must wait.
     constexpr std::size_t kMuch = 1 << 20;
     const int events =
         (to_first_.size() < kMuch ? POLLIN : 0) | (to_worker_.size() > 0 ? POLLOUT : 0);
@@ -88,16 +88,16 @@ class Agent {
   }
 
   bool serve_first() {
-    const bool is_there = take_some(channel_.descriptor(), from_first_);
-    obey_all();
+    const bool is_there = receive_available(channel_.descriptor(), from_first_);
+    execute_orders();
     return is_there && (to_first_.size() == 0 || to_first_.send(channel_.descriptor()));
   }
 
-  void obey_all() {
+  void execute_orders() {
     while (const auto line = from_first_.next()) {
       if (line->empty()) continue;
       if (line->front() != kOfWorker) {
-        obey(Json::parse(*line));
+        execute_order(Json::parse(*line));
       } else if (worker_) {
         to_worker_.add(std::string_view(*line).substr(1));
       }
@@ -106,17 +106,17 @@ class Agent {
 
   void serve_worker() {
     const int socket = worker_->channel().descriptor();
-    const bool is_there = take_some(socket, from_worker_);
+    const bool is_there = receive_available(socket, from_worker_);
     while (const auto line = from_worker_.next())
       to_first_.add(kOfWorker + *line);
-    // One that takes no more may still have said why.
+    // A worker that no longer reads may still have sent its reason.
     if (to_worker_.size() > 0 && !to_worker_.send(socket)) to_worker_.clear();
     if (!is_there) end_worker();
   }
 
-  void obey(const Json& order) {
+  void execute_order(const Json& order) {
     if (order.contains("start")) start_worker(order.at("start").get<std::vector<std::string>>());
-    // One that has ended by itself has been told of.
+    // A worker that ended by itself has already been reported.
     if (order.contains("end") && worker_) end_worker();
     dismissed_ = dismissed_ || order.contains("dismissed");
   }
@@ -148,8 +148,8 @@ class Agent {
   bool dismissed_ = false;
 };
 
-/// A connection to rank 0, which has let this rank in; empty, with the reason, where it has not
-/// yet. Throws JobLost for one that it never will.
+/// A connection that rank 0 has accepted; empty, with the reason in `why`, if it has not accepted
+/// it yet. Throws JobLost if rank 0 refuses this rank.
 std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std::string& why) {
   std::optional<Channel> channel = connect_to_first(options, why);
   if (!channel) return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std
     channel->send(to_line(hello_of(options)));
     const auto answer = channel->receive(timeout_s, options.interrupted);
     if (!answer) {
-      why = "it has not answered";
+      why = "rank 0 has not answered";
       return std::nullopt;
     }
     const Json json = Json::parse(*answer);
@@ -170,8 +170,8 @@ std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std
   }
 }
 
-Channel meet_first(const JobOptions& options) {
-  constexpr std::chrono::milliseconds kBetweenTries{20};
+Channel join_rank_0(const JobOptions& options) {
+  constexpr std::chrono::milliseconds kRetryPeriod{20};
   const double end_s = steady_seconds() + options.patience_s;
   std::string why;
   for (;;) {
@@ -181,14 +181,14 @@ Channel meet_first(const JobOptions& options) {
                                 options.place.rank, options.patience_s, why));
     }
     if (auto channel = admitted(options, left_s, why)) return *std::move(channel);
-    std::this_thread::sleep_for(kBetweenTries);
+    std::this_thread::sleep_for(kRetryPeriod);
   }
 }
 
 }  // namespace
 
 void serve_as_agent(const JobOptions& options, const StartWorker& start) {
-  Agent agent(meet_first(options), start);
+  Agent agent(join_rank_0(options), start);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     std::signal(signal, SIG_IGN);
   if (!agent.serve()) throw JobLost(fmt::format("rank {}: rank 0 was lost", options.place.rank));

@@ -1,5 +1,6 @@
-// The processes of a job behind the first: each has a worker where rank 0 asks for one, and carries
-// lines between the two. It knows no CUDA, no MPI, and nothing of what the lines say.
+// Agents: the processes of a job other than rank 0. On rank 0's request an agent starts a worker,
+// and it forwards lines between the worker and rank 0. It uses neither CUDA nor MPI and does not
+// interpret the lines.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,13 @@
 
 namespace gpuexp {
 
-/// Starts a worker with arguments that rank 0 gave. Throws std::system_error.
+/// Starts a worker with arguments from rank 0. Throws std::system_error.
 using StartWorker =
     std::function<std::unique_ptr<ChildProcess>(const std::vector<std::string>& arguments)>;
 
-/// Serves rank 0 until it dismisses this process. From when rank 0 has let it in, SIGINT, SIGTERM
-/// and SIGHUP are ignored: launchers send them to all, and rank 0 decides. Throws JobLost when rank
-/// 0 does not let it in in time, or is gone; ConfigError as Rendezvous does. No worker is left.
+/// Serves rank 0 until dismissed. Once accepted, it ignores SIGINT, SIGTERM and SIGHUP: launchers
+/// send them to all processes, and rank 0 decides when to stop. Throws JobLost if rank 0 does not
+/// accept it in time or ends, and ConfigError like Rendezvous. Leaves no worker running.
 void serve_as_agent(const JobOptions& options, const StartWorker& start);
 
 }  // namespace gpuexp

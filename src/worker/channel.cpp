@@ -47,7 +47,7 @@ void Channel::send(std::string_view line) {
   text += '\n';
   std::string_view left = text;
   while (!left.empty()) {
-    // A closed end is an error to report, not a signal to die of.
+    // MSG_NOSIGNAL: a closed end must be an error, not a fatal SIGPIPE.
     const ssize_t sent = ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) throw ChannelClosed(std::strerror(errno));
@@ -57,7 +57,7 @@ void Channel::send(std::string_view line) {
 
 std::optional<std::string> Channel::receive(double timeout_s,
                                             const std::function<bool()>& give_up) {
-  // Signals interrupt the wait only in the thread that they happen to reach.
+  // A signal interrupts poll() only in the thread that receives it, so `give_up` is polled.
   constexpr double kSliceS = 0.1;
   const double end_s = steady_seconds() + timeout_s;
   for (;;) {

@@ -10,25 +10,25 @@
 
 namespace gpuexp {
 
-/// The other end is gone.
+/// The other end has closed the connection.
 class ChannelClosed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Bytes as they come, cut into lines.
+/// Splits received bytes into lines.
 class LineBuffer {
  public:
   void append(std::string_view bytes) { text_.append(bytes); }
-  /// The next line that is complete, without its newline.
+  /// The next complete line, without its newline; empty if there is none.
   std::optional<std::string> next();
 
  private:
   std::string text_;
-  std::size_t begin_ = 0;  ///< of what next() has not returned
+  std::size_t begin_ = 0;  ///< start of the text that next() has not returned
 };
 
-/// One end of a connected stream socket, which it owns.
+/// One end of a connected stream socket. Owns the descriptor.
 class Channel {
  public:
   explicit Channel(int descriptor) : descriptor_(descriptor) {}
@@ -38,21 +38,22 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// Sends a line; `line` holds no newline. Throws ChannelClosed.
+  /// Sends a line; `line` must not contain a newline. Throws ChannelClosed.
   void send(std::string_view line);
 
-  /// The next line; empty when none is complete within `timeout_s`, or when `give_up`, asked now
-  /// and then, returns true. Throws ChannelClosed.
+  /// The next line; empty if none is complete within `timeout_s`, or if `give_up`, which is called
+  /// repeatedly, returns true. Throws ChannelClosed.
   std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
 
-  /// The next line, however long it takes. Throws ChannelClosed.
+  /// Waits for the next line without a timeout. Throws ChannelClosed.
   std::string receive();
 
   void close();
 
-  /// Of who polls it, or reads from it; -1 once it is closed.
+  /// For callers that poll it or read from it; -1 after close().
   int descriptor() const { return descriptor_; }
-  /// What was read and not yet received, for who goes on to read from the descriptor.
+  /// Bytes that were read but not yet received as lines, for a caller that then reads from the
+  /// descriptor itself.
   LineBuffer take_received() { return std::exchange(received_, {}); }
 
  private:

@@ -20,7 +20,7 @@ inline constexpr std::tuple kListedMembers<Hello>{&Hello::rank, &Hello::local_ra
 
 namespace {
 
-/// How a launcher tells its processes who they are.
+/// The environment variables of a launcher.
 struct Launcher {
   const char* rank;
   const char* ranks;
@@ -28,8 +28,8 @@ struct Launcher {
   const char* id;
 };
 
-// Those of this program first, for a launcher that it does not know; Slurm last, under which the
-// others run. SLURM_NTASKS is a job's, and its batch script has it, too.
+// This program's variables come first, for launchers that are not listed. Slurm comes last, because
+// the other launchers run under it. SLURM_NTASKS is not used, since batch scripts have it too.
 constexpr std::array<Launcher, 4> kLaunchers{
     {{"GPUEXP_RANK", "GPUEXP_RANKS", "GPUEXP_LOCAL_RANK", nullptr},
      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -58,14 +58,14 @@ class LauncherVariables {
   const EnvironmentLookup& lookup_;
 };
 
-bool is_step_of_slurm(const LauncherVariables& environment) {
+bool is_slurm_step(const LauncherVariables& environment) {
   return environment.has("SLURM_STEP_ID") && environment.has("SLURM_STEP_NUM_TASKS");
 }
 
 const Launcher* launcher_of(const LauncherVariables& environment) {
   for (const Launcher& launcher : kLaunchers) {
     if (!environment.has(launcher.rank)) continue;
-    if (&launcher == &kLaunchers.back() && !is_step_of_slurm(environment)) continue;
+    if (&launcher == &kLaunchers.back() && !is_slurm_step(environment)) continue;
     if (!environment.has(launcher.ranks)) {
       throw ConfigError(
           fmt::format("{} is set, but not {}: the number of processes is unknown; set both, or "
@@ -87,7 +87,7 @@ std::string id_of(const LauncherVariables& environment, const Launcher& launcher
   if (id.empty()) id = environment.text(launcher.id);
   if (id.empty() && &launcher == &kLaunchers.back())
     id = environment.text("SLURM_JOB_ID") + "." + environment.text("SLURM_STEP_ID");
-  // It becomes the name of a file.
+  // The id becomes part of a file name.
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
   std::replace_if(

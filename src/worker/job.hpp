@@ -1,5 +1,5 @@
-// The processes that a launcher (mpirun, srun) started together: one for each GPU that problems may
-// span; and the line with which each greets rank 0.
+// The processes of a job, which a launcher (mpirun, srun) started: one per GPU that problems may
+// span. Each registers at rank 0 with one line.
 #pragma once
 
 #include <filesystem>
@@ -11,55 +11,57 @@
 
 namespace gpuexp {
 
-/// The place of this process among them.
+/// The position of this process in the job.
 struct JobPlace {
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;  ///< among those of its host
-  std::string id;      ///< what tells this job from others; empty where the launcher does not say
+  int local_rank = 0;  ///< rank among the processes of its host
+  std::string id;      ///< unique per job; empty if the launcher provides none
 };
 
-/// The value of an environment variable; null where it is not set.
+/// The value of an environment variable; null if not set.
 using EnvironmentLookup = std::function<const char*(const char* name)>;
 
-/// By GPUEXP_RANK and GPUEXP_RANKS, or the variables of Open MPI, MPICH and Intel MPI, or of a step
-/// of Slurm. Empty where no launcher started several processes: a batch script of Slurm is one
-/// process, however many tasks its job may have. Throws ConfigError for variables that do not say
-/// who and how many.
+/// The position according to GPUEXP_RANK and GPUEXP_RANKS, or to the variables of Open MPI, MPICH,
+/// Intel MPI or a Slurm step. Empty if no launcher started several processes; a Slurm batch script
+/// is one process, regardless of the number of its job's tasks. Throws ConfigError if the variables
+/// do not determine rank and number of ranks.
 std::optional<JobPlace> launched_place(const EnvironmentLookup& environment);
 
-/// What all processes of a job have to agree about.
+/// Options on which all processes of a job must agree.
 struct JobOptions {
   JobPlace place;
   std::string listen = "127.0.0.1";  ///< HOST or HOST:PORT, where rank 0 listens
-  /// 32 hexadecimal digits, and `listen` has a port; or empty: rank 0 leaves them in a file.
+  /// 32 hexadecimal digits; `listen` then needs a port. If empty, rank 0 writes its address and a
+  /// new secret to a file.
   std::string secret;
-  std::filesystem::path folder;        ///< where that file is
-  std::vector<std::string> arguments;  ///< of the command line, without the program's name
-  double patience_s = 60;              ///< how long ranks wait for each other to come
-  std::function<bool()> interrupted = [] { return false; };  ///< nobody waits after it
+  std::filesystem::path folder;        ///< folder of that file
+  std::vector<std::string> arguments;  ///< command line without the program's name
+  double patience_s = 60;              ///< maximum time to wait for other ranks to connect
+  std::function<bool()> interrupted = [] { return false; };  ///< true ends the wait
 };
 
-/// A process of the job is gone or has never come: the run cannot go on.
+/// A process of the job has ended or never connected; the run cannot continue.
 class JobLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
+/// First character of a line that the agent forwards to or from its worker.
 inline constexpr char kOfWorker = '=';
 
-/// How a process of a job presents itself.
+/// The registration of a process at rank 0.
 struct Hello {
   int rank = 0;
   int local_rank = 0;
   std::string host;
-  std::string boot;                    ///< tells hosts apart, whatever they are called
-  std::vector<std::string> arguments;  ///< of its command line
+  std::string boot;                    ///< identifies the host by its boot id
+  std::vector<std::string> arguments;  ///< command line without the program's name
 };
 
 Hello hello_of(const JobOptions& options);
 std::string to_line(const Hello& hello);
-/// Throws JsonError for another line.
+/// Parses the line. Throws JsonError for other lines.
 Hello hello_from(const std::string& line);
 
 }  // namespace gpuexp

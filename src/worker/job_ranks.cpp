@@ -18,7 +18,7 @@ namespace gpuexp {
 
 namespace {
 
-/// A worker that an agent has started.
+/// A worker that an agent started on rank 0's behalf.
 class AgentWorker final : public WorkerProcess {
  public:
   AgentWorker(AgentLink& link, const std::vector<std::string>& arguments) : link_(link) {
@@ -30,7 +30,7 @@ class AgentWorker final : public WorkerProcess {
     try {
       end();
     } catch (const std::exception&) {
-      // Who asks for anything of the agent next is told.
+      // The next call that uses the agent reports the error.
     }
   }
 
@@ -50,10 +50,10 @@ class AgentWorker final : public WorkerProcess {
   }
 
   Ending end() override {
-    if (told_) return {"it had ended before", false};
-    told_ = true;
+    if (ending_returned_) return {"it had already ended", false};
+    ending_returned_ = true;
     if (!ending_) link_.send(R"({"end": true})");
-    // What the worker had said before comes first.
+    // Lines that the worker sent earlier arrive first.
     constexpr double kPatienceS = 5;
     const double end_s = steady_seconds() + kPatienceS;
     while (!ending_) {
@@ -72,7 +72,7 @@ class AgentWorker final : public WorkerProcess {
 
   AgentLink& link_;
   std::optional<Ending> ending_;
-  bool told_ = false;
+  bool ending_returned_ = false;
 };
 
 }  // namespace
@@ -81,7 +81,7 @@ AgentLink::~AgentLink() {
   try {
     send(R"({"dismissed": true})");
   } catch (const JobLost&) {
-    // It needs no word.
+    // An agent that has ended need not be dismissed.
   }
 }
 
@@ -125,30 +125,30 @@ JobRanks::JobRanks(const JobOptions& options)
   members_.front().hello = hello_of(options);
   Rendezvous rendezvous(options);
   const double end_s = steady_seconds() + options.patience_s;
-  constexpr double kSliceS = 0.1;  // to look for an interrupt
+  constexpr double kSliceS = 0.1;  // interval for checking for an interrupt
   while (!missing().empty()) {
     const double left_s = end_s - steady_seconds();
     if (options.interrupted()) throw JobLost("interrupted while waiting for " + missing());
     if (left_s <= 0) {
-      const int strangers = rendezvous.turned_away();
+      const int rejected = rendezvous.turned_away();
       throw JobLost(fmt::format(
           "{} of {} did not connect within {:g} s{}; --rank-timeout allows more time, and --ranks "
           "here waits for no other process",
           missing(), ranks(), options.patience_s,
-          strangers > 0
-              ? fmt::format(" ({} had a different secret)", counted(strangers, "connection"))
+          rejected > 0
+              ? fmt::format(" ({} had a different secret)", counted(rejected, "connection"))
               : ""));
     }
     if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
       admit(*std::move(channel), options);
-    // A rank that has come and gone is not waited for.
+    // Throws if a connected rank has ended.
     check();
   }
-  if (!disagrees_.empty()) {
+  if (!argument_mismatch_.empty()) {
     throw ConfigError(
         fmt::format("{}: all processes of a run need the same command line; --ranks here makes "
                     "each process a run of its own",
-                    disagrees_));
+                    argument_mismatch_));
   }
 }
 
@@ -165,20 +165,21 @@ void JobRanks::admit(Channel channel, const JobOptions& options) {
       channel.send(Json{{"refused", why}}.dump());
       return;
     }
-    if (hello.arguments != options.arguments && disagrees_.empty()) {
-      disagrees_ = fmt::format("rank {} was started with different arguments than rank 0: {}",
-                               hello.rank, fmt::join(hello.arguments, " "));
+    if (hello.arguments != options.arguments && argument_mismatch_.empty()) {
+      argument_mismatch_ =
+          fmt::format("rank {} was started with different arguments than rank 0: {}", hello.rank,
+                      fmt::join(hello.arguments, " "));
     }
     channel.send(R"({"welcome": true})");
     Member& member = members_[static_cast<std::size_t>(hello.rank)];
     member.link = std::make_unique<AgentLink>(std::move(channel), hello.rank);
     member.hello = std::move(hello);
   } catch (const ChannelClosed&) {
-    // It may come again.
+    // The process may connect again.
   }
 }
 
-/// "ranks 2, 3"; empty where none is.
+/// "ranks 2, 3"; empty if none is missing.
 std::string JobRanks::missing() const {
   std::vector<int> ranks;
   for (int rank = 1; rank < this->ranks(); ++rank) {

@@ -1,4 +1,5 @@
-// Rank 0's side of a job: the agents of the other ranks, and workers behind them.
+// Rank 0's side of a job: connections to the agents of the other ranks and to the workers that they
+// started.
 #pragma once
 
 #include <atomic>
@@ -17,21 +18,21 @@
 
 namespace gpuexp {
 
-/// The connection to one agent. Of one thread at a time, but for check().
+/// The connection to one agent. Only one thread may use it at a time, except for check().
 class AgentLink {
  public:
   AgentLink(Channel channel, int rank) : channel_(std::move(channel)), rank_(rank) {}
-  /// Dismisses the agent, which ends with its worker.
+  /// Dismisses the agent, which then ends its worker and itself.
   ~AgentLink();
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
   void send(std::string_view line);
-  /// As Channel::receive.
+  /// Like Channel::receive.
   std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
-  /// Throws JobLost where the agent is gone or given up, as the two above do.
+  /// Throws JobLost if the agent has ended or was given up. send() and receive() do so too.
   void check() const;
-  /// The agent has not answered for so long: what it says from now on belongs to nothing. Throws
+  /// Called after `after_s` seconds without an answer: later answers could not be assigned. Throws
   /// JobLost.
   [[noreturn]] void give_up(double after_s);
 
@@ -43,30 +44,30 @@ class AgentLink {
   std::atomic<bool> is_silent_{false};
 };
 
-/// All of them; destroyed, it dismisses the agents.
+/// The agents of all ranks; the destructor dismisses them.
 class JobRanks {
  public:
-  /// Waits for all other ranks. Throws JobLost that names those which have not come in time, and
-  /// ConfigError where one has another command line: the processes want to do different things.
+  /// Waits for all other ranks. Throws JobLost naming the missing ones, and ConfigError if a rank
+  /// has a different command line.
   explicit JobRanks(const JobOptions& options);
 
   int ranks() const { return static_cast<int>(members_.size()); }
-  /// A rank's number among those of its host.
+  /// The rank's number among the ranks of its host.
   int local_rank(int rank) const {
     return members_[static_cast<std::size_t>(rank)].hello.local_rank;
   }
 
-  /// A worker behind the agent of a rank other than 0. Destroy it before this. It and this throw
-  /// JobLost when the agent is gone; this also DeviceError for a rank on another host, which cannot
-  /// share memory with this one.
+  /// Starts a worker through the agent of a rank other than 0; destroy it before this object.
+  /// Throws DeviceError for a rank on another host, which cannot share memory with this one. This
+  /// call and calls of the worker throw JobLost if the agent has ended.
   std::unique_ptr<WorkerProcess> start(int rank, const std::vector<std::string>& arguments);
 
-  /// Throws JobLost where an agent is gone; of any thread.
+  /// Throws JobLost if an agent has ended. Any thread may call it.
   void check() const;
 
  private:
   struct Member {
-    std::unique_ptr<AgentLink> link;  ///< none of rank 0
+    std::unique_ptr<AgentLink> link;  ///< null for rank 0
     Hello hello;
   };
 
@@ -74,13 +75,14 @@ class JobRanks {
   std::string missing() const;
 
   std::vector<Member> members_;
-  std::string disagrees_;  ///< the first that was started with other arguments, and these
+  std::string argument_mismatch_;  ///< message about the first rank with different arguments
 };
 
-/// GPUs are told apart by UUID: ordinals mean different GPUs to processes that see different ones.
+/// Which rank owns which GPU. GPUs are identified by UUID, because processes that see different
+/// GPUs number them differently.
 class GpuOwners {
  public:
-  /// Throws DeviceError that names both ranks where another one has this GPU.
+  /// Assigns the GPU to the rank. Throws DeviceError if another rank already has it.
   void take(int rank, const std::string& uuid);
 
  private:

@@ -18,7 +18,7 @@ std::string of_rank(int rank, const std::string& buffer) {
   return fmt::format("{} of rank {}", buffer, rank);
 }
 
-/// What all ranks found, as one.
+/// Combines the verifications of all ranks.
 Verification merged(const std::vector<Verification>& of_ranks) {
   Verification all;
   double squares = 0;
@@ -36,7 +36,7 @@ Verification merged(const std::vector<Verification>& of_ranks) {
     if (all.overrun.empty() && !one.overrun.empty()) all.overrun = of_rank(rank, one.overrun);
     if (all.changed_input.empty() && !one.changed_input.empty())
       all.changed_input = of_rank(rank, one.changed_input);
-    // A NaN is the worst.
+    // The negation makes NaN the maximum.
     if (!(one.worst_over_allowed <= all.worst_over_allowed))
       all.worst_over_allowed = one.worst_over_allowed;
     RmsError rms = one.rms;
@@ -49,7 +49,7 @@ Verification merged(const std::vector<Verification>& of_ranks) {
   return all;
 }
 
-/// One sample of all ranks.
+/// The slowest rank's time and the skew of the starts.
 Sample merged(const std::vector<Sample>& of_ranks) {
   Sample all = of_ranks.front();
   std::int64_t earliest_ns = *all.start_ns;
@@ -67,7 +67,7 @@ Sample merged(const std::vector<Sample>& of_ranks) {
   return all;
 }
 
-/// Empty of what is no device's error.
+/// The fault of a DeviceError; empty for other exceptions.
 std::optional<DeviceFault> fault_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -78,7 +78,7 @@ std::optional<DeviceFault> fault_of(const std::exception_ptr& error) {
   }
 }
 
-/// Samples as the ranks send them; each is whole once all have.
+/// Collects samples; each is complete once all ranks have sent theirs.
 class SampleMerger {
  public:
   SampleMerger(int ranks, std::size_t samples)
@@ -96,7 +96,7 @@ class SampleMerger {
     ended_ = true;
     changed_.notify_one();
   }
-  /// The sample at this place, once it is whole; empty when it will not be.
+  /// Waits for the sample at this position; empty if it will never be complete.
   std::optional<Sample> wait(std::size_t place) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || missing_[place] == 0; });
@@ -108,7 +108,7 @@ class SampleMerger {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::vector<Sample>> samples_;  ///< by place, then by rank
-  std::vector<int> missing_;                  ///< ranks, by place
+  std::vector<int> missing_;                  ///< missing ranks, by position
   bool ended_ = false;
 };
 
@@ -136,7 +136,7 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   return executor;
 }
 
-/// Has so many ranks know each other.
+/// Lets ranks 0 … ranks-1 join one meeting; starts missing workers.
 void MachineExecutor::gather(int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == static_cast<int>(ranks_.size())) {
@@ -160,7 +160,7 @@ void MachineExecutor::gather(int ranks) {
 template <class Call>
 MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   std::mutex mutex;
-  std::vector<Loss> losses;  // in the order in which they came
+  std::vector<Loss> losses;  // in order of occurrence
   abandoned_ = false;
   {
     std::vector<std::jthread> threads;
@@ -178,8 +178,8 @@ MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   }
   abandoned_ = false;
   if (losses.empty()) return {};
-  // What ends the run comes before what ends workers. A process that died says more than a library
-  // of another rank that misses it, and that more than who was given up.
+  // Errors that end the run rank before errors that end workers. Among these, a dead process
+  // explains more than a library error on another rank. A stopped rank explains least.
   const auto weight = [](const Loss& loss) {
     const auto fault = fault_of(loss.error);
     if (!fault) return 0;
@@ -197,7 +197,7 @@ void MachineExecutor::on_ranks(int ranks, const Call& call) {
   end_all_after(call_ranks(ranks, call));
 }
 
-// In the thread that started the workers: a child is killed when the thread that forked it ends.
+// Must run in the thread that forked the workers: its end would kill them.
 void MachineExecutor::end_all_after(const Loss& loss) {
   if (!loss.error) return;
   for (const auto& member : ranks_)
@@ -206,13 +206,13 @@ void MachineExecutor::end_all_after(const Loss& loss) {
   try {
     std::rethrow_exception(loss.error);
   } catch (const DeviceError& error) {
-    // The first is needed again at once where nobody is told of a loss.
+    // Without a device loss the caller does not recover().
     if (!error.device_lost()) first().restart();
     throw DeviceError(fmt::format("rank {}: {}", loss.rank, error.what()), error.fault());
   }
 }
 
-// What libraries read of it they read once: it takes new processes.
+// Libraries read the environment only once, so a change requires new processes.
 void MachineExecutor::use(const Environment& environment) {
   if (environment == environment_) return;
   environment_ = environment;
@@ -248,10 +248,10 @@ Verification MachineExecutor::check(const Variant& variant, Mode mode) {
   return merged(of_ranks);
 }
 
-SampleTraits MachineExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& most) {
+SampleTraits MachineExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& limits) {
   std::vector<SampleTraits> of_ranks(static_cast<std::size_t>(spanned_));
   on_ranks(spanned_, [&](RemoteExecutor& member, int rank) {
-    of_ranks[static_cast<std::size_t>(rank)] = member.warm_up(variant, mode, most);
+    of_ranks[static_cast<std::size_t>(rank)] = member.warm_up(variant, mode, limits);
   });
   if (spanned_ == 1) return of_ranks.front();
   SampleTraits traits = of_ranks.front();
@@ -336,7 +336,7 @@ std::vector<LaunchCounts> MachineExecutor::count(const std::vector<CountedLaunch
                                                  std::uint64_t seed,
                                                  const std::vector<std::string>& metrics) {
   std::vector<LaunchCounts> counts;
-  // As many at once as are of the same ranks.
+  // Counts consecutive launches with the same ranks and environment together.
   const auto place = [](const CountedLaunch& launch) {
     const auto problem = launch.family->make_problem(launch.values);
     const auto& environment = launch.family->environment;

@@ -1,5 +1,5 @@
-// The GPUs of a machine as one executor: a worker for each, of which problems that span GPUs take
-// several and all others the first.
+// The GPUs of a machine as one executor with one worker per GPU. Problems that span GPUs use
+// several workers, all others only the first.
 #pragma once
 
 #include <atomic>
@@ -14,27 +14,25 @@
 namespace gpuexp {
 
 struct MachineOptions {
-  /// Starts the worker of the GPU that a rank has, with these variables in its environment: its
-  /// first line is a greeting, and serve() follows.
+  /// Starts the worker of a rank's GPU with these environment variables. The worker's first line is
+  /// a greeting; serve() follows.
   std::function<std::unique_ptr<WorkerProcess>(int rank, const Environment& variables)> start;
-  /// Throws DeviceError where the greeting of a rank behind the first says that it cannot take
-  /// part.
+  /// Throws DeviceError if the greeting of a rank other than 0 shows that it cannot take part.
   std::function<void(int rank, const std::string& greeting)> greeted = [](int, const std::string&) {
   };
-  double launch_timeout_s = 30.0;                            ///< as RemoteOptions has it
-  std::function<bool()> interrupted = [] { return false; };  ///< likewise
+  double launch_timeout_s = 30.0;                            ///< RemoteOptions::launch_timeout_s
+  std::function<bool()> interrupted = [] { return false; };  ///< RemoteOptions::interrupted
 };
 
-/// Workers behind the first are started when a problem first spans as many GPUs. A call on such a
-/// problem goes to all of its ranks at once. What ends one rank's call, a fault, a worker that dies
-/// or an answer that does not come, ends all of them: their workers are killed, the error names the
-/// rank that failed first, and the next problem gets new ones. A rank cannot go on without the
-/// others, and may wait for them in a kernel that nothing else stops. A problem whose environment
-/// is another one gets new workers, too.
+/// The other workers are started when a problem first spans their GPUs. A call on such a problem
+/// goes to all of its ranks concurrently. If one rank fails by a fault, a dead worker or a missing
+/// answer, the workers of all ranks are killed: the others may wait for the failed rank in a kernel
+/// that nothing else can stop. The error names the rank that failed first, and the next problem
+/// gets new workers. A problem with a different environment also gets new workers.
 ///
-/// Of a problem that spans GPUs, a sample is the slowest rank's, the skew is between the ranks'
-/// starts, what is verified are the elements of all of them, and counts have one "kernel" for each
-/// rank: what it ran in the launch.
+/// For a problem that spans GPUs, a sample is the time of the slowest rank, and the skew is between
+/// the ranks' starts. Verification covers the elements of all ranks. Counts have one "kernel" per
+/// rank, for everything that the rank ran in the launch.
 class MachineExecutor final : public Executor,
                               public LaunchTimer,
                               public CounterReader,
@@ -45,21 +43,21 @@ class MachineExecutor final : public Executor,
   explicit MachineExecutor(MachineOptions options);
   ~MachineExecutor() override;
 
-  /// Of the first worker.
+  /// The greeting of the first worker.
   const std::string& greeting() const;
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override;
   void poison(const Variant& variant, Mode mode) override;
   void launch(const Variant& variant, Mode mode) override;
   Verification check(const Variant& variant, Mode mode) override;
-  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override;
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& limits) override;
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override;
   SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
                                  const SampleTaken& taken) override;
   std::vector<double> sample_floor(Mode mode, int samples) override;
   void start_clock() override;
-  /// Of several ranks, the slowest.
+  /// The minimum over the ranks.
   std::optional<ClockReading> sm_clock() override;
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override;
   MetricValues measured_metrics(const Variant& variant) override;
@@ -70,7 +68,7 @@ class MachineExecutor final : public Executor,
                                                std::size_t kernel) override;
   bool recover() override;
   bool restart() override;
-  /// Of all workers, also of those that start later.
+  /// Applies to all workers, including workers that start later.
   void start_profiler() override;
   void stop_profiler() override;
 
@@ -81,7 +79,7 @@ class MachineExecutor final : public Executor,
 
  private:
   RemoteExecutor& first() const { return *ranks_.front(); }
-  /// The rank that failed first, if any did, and its error.
+  /// The rank that failed first and its error; no error if none failed.
   struct Loss {
     int rank = -1;
     std::exception_ptr error;
@@ -99,12 +97,12 @@ class MachineExecutor final : public Executor,
   void end_all_after(const Loss& loss);
 
   MachineOptions options_;
-  std::atomic<bool> abandoned_{false};  ///< a rank has failed, and the others are not waited for
+  std::atomic<bool> abandoned_{false};  ///< a rank has failed; the others stop waiting
   std::vector<std::unique_ptr<RemoteExecutor>> ranks_;
-  Environment environment_;  ///< of the workers
+  Environment environment_;  ///< environment of the workers
   bool is_profiled_ = false;
-  int joined_ = 1;   ///< ranks of the group whose members know each other
-  int spanned_ = 1;  ///< ranks of the problem that is set up
+  int joined_ = 1;   ///< number of ranks that have joined the current meeting
+  int spanned_ = 1;  ///< number of ranks of the set-up problem
 };
 
 }  // namespace gpuexp

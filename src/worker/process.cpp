@@ -29,13 +29,13 @@ std::pair<int, int> connected_sockets() {
   return {ends[0], ends[1]};
 }
 
-// Between fork and exec: what is called here must be safe in a signal handler.
+// Runs between fork and exec: only async-signal-safe functions are allowed.
 [[noreturn]] void become_child(int socket, pid_t parent, char* const* arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // it ended before the line above
+  if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     ::signal(signal, SIG_IGN);
-  // A copy onto itself would keep its close-on-exec flag.
+  // dup2() of a descriptor onto itself would keep its close-on-exec flag.
   const int spare = ::dup(socket);
   ::dup2(spare, ChildProcess::kChannelDescriptor);
   if (spare != ChildProcess::kChannelDescriptor) ::close(spare);
@@ -80,9 +80,9 @@ ChildProcess::~ChildProcess() {
 }
 
 WorkerProcess::Ending ChildProcess::end() {
-  if (id_ < 0) return {"it had ended before", false};
+  if (id_ < 0) return {"it had already ended", false};
   channel_.close();
-  // One that is ending by itself, or of what it did, is to say how.
+  // A child that is about to end by itself gets time to do so, which preserves its exit status.
   constexpr int kPatienceMs = 200;
   int status = 0;
   pid_t ended = 0;

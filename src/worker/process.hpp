@@ -1,4 +1,4 @@
-// A child process that is this program again, and a channel to it.
+// A child process that runs this program, and a channel to it.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace gpuexp {
 
-/// Runs this program's executable with other arguments. The child finds its end of the channel at
-/// kChannelDescriptor, shares standard output and error, ignores SIGINT, SIGTERM and SIGHUP, which
-/// terminals send to whole groups, and is killed when its parent ends.
+/// Runs this program's executable with other arguments. The child has its end of the channel at
+/// kChannelDescriptor and shares standard output and error. It ignores SIGINT, SIGTERM and SIGHUP,
+/// which terminals send to whole process groups, and is killed when its parent ends.
 class ChildProcess final : public WorkerProcess {
  public:
   static constexpr int kChannelDescriptor = 3;

@@ -13,11 +13,11 @@ namespace gpuexp {
 
 namespace {
 
-// A launch that is about to end when the user interrupts is worth waiting for.
+// Lets a launch finish that is about to end when the user interrupts.
 constexpr double kInterruptedPatienceS = 2.0;
-// References are plain fp64 kernels, far slower than what is measured, and nobody's fault.
+// Timeout of references in launches: fp64 kernels are far slower than measured kernels.
 constexpr double kReferenceLaunches = 40.0;
-// Contexts take seconds on machines with many GPUs.
+// Creating a context takes seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;
 
 std::vector<std::string> ids_of(const std::vector<const Variant*>& sequence) {
@@ -52,11 +52,11 @@ class RemoteExecutor::Call {
     try {
       remote_.worker_->send(request_.dump());
     } catch (const ChannelClosed&) {
-      // The answer may hold the reason; if not, receiving says how the worker ended.
+      // The answer may contain the reason; otherwise receive() reports how the worker ended.
     }
   }
 
-  /// The next line of the answer: a sample, or what "done" holds.
+  /// The next line of the answer: a sample, or the content of "done".
   struct Part {
     std::optional<Sample> sample;
     Json done;
@@ -72,7 +72,8 @@ class RemoteExecutor::Call {
     throw error;
   }
 
-  /// Each sample may take as long as so many launches; gives what "done" holds.
+  /// Receives samples and returns the content of "done". Each sample may take as long as
+  /// `launches_each` launches.
   Json samples(double launches_each, const SampleTaken& taken) {
     std::size_t place = 0;
     Part part = receive(launches_each);
@@ -169,7 +170,7 @@ void RemoteExecutor::start_profiler() {
   Call(*this, "start_profiler").result(kReferenceLaunches);
 }
 
-// What was profiled before a fault is worth having.
+// If the worker has ended, the profile up to the fault is still useful.
 void RemoteExecutor::stop_profiler() {
   is_profiled_ = false;
   if (worker_) Call(*this, "stop_profiler").result(kReferenceLaunches);
@@ -196,14 +197,14 @@ Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
       Call(*this, "check").of(variant).in(mode).result(kReferenceLaunches));
 }
 
-SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& most) {
+SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& limits) {
   const int to_capture = is_back_to_back(mode) ? 1 + kBackToBackLaunches : 3;
   return from_listed<SampleTraits>(Call(*this, "warm_up")
                                        .of(variant)
                                        .in(mode)
-                                       .with("launches", most.launches)
-                                       .with("seconds", most.seconds)
-                                       .result(static_cast<int>(most.launches) + to_capture));
+                                       .with("launches", limits.launches)
+                                       .with("seconds", limits.seconds)
+                                       .result(static_cast<int>(limits.launches) + to_capture));
 }
 
 void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,
@@ -261,7 +262,7 @@ CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& m
 std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>& launches,
                                                 std::uint64_t seed,
                                                 const std::vector<std::string>& metrics) {
-  // The passes of one row may take some dozens of launches, those of each other row as long as one.
+  // The passes of the first row may take dozens of launches; each further row, one.
   Json requests = Json::array();
   for (const CountedLaunch& launch : launches)
     requests.push_back(wire::to_json(launch));
@@ -276,7 +277,7 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
 std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch& launch,
                                                              std::uint64_t seed,
                                                              std::size_t kernel) {
-  // Patched code takes some dozen times as long.
+  // Patched code takes about a dozen times as long.
   return from_listed<std::vector<CountedInstruction>>(Call(*this, "count_source")
                                                           .with("launch", wire::to_json(launch))
                                                           .with("seed", seed)

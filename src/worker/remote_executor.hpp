@@ -1,5 +1,4 @@
-// An executor in another process: what kills that process, or never returns, costs it and not the
-// results.
+// An executor in another process: a crash or hang ends that process but not the run.
 #pragma once
 
 #include <functional>
@@ -12,18 +11,18 @@
 namespace gpuexp {
 
 struct RemoteOptions {
-  /// Starts a worker: its first line is a greeting, and serve() follows.
+  /// Starts a worker. Its first line is a greeting; serve() follows.
   std::function<std::unique_ptr<WorkerProcess>()> start;
-  /// Seconds that one launch may take before its process is ended.
+  /// Maximum seconds of one launch before its process is ended.
   double launch_timeout_s = 30.0;
-  /// True once the user wants to stop; a launch then gets a short while to end by itself. What it
-  /// throws ends the call that waits.
+  /// True once the user requests a stop; a running launch then gets a short time to finish. An
+  /// exception thrown here ends the waiting call.
   std::function<bool()> interrupted = [] { return false; };
-  /// True once nobody waits for an answer any more: the worker is then ended at once.
+  /// True once the answer is no longer needed; the worker is then ended immediately.
   std::function<bool()> abandoned = [] { return false; };
 };
 
-/// Its worker's executor has a timer and both counter readers, and controls profilers.
+/// The worker's executor must have a timer and both counter readers, and control profilers.
 class RemoteExecutor final : public Executor,
                              public LaunchTimer,
                              public CounterReader,
@@ -31,17 +30,17 @@ class RemoteExecutor final : public Executor,
                              public RankMember,
                              public ProfilerControl {
  public:
-  /// Starts the worker and waits for its greeting. Throws DeviceError.
+  /// Waits for the worker's greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
 
-  /// The line that the first worker greeted with.
+  /// The first worker's greeting.
   const std::string& greeting() const { return greeting_; }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override;
   void poison(const Variant& variant, Mode mode) override;
   void launch(const Variant& variant, Mode mode) override;
   Verification check(const Variant& variant, Mode mode) override;
-  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override;
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& limits) override;
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override;
   SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
@@ -62,12 +61,12 @@ class RemoteExecutor final : public Executor,
   void stop_profiler() override;
 
   bool is_running() const { return worker_ != nullptr; }
-  /// Kills the worker. What comes next is restart() or recover().
+  /// Kills the worker. Call restart() or recover() next.
   void end() { worker_.reset(); }
 
-  /// Starts another worker, unless none has managed to do anything since the last one was lost.
+  /// Starts another worker. False if no request has succeeded since the last loss.
   bool recover() override;
-  /// Ends the worker and starts another. Throws DeviceError where that cannot be done.
+  /// Ends the worker and starts another. Throws DeviceError if that fails.
   bool restart() override;
 
   LaunchTimer* timer() override { return this; }
@@ -85,9 +84,9 @@ class RemoteExecutor final : public Executor,
 
   RemoteOptions options_;
   std::unique_ptr<WorkerProcess> worker_;
-  bool is_profiled_ = false;  ///< each worker, from its start on; before greeting_, which needs it
+  bool is_profiled_ = false;  ///< of every new worker; greeting_'s initializer reads it
   std::string greeting_;
-  bool has_answered_ = true;  ///< with more than an error, since the last one was lost
+  bool has_answered_ = true;  ///< with more than an error, since the last loss
 };
 
 }  // namespace gpuexp

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSecretDigits = 32;  // of 128 bits
+constexpr std::size_t kSecretDigits = 32;  // 128 bits
 constexpr std::string_view kDigits = "0123456789abcdef";
 
 struct HostPort {
@@ -35,7 +35,8 @@ struct HostPort {
   std::string port;
 };
 
-/// "node1", "node1:5000", "10.0.0.1:5000", "[fe80::1]:5000"; without a port, "0": any.
+/// Parses "node1", "node1:5000", "10.0.0.1:5000" or "[fe80::1]:5000". Without a port: "0", any
+/// port.
 HostPort host_and_port(const std::string& text) {
   const std::size_t bracket = text.find(']');
   if (!text.empty() && text.front() == '[' && bracket != std::string::npos) {
@@ -55,7 +56,7 @@ void check_secret(const std::string& secret) {
   }
 }
 
-/// Without telling by the time that it takes how much is right.
+/// Compares in constant time, which does not reveal the number of matching characters.
 bool is_same_secret(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
   unsigned difference = 0;
@@ -66,7 +67,7 @@ bool is_same_secret(std::string_view one, std::string_view other) {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// Throws ConfigError for a name that has no address.
+/// Resolves the name. Throws ConfigError if it has no address.
 Addresses addresses_of(const HostPort& place, int flags) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -84,7 +85,7 @@ void set(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-/// Lines are short and waited for; a host that lost its power closes no connection.
+/// No delay, because lines are short; keep-alive, because a host without power closes nothing.
 void tune(int socket) {
   constexpr int kIdleS = 10;
   constexpr int kBetweenS = 5;
@@ -101,7 +102,7 @@ Channel listening(const std::string& where) {
   const Addresses addresses = addresses_of(place, AI_PASSIVE);
   Channel listener(::socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int socket = listener.descriptor();
-  // A port that was given is to be had again at once.
+  // A configured port must be reusable immediately.
   set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
   if (socket < 0 || ::bind(socket, addresses->ai_addr, addresses->ai_addrlen) != 0 ||
       ::listen(socket, SOMAXCONN) != 0)
@@ -109,7 +110,7 @@ Channel listening(const std::string& where) {
   return listener;
 }
 
-/// Where a socket listens, as numbers. Throws ConfigError where that is everywhere.
+/// The numeric address of a listening socket. Throws ConfigError if it listens on all interfaces.
 HostPort place_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -128,8 +129,8 @@ HostPort place_of(int socket) {
   return {name, port.data()};
 }
 
-/// Makes it where it is missing. Throws ConfigError where others can enter it.
-void need_private_folder(const fs::path& folder) {
+/// Creates the folder if it is missing. Throws ConfigError if other users can access it.
+void require_private_folder(const fs::path& folder) {
   std::error_code ignored;
   fs::create_directories(folder.parent_path(), ignored);
   ::mkdir(folder.c_str(), S_IRWXU);
@@ -149,8 +150,8 @@ fs::path file_of(const JobOptions& options) {
   return options.folder / ("job-" + options.place.id);
 }
 
-/// In one step: whoever finds it finds all of it. Throws ConfigError.
-void leave_invitation(const fs::path& file, const HostPort& place, const std::string& secret) {
+/// Writes the file atomically, so that readers never see a part of it. Throws ConfigError.
+void write_invitation(const fs::path& file, const HostPort& place, const std::string& secret) {
   const std::string text = fmt::format("{}\n{}\n{}\n", place.host, place.port, secret);
   const fs::path begun = file.string() + ".new";
   ::unlink(begun.c_str());
@@ -167,12 +168,12 @@ struct Invitation {
   std::string secret;
 };
 
-std::optional<Invitation> found_invitation(const JobOptions& options, std::string& why) {
+std::optional<Invitation> find_invitation(const JobOptions& options, std::string& why) {
   if (!options.secret.empty()) {
     check_secret(options.secret);
     return Invitation{host_and_port(options.listen), options.secret};
   }
-  need_private_folder(options.folder);
+  require_private_folder(options.folder);
   const fs::path file = file_of(options);
   const Channel in(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (in.descriptor() < 0) {
@@ -208,8 +209,8 @@ Rendezvous::Rendezvous(const JobOptions& options)
     }
     return;
   }
-  need_private_folder(options.folder);
-  leave_invitation(file_of(options), place, secret_);
+  require_private_folder(options.folder);
+  write_invitation(file_of(options), place, secret_);
   file_ = file_of(options);
 }
 
@@ -217,18 +218,18 @@ Rendezvous::~Rendezvous() {
   if (!file_.empty()) ::unlink(file_.c_str());
 }
 
-void Rendezvous::let_in() {
-  constexpr std::size_t kMostGuests = 256;
+void Rendezvous::accept_guest() {
+  constexpr std::size_t kMaxGuests = 256;
   constexpr double kPatienceS = 5;
   Channel channel(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (channel.descriptor() < 0 || guests_.size() >= kMostGuests) return;
+  if (channel.descriptor() < 0 || guests_.size() >= kMaxGuests) return;
   tune(channel.descriptor());
   guests_.push_back({std::move(channel), "", steady_seconds() + kPatienceS});
 }
 
-/// True once all of the secret is there, or nothing more will come.
+/// True once the complete secret has arrived or the connection has ended.
 bool Rendezvous::hear(Guest& guest) {
-  std::array<char, kSecretDigits + 1> said{};  // with the newline
+  std::array<char, kSecretDigits + 1> said{};  // including the newline
   const std::size_t missing = said.size() - guest.said.size();
   const ssize_t count = ::recv(guest.channel.descriptor(), said.data(), missing, MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -255,17 +256,17 @@ std::optional<Channel> Rendezvous::accept(double timeout_s) {
       if (is_same_secret(guest.said, secret_ + '\n')) return std::move(guest.channel);
       ++turned_away_;
     }
-    if (wanted[0].revents != 0) let_in();
+    if (wanted[0].revents != 0) accept_guest();
     if (steady_seconds() >= end_s) return std::nullopt;
   }
 }
 
 std::optional<Channel> connect_to_first(const JobOptions& options, std::string& why) {
-  const auto invitation = found_invitation(options, why);
+  const auto invitation = find_invitation(options, why);
   if (!invitation) return std::nullopt;
   const Addresses addresses = addresses_of(invitation->place, 0);
   Channel channel(::socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // Of connect(), too: nobody answers for a host that is down.
+  // SO_SNDTIMEO also limits connect(): a host that is down does not answer.
   const timeval patience{5, 0};
   ::setsockopt(channel.descriptor(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (::connect(channel.descriptor(), addresses->ai_addr, addresses->ai_addrlen) != 0) {

@@ -1,4 +1,4 @@
-// How the processes of a job find rank 0: over TCP, by a secret that they share.
+// How the processes of a job connect to rank 0: over TCP, authenticated by a shared secret.
 #pragma once
 
 #include <filesystem>
@@ -11,45 +11,45 @@
 
 namespace gpuexp {
 
-/// Rank 0's side. Unless the options have a secret, its address and a new secret of 128 random bits
-/// stand in a file that nobody else may read, in a folder that nobody else may enter, as long as it
-/// listens.
+/// Rank 0's side. If the options have no secret, rank 0 writes its address and a random one of 128
+/// bits to a file while it listens. Only this user can read the file and enter its folder.
 class Rendezvous {
  public:
-  /// Throws ConfigError for an address that cannot be listened on, a secret of another form, and a
-  /// folder that others can enter.
+  /// Throws ConfigError for an address on which it cannot listen, a malformed secret, and a folder
+  /// that other users can enter.
   explicit Rendezvous(const JobOptions& options);
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  /// The next connection that began with the secret; empty when none did within `timeout_s`. Others
-  /// are closed: nothing else is read of them, and each has some seconds for it.
+  /// The next connection that sent the secret first; empty if none did within `timeout_s`.
+  /// Connections that send something else, or nothing for some seconds, are closed and not read
+  /// further.
   std::optional<Channel> accept(double timeout_s);
 
-  /// Connections that began with something else.
+  /// Number of connections that sent something other than the secret.
   int turned_away() const { return turned_away_; }
 
  private:
-  /// A connection that has not shown the secret yet.
+  /// A connection that has not sent the complete secret yet.
   struct Guest {
     Channel channel;
     std::string said;
     double until_s;
   };
 
-  void let_in();
+  void accept_guest();
   bool hear(Guest& guest);
 
   std::string secret_;
   Channel listener_;
-  std::filesystem::path file_;  ///< empty where there is none
+  std::filesystem::path file_;  ///< empty if there is none
   std::vector<Guest> guests_;
   int turned_away_ = 0;
 };
 
-/// The other ranks' side: connects and shows the secret. Empty, with the reason in `why`, where
-/// rank 0 does not listen (yet). Throws ConfigError as above.
+/// The other ranks' side. Empty, with the reason in `why`, if rank 0 does not listen (yet). Throws
+/// ConfigError like Rendezvous.
 std::optional<Channel> connect_to_first(const JobOptions& options, std::string& why);
 
 }  // namespace gpuexp

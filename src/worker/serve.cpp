@@ -23,7 +23,7 @@ class Server {
         counter_reader_(*executor.counter_reader()),
         source_counter_reader_(*executor.source_counter_reader()) {}
 
-  /// What the request's answer holds under "done". Throws DeviceError.
+  /// Returns the content of "done" in the answer. Throws DeviceError.
   Json answer(const Json& request) {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);
@@ -64,7 +64,7 @@ class Server {
  private:
   static Mode mode_of(const Json& request) { return wire::mode_from(request.at("mode")); }
 
-  /// As the runner calls its phases.
+  /// The phase name that the runner uses.
   static const char* phase_of(const std::string& call, Mode mode) {
     if (call == "warm_up") return "warm-up";
     const bool is_profiled = call == "launch" && mode == Mode::profile;
@@ -94,7 +94,7 @@ class Server {
   Json join(const Json& request) {
     RankMember* const member = executor_.rank_member();
     if (!member)
-      throw DeviceError("its executor shares problems with no other", DeviceFault::refused);
+      throw DeviceError("its executor cannot share a problem with others", DeviceFault::refused);
     rank_ = request.at("rank").get<int>();
     member->join({rank_, request.at("ranks").get<int>(), request.at("meeting").get<std::string>()});
     return nullptr;
@@ -187,7 +187,7 @@ void serve(Channel& channel, const Registry& registry,
     }
     serve_requests(channel, Server(channel, registry, *executor, tracer));
   } catch (const ChannelClosed&) {
-    // Nobody is left to serve.
+    // The other process has ended.
   }
 }
 

@@ -1,4 +1,4 @@
-// The worker's side: does on its own executor what the other process asks for.
+// The worker's side: executes the other process's requests on its own executor.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace gpuexp {
 
-/// Answers requests until the other end is gone or the device is lost. An executor that cannot be
-/// made is the answer to the first request. It has a timer and both counter readers, as a
-/// RemoteExecutor promises, and controls profilers. `tracer` gets a range around what is done with
-/// each launch, named by rank, variant, problem and mode.
+/// Answers requests until the connection closes or the device is lost. If the executor cannot be
+/// created, the first request is answered with the error. The executor must have a timer and both
+/// counter readers, as RemoteExecutor expects, and control profilers. `tracer` receives a range for
+/// each request about a launch, named after rank, variant, problem and mode.
 void serve(Channel& channel, const Registry& registry,
            const std::function<std::unique_ptr<Executor>()>& make_executor, Tracer& tracer);
 

@@ -1,5 +1,5 @@
-// What the two processes say to each other, in JSON: a request is one line, its answer is lines of
-// samples, which are lists, and a last one that holds "done" or "error".
+// The protocol between the two processes, in JSON. A request is one line. Its answer is any number
+// of samples, one list per line, and a last line with "done" or "error".
 #pragma once
 
 #include "base/input_file.hpp"
@@ -60,14 +60,14 @@ namespace wire {
 
 Json to_json(const DeviceError& error);
 Json to_json(const CountedLaunch& launch);
-/// What the values are, with the identities of the files that they name.
+/// The values, with the identities of the files that they name.
 Json to_json(const Family& family, const Values& values);
 
-/// These throw JsonError for JSON that the functions above have not written.
+/// These functions throw JsonError for JSON that the functions above have not written.
 DeviceError error_from(const Json& json);
-/// Also std::invalid_argument for what the registry does not have.
+/// Also throws std::invalid_argument for a family, variant or mode that does not exist.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
-/// Plans the files that the values name.
+/// Also registers the files that the values name (plan_file).
 Values values_from(const Json& json);
 
 Mode mode_from(const Json& json);

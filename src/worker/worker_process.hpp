@@ -1,4 +1,4 @@
-// A process that does an executor's calls, wherever it runs.
+// A process that executes an executor's calls, local or remote.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// Its first line is a greeting, and serve() follows. Destroyed, it is killed when it still runs.
+/// The first line from the process is a greeting; serve() follows. The destructor kills it.
 class WorkerProcess {
  public:
   WorkerProcess() = default;
@@ -16,18 +16,17 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// Sends a line; `line` holds no newline. Throws ChannelClosed when the process has ended.
+  /// `line` must not contain a newline. Throws ChannelClosed if the process has ended.
   virtual void send(std::string_view line) = 0;
-  /// The next line; empty when none is complete within `timeout_s`, or when `give_up`, asked now
-  /// and then, returns true. Throws ChannelClosed when the process has ended.
+  /// See Channel::receive. Throws ChannelClosed if the process has ended.
   virtual std::optional<std::string> receive(double timeout_s,
                                              const std::function<bool()>& give_up) = 0;
 
   struct Ending {
     std::string how;  ///< "signal 11 (Segmentation fault)", "exit code 1"
-    bool killed;      ///< by SIGKILL
+    bool killed;      ///< ended by SIGKILL
   };
-  /// Ends it, unless it has ended, and says how it did.
+  /// Ends the process if it still runs, and returns how it ended.
   virtual Ending end() = 0;
 };
 
