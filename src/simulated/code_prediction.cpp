@@ -17,8 +17,8 @@ CodeTime refused(const std::string& why) {
   return time;
 }
 
-// What the host enqueues, without the times of kernels. Throws std::runtime_error for a step whose
-// time is the driver's affair.
+// The steps as the host enqueues them, without kernel times. Throws std::runtime_error for steps
+// whose time depends on the driver.
 std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& steps) {
   std::vector<HostedStep> hosted;
   for (const Step& step : steps.all()) {
@@ -36,7 +36,7 @@ std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& st
     } else if (std::holds_alternative<HostReadStep>(step.action)) {
       of.unit = Unit::host;
     } else if (!std::holds_alternative<KernelStep>(step.action)) {
-      of.unit = Unit::sms;  // a fill, which takes next to nothing
+      of.unit = Unit::sms;  // a fill, whose time is negligible
     }
   }
   return hosted;
@@ -53,8 +53,8 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
   const HostTime host = host_time(hosted, launch.as_graph, further_us, ceilings);
   time.refusal = host.refusal;
   time.total_us = host.total_us;
-  constexpr std::size_t kMostSteps = 64;  // more are a chain that looks the same all along
-  if (launch.steps.overlap() || hosted.size() <= kMostSteps) time.timeline = host.timeline;
+  constexpr std::size_t kMaxSteps = 64;  // longer launches are uniform chains
+  if (launch.steps.overlap() || hosted.size() <= kMaxSteps) time.timeline = host.timeline;
   std::map<std::string, double> alone_us;
   for (const std::vector<Term>& terms : {time.terms, host.terms}) {
     for (const Term& term : terms)
@@ -67,7 +67,7 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
 
 namespace {
 
-/// Fills in the launch's kernels, of its steps, and what they touch.
+/// Fills in the launch's kernels, from its steps, and their footprints.
 void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceSpec& device,
                   const KernelResources& resources, KnownKernels* known) {
   for (const Step& step : launch.steps.all()) {
@@ -109,7 +109,7 @@ LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const 
       const auto* const of_step = std::get_if<KernelStep>(&step.action);
       if (!of_step || of_step->shape.kernel != kernel || !(of_step->shape.grid == grid)) continue;
       launch.steps = Steps(*of_step);
-      problem.tell_ahead();
+      problem.signal_ahead();
       launch.refusal = simulator.refusal(launch.steps);
       if (launch.refusal.empty()) find_kernels(launch, simulator, device, resources, nullptr);
       return launch;
@@ -126,7 +126,7 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
   launch.steps = problem.steps(variant);
   launch.refusal = simulator.refusal(launch.steps);
   if (launch.refusal.empty()) launch.refusal = variant.without_time;
-  // Its kernels would wait for other ranks.
+  // Kernels of such a variant would wait for other ranks.
   if (launch.refusal.empty() && variant.phases)
     launch.refusal = "its time is predicted from phases";
   if (!launch.refusal.empty()) return launch;

@@ -1,4 +1,4 @@
-// The time of a variant's launch, predicted from the machine code of its kernels.
+// Predicts the time of a variant's launch from the machine code of its kernels.
 #pragma once
 
 #include "base/mode.hpp"
@@ -9,35 +9,36 @@
 
 namespace gpuexp {
 
-/// A variant's kernels on a problem, and what they touch.
+/// The kernels of a variant's launch and the memory that they access.
 struct LaunchToTime {
   Steps steps;
-  std::vector<ResidentKernel> kernels;  ///< of the steps
-  std::vector<HostedStep> hosted;       ///< of the steps, where the host's clock times them
-  bool as_graph = false;                ///< these are enqueued by one call
+  std::vector<ResidentKernel> kernels;  ///< kernels of the steps
+  std::vector<HostedStep> hosted;       ///< all steps, for variants timed on the host's clock
+  bool as_graph = false;                ///< the steps are enqueued as one graph
   LaunchFootprint footprint;
-  std::string refusal;  ///< why its time cannot be predicted; empty where it can
+  std::string refusal;  ///< why its time cannot be predicted; empty if it can
 };
 
-/// What is known of kernels that launches of one problem have in common.
+/// Results that launches of one problem reuse if they share kernels.
 struct KnownKernels {
   GridFootprints footprints;
   KernelTimes times;
 };
 
-/// `known`: null where nobody asks. Throws sim::Stopped.
+/// Collects the kernels of a launch and their footprints. `known` may be null. Throws sim::Stopped.
 LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
                             const DeviceSpec& device, const KernelResources& resources,
                             KnownKernels* known = nullptr);
 
-/// The first kernel with so many blocks that a rank launches; its time alone is to be predicted. A
-/// refusal where there is none, or it cannot be executed. Throws sim::Stopped.
+/// Collects only the first launch of `kernel` with this grid on any rank, for predicting its time
+/// by itself. Returns a refusal if no rank launches it or it cannot be executed. Throws
+/// sim::Stopped.
 LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
                             const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
                             const KernelResources& resources);
 
-/// A launch that cannot be executed, or whose kernels have a fault, has a refusal. Throws
-/// sim::Stopped.
+/// Predicts the time of a launch. The result contains a refusal if the launch cannot be executed or
+/// a kernel faults. Throws sim::Stopped.
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
                            const DeviceSpec& device, const Ceilings& ceilings,
                            KnownKernels* known = nullptr);

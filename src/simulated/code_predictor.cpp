@@ -25,7 +25,7 @@ namespace gpuexp {
 
 namespace {
 
-// All that a time depends on which is the same for every cell of a plan.
+// Everything that determines a prediction and is the same for all cells of a plan.
 std::string common_key(const Plan& plan, const std::string& build_id) {
   const DeviceSpec& d = plan.device;
   std::string key = fmt::format(
@@ -80,16 +80,16 @@ class CodePredictor::Impl {
   }
 
  private:
-  /// Cells that share a problem, in whatever mode: its buffers are made once for them.
+  /// Cells that share a problem, in any mode, so that its buffers are created once.
   struct Problem {
     const Group* group = nullptr;  ///< one of its groups
     std::vector<const Cell*> cells;
-    double limit_us = 0;  ///< of all its launches on the GPU
+    double limit_us = 0;  ///< sum over its cells
   };
 
-  // Few threads make a problem's buffers once. Of many, several take variants of one problem: who
-  // waits for it need not wait for one thread. What takes long on the GPU usually takes long to
-  // execute here, too, and begins first: what begins last would be waited for.
+  // With at most two threads, one thread handles all variants of a problem and creates its buffers
+  // once. With more, several threads share its variants, so that a slow problem does not delay the
+  // rest. Problems with the longest GPU time, usually the slowest to simulate, start first.
   static std::vector<Problem> problems_of(const Plan& plan, const KernelResources& kernels,
                                           unsigned threads) {
     const std::size_t parts = threads > 2 ? threads : 1;
@@ -118,21 +118,20 @@ class CodePredictor::Impl {
   void work() {
     sim::Simulator simulator(kernels_, plan_.device.compute_capability());
     simulator.stop = [this] { return is_ended(); };
-    simulator.threads = 1;  // others have problems of their own
+    simulator.threads = 1;  // the other threads handle other problems
     simulator.takes_host_loops = true;
     for (std::size_t i = next_++; i < problems_.size(); i = next_++)
       predict(problems_[i], simulator);
   }
 
-  /// A problem whose buffers are there from its first cell on that is not kept; what its variants
-  /// touch, and what is known of their kernels.
+  /// Buffers are created for the first cell without a stored prediction.
   struct Timed {
     std::optional<HostProblem> host;
     std::map<const Variant*, LaunchToTime> launches;
     KnownKernels known;
-    bool lacks_code = false;    ///< of a kernel: a tool is missing or failed
-    bool lacks_kernel = false;  ///< time of a phase's kernel, for which a rate stands in
-    /// Of phases, what their kernels take, by variant, mode, kernel and grid.
+    bool lacks_code = false;    ///< a kernel's code is missing because a tool is missing or failed
+    bool lacks_kernel = false;  ///< the time of a phase's kernel is missing and a rate replaces it
+    /// Times of the phases' kernels, by variant, mode, kernel and grid.
     std::map<
         std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
         std::optional<KernelCodeTime>>
@@ -178,7 +177,8 @@ class CodePredictor::Impl {
                        is_compiled(problem, cell) ? options_.tools : "");
   }
 
-  // By contents: another file may have the name. One that cannot be read has no prediction to keep.
+  // Files are identified by content, because another file may have the same name. If one cannot be
+  // read, the prediction fails and is not stored.
   std::string inputs_of(const Group& group) const {
     const Family& family = *plan_.experiment(group).family;
     std::string text;
@@ -191,7 +191,7 @@ class CodePredictor::Impl {
     return text;
   }
 
-  // Whether one of its kernels has no code for the GPU in the program, so that tools make it.
+  // True if tools must create machine code of one of the cell's kernels for this GPU.
   bool is_compiled(const Problem& problem, const Cell& cell) const {
     const auto shapes = cell.variant->shapes(problem.group->problem.get(), plan_.device);
     return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
@@ -228,7 +228,7 @@ class CodePredictor::Impl {
     } catch (const std::bad_alloc&) {
       timed.forget();
       return unsettled("not enough host memory for its buffers");
-    } catch (const std::exception& e) {  // somebody waits for the cell
+    } catch (const std::exception& e) {  // a caller waits for the cell
       timed.forget();
       return unsettled(e.what());
     }
@@ -238,8 +238,9 @@ class CodePredictor::Impl {
     if (timed.host) return;
     const Group& group = *problem.group;
     const Family& family = *plan_.experiment(group).family;
-    // Of a launch that spans GPUs some kernels are timed, whose time no number in a buffer decides.
-    // What only references read, a chain of layers say, takes longer than all of them.
+    // For a launch that spans GPUs, only single kernels are timed, independently of buffer
+    // contents. Contents that only references read, such as a chain of layers, would take longer
+    // than all predictions.
     const auto made = family.make_problem(group.values);
     simulator.memory().set_leaves_overwritten(family.gpus_of(made.get()) > 1);
     timed.host.emplace(family, group.values, plan_.config->seed, plan_.device, simulator);
@@ -251,7 +252,7 @@ class CodePredictor::Impl {
     const auto made = plan_.experiment(group).family->make_problem(group.values);
     std::vector<Phase> phases = cell.variant->phases(made.get(), plan_.device);
     for (Phase& phase : phases) {
-      if (phase.kernel) find_time(phase, kernel_time(problem, cell, phase, timed, simulator));
+      if (phase.kernel) set_kernel_time(phase, kernel_time(problem, cell, phase, timed, simulator));
     }
     const PhaseTime time =
         phase_time(phases, cell.mode, plan_.device, plan_.ceiling_source.ceilings);
@@ -261,7 +262,7 @@ class CodePredictor::Impl {
     return prediction;
   }
 
-  static void find_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
+  static void set_kernel_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
     if (!kernel) return;
     phase.kernel_us = phase.kernel_times * kernel->time_us;
     double busiest_us = 0;
@@ -270,7 +271,7 @@ class CodePredictor::Impl {
     phase.kernel_latency_us = phase.kernel_times * std::max(0.0, kernel->time_us - busiest_us);
   }
 
-  /// Of the phase's kernel by itself; none where its code does not say.
+  /// Time of the phase's kernel by itself; empty if it cannot be predicted.
   std::optional<KernelCodeTime> kernel_time(const Problem& problem, const Cell& cell,
                                             const Phase& phase, Timed& timed,
                                             sim::Simulator& simulator) const {
@@ -287,7 +288,7 @@ class CodePredictor::Impl {
       const CodeTime time = predict_from_code(launch, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings);
       if (time.refusal.empty()) known->second = time.kernels.front();
-    } catch (const std::exception&) {  // a rate stands in for it
+    } catch (const std::exception&) {  // a rate replaces it
       timed.lacks_kernel = true;
       timed.forget();
     }

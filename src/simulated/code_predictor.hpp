@@ -1,5 +1,4 @@
-// Times of a plan's cells, predicted from the machine code of their kernels by threads of their
-// own, while whoever needs them does something else.
+// Predicts the times of a plan's cells from machine code, in background threads.
 #pragma once
 
 #include <filesystem>
@@ -17,38 +16,40 @@ namespace gpuexp {
 
 struct CodePredictorOptions {
   unsigned threads = 1;  ///< at least one
-  /// Where predictions are kept; empty: nowhere.
+  /// Folder of the stored predictions; empty: none are stored.
   std::filesystem::path kept_in;
-  /// Of the program: it has the kernels' code, and makes the predictions. Empty: none are kept.
+  /// Build id of the program, which contains the kernels' code and the model. Empty: no predictions
+  /// are stored.
   std::string build_id;
-  /// Of what find_code needs (ToolkitTools::identity).
+  /// Identity of the tools that find_code needs (ToolkitTools::identity).
   std::string tools = {};
-  sim::FindCode find_code = compiled_from_ptx;  ///< as Simulator::find_code
-  /// Asked now and then, by several threads; true ends all that is under way.
+  sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
+  /// Called repeatedly by several threads; true ends all predictions in progress.
   std::function<bool()> interrupted = [] { return false; };
 };
 
 class CodePredictor {
  public:
-  /// Begins with the plan's cells, the longest launches first. The plan and the kernels outlive it.
+  /// Starts predicting the plan's cells, longest launches first. The plan and the kernels must
+  /// outlive it.
   CodePredictor(const Plan& plan, const KernelResources& kernels,
                 const CodePredictorOptions& options);
-  /// Ends what is under way.
+  /// Ends the predictions in progress.
   ~CodePredictor();
 
-  /// Whether the cell's prediction is there, or why there is none.
+  /// True if the cell's prediction, or the reason why there is none, is available.
   bool is_predicted(const Cell& cell) const;
 
-  /// `prediction` is the cell's. It gets the time, or why there is none; where that is not there
-  /// yet, waits for it.
+  /// Waits for the cell's prediction and adds its time, or the reason why there is none, to
+  /// `prediction`.
   void refine(const Cell& cell, Prediction& prediction);
 
-  /// Sets the counts of caches and of DRAM among the cell's. Where code has no time, or none of
-  /// them is asked for, it changes nothing.
+  /// Sets the cache and DRAM counts among the cell's counts. Does nothing if the cell has no
+  /// predicted time or none of these counts is requested.
   void count_caches(const Cell& cell, LaunchCounts& counts);
 
-  /// The same where nobody has executed the launch: of `metrics` those that caches decide, kernel
-  /// by kernel. No kernels where code has no time.
+  /// Cache and DRAM counts per kernel of a launch that was not executed, for those of `metrics`
+  /// that the caches determine. No kernels if the cell has no predicted time.
   LaunchCounts cache_counts(const Cell& cell, const std::vector<std::string>& metrics);
 
  private:

@@ -1,4 +1,4 @@
-// The kernels of a cubin, whoever made it: ptxas, or NVRTC.
+// The kernels of a cubin, produced by ptxas or NVRTC.
 #pragma once
 
 #include <map>
@@ -13,20 +13,21 @@ namespace gpuexp {
 
 class CubinKernels {
  public:
-  /// Of the file `cubin`, which is for `architecture` ("sm_90a"). `name` is for messages, and what
-  /// the tools write goes to `folder`. Throws ToolError where a tool is missing or fails, and
-  /// std::runtime_error for what they print and nobody understands.
+  /// Reads the file `cubin`, compiled for `architecture` ("sm_90a"). `name` appears in messages;
+  /// the tools write to `folder`. Throws ToolError if a tool is missing or fails, and
+  /// std::runtime_error if its output cannot be parsed.
   CubinKernels(const std::string& cubin, const std::string& architecture, const std::string& name,
                const ToolkitTools& tools, const TemporaryFolder& folder);
   CubinKernels(CubinKernels&&) = default;
   CubinKernels(const CubinKernels&) = delete;
   CubinKernels& operator=(const CubinKernels&) = delete;
 
-  /// Null: it has no such kernel. Lives as long as this; the row has no host stub.
+  /// The kernel, or null if the cubin does not have it. Valid as long as this object; it has no
+  /// host stub.
   const KernelResource* find(const std::string& lowered_name) const;
 
  private:
-  std::vector<CompiledKernel> owned_;  ///< what rows refer to
+  std::vector<CompiledKernel> owned_;  ///< storage that rows_ refers to
   std::map<std::string, KernelResource> rows_;
 };
 

@@ -12,8 +12,8 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kPage = std::size_t{2} << 20;  // as the driver's
-constexpr std::size_t kLeastAlignment = std::size_t{8} << 30;
+constexpr std::size_t kPage = std::size_t{2} << 20;  // as in the driver
+constexpr std::size_t kMinAlignment = std::size_t{8} << 30;
 
 std::size_t mapped_bytes(std::size_t bytes) {
   return (bytes / kPage + 1) * kPage;
@@ -21,10 +21,10 @@ std::size_t mapped_bytes(std::size_t bytes) {
 
 }  // namespace
 
-// Addresses alone are reserved until an aligned part of them is found.
+// Only reserves addresses, then releases everything outside an aligned part.
 HostMemory::HostMemory(std::size_t bytes) : bytes_(bytes) {
   const std::size_t size = mapped_bytes(bytes);
-  const std::size_t alignment = std::max(std::bit_ceil(size), kLeastAlignment);
+  const std::size_t alignment = std::max(std::bit_ceil(size), kMinAlignment);
   const std::size_t reserved = size + alignment;
   void* const all =
       mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,14 +1,14 @@
-// Memory of the host for buffers as large as a GPU's.
+// Host memory for buffers as large as a GPU's.
 #pragma once
 
 #include <cstddef>
 
 namespace gpuexp {
 
-/// Taken from the host as it is touched. Aligned to 8 GiB, and to a power of two that is not less
-/// than its size: banks of L1's tags are chosen by a hash of a line's whole number, and its sets by
-/// its place within 8 GiB, and so that counts do not depend on where the host has put a buffer, no
-/// address within one may carry into the bits of its beginning.
+/// Memory that the host commits when it is touched. It is aligned to 8 GiB and to a power of two
+/// not below its size. L1 selects tag banks by a hash of the line number and sets by the offset
+/// within 8 GiB. With this alignment, no offset carries into the bits of the start address, so
+/// counts do not depend on the buffer's location.
 class HostMemory {
  public:
   /// Throws std::bad_alloc.

@@ -19,10 +19,10 @@ namespace gpuexp {
 
 namespace {
 
-// All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
+// All bits set is NaN in every floating-point format, so unwritten elements fail verification.
 constexpr int kPoison = 0xff;
 
-// Elements that one thread takes at a time.
+// Elements per thread and step.
 constexpr std::int64_t kPart = 1 << 14;
 
 double element(const Comparison& c, std::int64_t i) {
@@ -41,7 +41,7 @@ std::vector<double> read_elements(const void* array, DataType type, std::int64_t
   return values;
 }
 
-// The same, bit by bit, however many threads there are.
+// The result is bitwise identical for any number of threads.
 ComparisonSums sums_of(const Comparison& c, unsigned threads) {
   std::vector<ComparisonSums> of_parts(static_cast<std::size_t>((c.count + kPart - 1) / kPart));
   for_parts(threads, c.count, kPart, [&](std::int64_t first, std::int64_t end) {
@@ -62,7 +62,7 @@ std::int64_t elements_of(const std::vector<ElementRange>& ranges) {
   return elements;
 }
 
-// What is drawn of them, in parts that threads can share.
+// The drawn elements of the ranges, in pieces for threads.
 std::vector<ElementRange> drawn(const std::vector<ElementRange>& ranges, const ElementDraw& draw) {
   constexpr std::int64_t kPiece = ElementDraw::kPiece;
   std::vector<ElementRange> pieces;
@@ -112,8 +112,8 @@ void HostProblem::allocate(Rank& rank) {
   }
 }
 
-void HostProblem::tell_ahead() {
-  // Later than as many launches as anybody executes, and not so late that its sign is lost.
+void HostProblem::signal_ahead() {
+  // Greater than the number of launches of any run, and small enough to keep its sign.
   constexpr std::uint32_t kAhead = 0x3fffffff;
   for (Rank& rank : ranks_) {
     for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
@@ -149,7 +149,8 @@ std::string HostProblem::name_of(const Rank& rank, std::size_t buffer) const {
 void HostProblem::poison(const Variant& variant) {
   restore();
   const std::vector<std::size_t> outputs = written_by(family_, variant);
-  if (!sampling_ && !family_.refers_to_results) {  // from what launches find
+  if (!sampling_ &&
+      !family_.refers_to_results) {  // they are computed from the buffers before the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
@@ -185,13 +186,13 @@ std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   return kernels;
 }
 
-// Blocks of one rank may wait for those of the same number of the others, which are executed while
-// they do. Of several faults the first is told: the others may have waited for that rank in vain.
+// Blocks may wait for the blocks of other ranks with the same number, so ranks run concurrently.
+// Only the first fault is reported: other ranks may have waited in vain for that rank.
 std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& variant) {
   std::vector<Steps> steps;
   for (Rank& rank : ranks_) {
     steps.push_back(variant.launch(problem_.get(), rank.data.get(), context(rank, variant)));
-    // Code is decoded before threads share it.
+    // refusal() decodes the code before threads share it.
     if (const std::string why = simulator_.refusal(steps.back()); !why.empty())
       throw std::runtime_error(why);
   }
@@ -296,10 +297,10 @@ Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) cons
   return c;
 }
 
-// Of an output whose every element should have been written.
+// Poisons the unwritten gaps of an output.
 void HostProblem::poison_gaps(Rank& rank, std::size_t output) {
   if (rank.buffers[output].bytes() == 0) return;
-  std::size_t written = 0;  // up to here
+  std::size_t written = 0;  // end of the last written range
   const auto poison_to = [&](std::size_t first) {
     std::memset(rank.buffers[output].data<std::byte>() + written, kPoison, first - written);
   };
@@ -321,11 +322,11 @@ void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& resu
       [&](std::int64_t first) { return mismatches(name, c, first, read_elements); }, result);
 }
 
-// What was written is read first: references may be made from what launches find in its place.
+// Reads written elements first: restore() may overwrite them.
 void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
-  constexpr double kMostOperations = 5e8;  // about a second
+  constexpr double kMaxOperations = 5e8;  // about a second
   const std::vector<std::size_t> outputs = written_by(family_, variant);
-  const double share = affordable_share(family_, problem_.get(), variant, kMostOperations);
+  const double share = affordable_share(family_, problem_.get(), variant, kMaxOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)
     samples.push_back(sample_of(rank, output, share));
@@ -341,8 +342,7 @@ void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification&
   }
 }
 
-// What the last launch should have written: where some of its blocks were executed, what those
-// did.
+// Ranges that the last launch, or its executed blocks, should have written.
 std::vector<ElementRange> HostProblem::stored_ranges(Rank& rank, std::size_t output) {
   const Buffer& buffer = family_.buffers[output];
   if (!was_sampled_) {
@@ -360,7 +360,7 @@ std::vector<ElementRange> HostProblem::stored_ranges(Rank& rank, std::size_t out
   return ranges;
 }
 
-// An output that no block has written to has an element that is wrong.
+// If no block has written to the output, the sample is one wrong element.
 HostProblem::Sample HostProblem::sample_of(Rank& rank, std::size_t output, double share) {
   Sample sample;
   const DataType type = family_.buffers[output].type(problem_.get());
@@ -400,7 +400,7 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
         name, c, sums, [&](std::int64_t) { return wrong; }, result);
 }
 
-// Stores may leave an input as it was: what it should be is made anew, where there were any.
+// Compares only inputs with stores, since a store may leave the value unchanged.
 std::string HostProblem::changed_input() {
   struct Input {
     const Rank& rank;

@@ -1,4 +1,4 @@
-// One problem's buffers in the host's memory, for kernels that the CPU executes.
+// One problem's buffers in host memory, for kernels that the CPU executes.
 #pragma once
 
 #include <cstddef>
@@ -18,54 +18,54 @@
 
 namespace gpuexp {
 
-/// Buffers, inputs and references of one problem, on every rank that it spans. A launch has each
-/// rank's steps in turn; counts and times are of rank 0's. The family and the simulator outlive it;
-/// while it lives, its memory is all that the simulator's kernels may reach.
+/// Buffers, inputs and references of one problem on every rank. A launch contains each rank's
+/// steps; counts and times refer to rank 0. The family and the simulator must outlive it. While it
+/// exists, its memory is the only memory that the simulator's kernels can access.
 class HostProblem {
  public:
-  /// Throws sim::Fault and std::runtime_error as Simulator::run.
+  /// Throws sim::Fault and std::runtime_error like Simulator::run.
   HostProblem(const Family& family, const Values& values, std::uint64_t seed,
               const DeviceSpec& device, sim::Simulator& simulator);
 
   const Family& family() const { return family_; }
   const void* problem() const { return problem_.get(); }
-  /// Memory of the family's buffer with this index, on rank 0.
+  /// Contents of the buffer with this index, on rank 0.
   std::span<const std::byte> buffer(std::size_t index) const;
 
-  /// Of the buffer that an address lies in; device memory where it is none's.
+  /// Residence of the buffer that contains the address; Residence::device if no buffer does.
   Residence residence_of(const void* address) const;
 
-  /// Which blocks of launches are executed from now on; none: all of them.
+  /// Selects the blocks that later launches execute; empty: all of them.
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 
-  /// Restores what launches change and then find, and forgets what was written to the outputs of
-  /// the variant. Where all blocks are executed, makes the references unless they are there.
+  /// Restores the buffers that launches modify and read, and invalidates the contents of the
+  /// variant's outputs. If all blocks are executed, computes the references unless they exist.
   void poison(const Variant& variant);
 
-  /// Puts into the state of all ranks what others tell in a later launch (Buffer::flags_from):
-  /// kernels of a rank then run as if the others were ahead.
-  void tell_ahead();
+  /// Sets the signal words of all ranks (Buffer::flags_from) to values of a later launch: kernels of
+  /// a rank then run as if the other ranks were ahead.
+  void signal_ahead();
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
-  /// What a launch of the variant consists of on a rank, on inputs as launches find them.
+  /// The steps of a launch on a rank, with inputs restored to their state before a launch.
   Steps steps(const Variant& variant, int rank = 0);
 
-  /// What a launch of the variant did on rank 0, kernel by kernel. Ranks run at once, each on a
-  /// thread of its own, and execute their blocks in order.
+  /// Launches the variant and returns the executions of rank 0's kernels. The ranks run
+  /// concurrently, one thread each, and execute their blocks in order.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
-  /// What the buffers show of the variant's last launch. Where some of its blocks were executed,
-  /// the elements that those wrote are compared: all, or so many drawn by the seed as a reference
-  /// of about a second allows. Inputs that it changed are made anew.
+  /// Verifies the variant's last launch. If only some blocks were executed, compares the elements
+  /// that these blocks wrote: all of them, or as many, drawn by the seed, as a reference of about
+  /// one second allows. Inputs that the launch changed are generated again.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
 
-  /// Called on each rank's thread before its launch: for tests that have one come late.
+  /// Called on each rank's thread before its launch; tests use it to delay a rank.
   std::function<void(int rank)> before_launch;
 
  private:
-  /// Some elements of an output, as a launch left them, range by range.
+  /// Elements of an output after a launch, range by range.
   struct Sample {
     std::vector<ElementRange> ranges;
     std::vector<std::vector<double>> got;
@@ -93,7 +93,7 @@ class HostProblem {
   std::vector<ElementRange> stored_ranges(Rank& rank, std::size_t output);
   Sample sample_of(Rank& rank, std::size_t output, double share);
   void check_elements(Rank& rank, std::size_t output, const Sample& sample, Verification& result);
-  /// The first input that the last launch has changed; all are as they were afterwards.
+  /// Name of the first input that the last launch changed, empty if none; inputs are restored.
   std::string changed_input();
   LaunchContext context(Rank& rank, const Variant& variant);
 
@@ -103,9 +103,9 @@ class HostProblem {
   sim::Simulator& simulator_;
   std::shared_ptr<const void> problem_;
   std::vector<Rank> ranks_;
-  std::optional<HostMemory> report_;  ///< a WaitReport, of problems that span GPUs
+  std::optional<HostMemory> report_;  ///< a WaitReport, for problems that span GPUs
   std::optional<sim::BlockSampling> sampling_;
-  bool was_sampled_ = false;  ///< the last launch
+  bool was_sampled_ = false;  ///< the last launch executed only some blocks
 };
 
 }  // namespace gpuexp

@@ -9,7 +9,7 @@ namespace gpuexp {
 
 namespace {
 
-bool is_of_host_loops(const Steps& steps) {
+bool has_only_host_loops(const Steps& steps) {
   return std::all_of(steps.all().begin(), steps.all().end(), [](const Step& step) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     return kernel && kernel->on_host.run;
@@ -38,18 +38,18 @@ void HostReferences::make(const std::vector<std::size_t>& outputs) {
     return;
   const std::vector<ReferenceView> exact = views(outputs, false);
   const Steps steps = family_.reference(problem_, data_, exact);
-  if (simulator_.takes_host_loops && is_of_host_loops(steps)) {
+  if (simulator_.takes_host_loops && has_only_host_loops(steps)) {
     simulator_.run(steps);
   } else {
     family_.host_reference(problem_, data_, exact);
   }
-  if (family_.accuracy_reference) run_registered(outputs);
+  if (family_.accuracy_reference) run_on_registered_memory(outputs);
   for (const std::size_t output : outputs)
     reference(output).is_whole = true;
 }
 
-// Some of these are kernels, which write where they may.
-void HostReferences::run_registered(const std::vector<std::size_t>& outputs) {
+// Some accuracy references are kernels, which may write only to registered memory.
+void HostReferences::run_on_registered_memory(const std::vector<std::size_t>& outputs) {
   const Steps accurate = family_.accuracy_reference(problem_, data_, views(outputs, true));
   const auto for_arrays = [&](const auto& function) {
     for (const std::size_t output : outputs)
@@ -72,7 +72,7 @@ bool HostReferences::make(std::size_t output, const std::vector<ElementRange>& r
                     r.accurate->data<double>(), ranges);
 }
 
-// `values` is where the steps put the output's element 0.
+// `values` is the address of element 0 of the output.
 bool HostReferences::run_ranges(const Steps& steps, const double* values,
                                 const std::vector<ElementRange>& ranges) {
   if (!is_elementwise(steps, {values})) return false;
@@ -114,7 +114,7 @@ std::vector<ReferenceView> HostReferences::views(const std::vector<std::size_t>&
                                                  bool is_accurate) {
   std::vector<ReferenceView> views;
   for (const std::size_t output : outputs)
-    reference(output);  // which may take larger scratch memory
+    reference(output);  // may enlarge the scratch memory
   for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
     if (!is_output(family_.buffers[i].role)) continue;
     ReferenceView& view = views.emplace_back();

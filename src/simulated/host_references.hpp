@@ -1,5 +1,5 @@
-// What the outputs of one problem should be, by loops of the host: what executes the kernels has no
-// part in what they are held to.
+// References of one problem's outputs, computed by host loops. They do not depend on the simulator
+// that executes the kernels.
 #pragma once
 
 #include <cstddef>
@@ -21,37 +21,37 @@ struct ElementRange {
   std::int64_t end;
 };
 
-/// References are made from what the buffers hold: before a launch changes it.
+/// Computes references from the contents of the buffers, before a launch changes them.
 class HostReferences {
  public:
-  /// All of it outlives the references. The simulator's threads make them.
+  /// All arguments must outlive this object. The simulator's threads compute the references.
   HostReferences(const Family& family, const void* problem, const void* data,
                  sim::Simulator& simulator);
 
-  /// What was made is made anew when it is asked for again.
+  /// Invalidates all references; they are recomputed when needed.
   void forget();
 
-  /// Makes those of all elements of these outputs, where they are not there.
+  /// Computes the references of all elements of these outputs, unless they exist.
   void make(const std::vector<std::size_t>& outputs);
-  /// Makes those of some elements of an output. False where that takes all of them: some are made
-  /// from others.
+  /// Computes the references of the ranges of one output. False if the reference cannot be computed
+  /// element by element.
   bool make(std::size_t output, const std::vector<ElementRange>& ranges);
 
-  /// What an output is compared with; `got` and `tolerance` are for the caller to set.
+  /// The comparison of an output; the caller must set `got` and `tolerance`.
   Comparison comparison(std::size_t output) const;
 
  private:
   struct Reference {
     HostMemory value;
     HostMemory magnitude;
-    std::optional<HostMemory> accurate;  ///< of inputs that were never rounded; none: it is `value`
+    std::optional<HostMemory> accurate;  ///< for unrounded inputs; empty: same as `value`
     bool is_whole = false;
   };
 
   Reference& reference(std::size_t output);
-  /// One per output of the family; empty of those that are not asked for.
+  /// One view per output of the family; empty for outputs that are not requested.
   std::vector<ReferenceView> views(const std::vector<std::size_t>& outputs, bool is_accurate);
-  void run_registered(const std::vector<std::size_t>& outputs);
+  void run_on_registered_memory(const std::vector<std::size_t>& outputs);
   bool run_ranges(const Steps& steps, const double* values,
                   const std::vector<ElementRange>& ranges);
 
@@ -60,7 +60,8 @@ class HostReferences {
   const void* data_;
   sim::Simulator& simulator_;
   std::vector<std::optional<Reference>> references_;  ///< by buffer
-  std::optional<HostMemory> scratch_;                 ///< for the magnitudes of accurate references
+  std::optional<HostMemory>
+      scratch_;  ///< magnitudes of the accurate references, which are not used
 };
 
 }  // namespace gpuexp

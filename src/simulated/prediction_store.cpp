@@ -53,7 +53,7 @@ void PredictionStore::keep(const std::string& key, const CodePrediction& predict
   try {
     write_file_atomically(file_of(key), json.dump());
   } catch (const ReportError&) {
-    // It is made again.
+    // The next run predicts it again.
   }
 }
 

@@ -1,5 +1,4 @@
-// Times, and counts of caches, that were predicted from machine code, kept from one run of the
-// program to the next.
+// Stores times and cache counts that were predicted from machine code between runs of the program.
 #pragma once
 
 #include <filesystem>
@@ -13,27 +12,27 @@
 
 namespace gpuexp {
 
-/// What machine code says of a cell's time and caches.
+/// The prediction of a cell's time and caches from machine code.
 struct CodePrediction {
   std::optional<double> time_us;
-  std::vector<Term> terms;               ///< as LaunchTime has them
-  std::string why_not;                   ///< there is no time; empty where there is
-  std::vector<CacheCounts> caches = {};  ///< of each kernel of the launch; none without a time
+  std::vector<Term> terms;               ///< terms of the time
+  std::string why_not;                   ///< why there is no time; empty if there is one
+  std::vector<CacheCounts> caches = {};  ///< per kernel of the launch; empty without a time
   std::vector<StepTime> timeline = {};   ///< CodeTime::timeline
-  /// Whether another attempt comes to the same: false if a tool failed or memory ran out. Such
-  /// predictions are not kept.
+  /// True if another attempt would give the same result; false if a tool failed or memory ran out.
+  /// Unsettled predictions are not stored.
   bool is_settled = true;
 };
 
-/// A file for each prediction. What cannot be read or written is as if it were not kept.
+/// One file per prediction. Read and write errors count as a missing prediction.
 class PredictionStore {
  public:
-  /// Keeps nothing where the folder is empty.
+  /// Stores nothing if `folder` is empty.
   explicit PredictionStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// The key is all that the prediction depends on, as text.
+  /// The prediction for the key, which is everything that it depends on, as text.
   std::optional<CodePrediction> find(const std::string& key) const;
-  /// Keeps nothing that is not settled.
+  /// Stores a settled prediction; ignores unsettled ones.
   void keep(const std::string& key, const CodePrediction& prediction) const;
 
  private:

@@ -58,7 +58,7 @@ CubinKernels PtxCompiler::compile(const std::string& name) {
   return CubinKernels(cubin, architecture, name, tools_, folder);
 }
 
-// The newest that the GPU runs, of the module's files "matmul.sm_80.ptx".
+// The newest of the module's files ("matmul.sm_80.ptx") that the GPU can run.
 std::string PtxCompiler::ptx_of(const std::string& module, const std::string& folder) const {
   std::string best;
   int newest = 0;
@@ -68,7 +68,7 @@ std::string PtxCompiler::ptx_of(const std::string& module, const std::string& fo
     if (!file.starts_with(prefix) || !file.ends_with(".ptx")) continue;
     std::string_view rest = std::string_view(file).substr(prefix.size());
     const auto capability = take_number<int>(rest);
-    // That of sm_90a runs on no other.
+    // PTX for sm_90a runs only on that architecture.
     if (!capability || !rest.starts_with('.') || *capability > compute_capability_) continue;
     if (*capability > newest) best = entry.path().string();
     newest = std::max(newest, *capability);

@@ -1,5 +1,5 @@
-// Machine code for GPUs that this binary holds PTX for alone, made as their driver would make it:
-// by ptxas, that of the CUDA Toolkit here.
+// Machine code for GPUs for which this binary contains only PTX, compiled by ptxas of the installed
+// CUDA Toolkit, as the driver would compile it.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@ namespace gpuexp {
 
 class PtxCompiler {
  public:
-  /// For one compute capability, 80 for 8.0. `binary` is the file that holds the PTX.
+  /// Compiles for one compute capability (80 for 8.0). `binary` is the file that contains the PTX.
   PtxCompiler(std::string binary, ToolkitTools tools, int compute_capability);
 
-  /// The kernel of which another architecture's row is given, compiled with its module when one of
-  /// its kernels is asked for first. Lives as long as this. Throws std::runtime_error: a tool is
-  /// missing or fails, or there is no PTX that this GPU runs.
+  /// The kernel, given its row for another architecture. The first request for a kernel compiles
+  /// its whole module. Valid as long as this object. Throws std::runtime_error if a tool is missing
+  /// or fails, or if there is no PTX that this GPU runs.
   const KernelResource& code_of(const KernelResource& known);
 
  private:
@@ -28,12 +28,11 @@ class PtxCompiler {
   ToolkitTools tools_;
   int compute_capability_;
   std::map<std::string, CubinKernels> modules_;
-  std::map<std::string, std::string> failures_;  ///< of modules, why they have none
+  std::map<std::string, std::string> failures_;  ///< by module, why it has no code
 };
 
-/// As PtxCompiler::code_of, of this program's own PTX, with the tools that it was built with or
-/// that PATH has. A module is compiled once in a process; not to be called by several threads at
-/// once.
+/// PtxCompiler::code_of for this program's own PTX, with the tools of the build or in PATH. A
+/// module is compiled once per process. Calls from several threads are serialized.
 const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability);
 
 }  // namespace gpuexp

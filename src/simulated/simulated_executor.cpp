@@ -18,14 +18,14 @@ namespace gpuexp {
 
 namespace {
 
-/// What one launch may be: some seconds on a core. Operations, and elements of 4 bytes that are
-/// moved, each of which takes some instructions of a lane.
-constexpr double kMostWork = 2.5e9;
+/// Maximum work of a launch whose blocks are all executed, a few seconds on one core: operations
+/// plus kPerElement per 4-byte element moved, since each such element takes several instructions.
+constexpr double kMaxWork = 2.5e9;
 constexpr double kPerElement = 60;
 
 bool is_large(const Work& work) {
   const double moved = work.moved_read + work.moved_written;
-  return operation_count(work) + kPerElement * moved / sizeof(float) > kMostWork;
+  return operation_count(work) + kPerElement * moved / sizeof(float) > kMaxWork;
 }
 
 class SimulatedExecutor final : public Executor, public CounterReader {
@@ -71,7 +71,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   CounterSupport counter_support(const std::vector<std::string>& metrics) override {
     CounterSupport support;
     for (const std::string& metric : metrics) {
-      // Caches are simulated with the time, and their counts are added by who asks for that.
+      // Cache metrics are known too: the predictor that simulates caches adds their counts.
       if (!place_of(metric) && !cache_metric(metric)) support.unknown.push_back(metric);
     }
     return support;
@@ -102,7 +102,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
   CounterReader* counter_reader() override { return this; }
 
-  // Nothing outlives a launch that failed but memory, which the next problem takes anew.
+  // A failed launch leaves only memory, which the next problem allocates again.
   bool recover() override { return true; }
   bool restart() override { return false; }
 
@@ -164,7 +164,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   std::optional<HostProblem> problem_;
   Values values_;
   std::uint64_t seed_ = 0;
-  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< by every launch so far
+  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< of every launch so far
 };
 
 }  // namespace

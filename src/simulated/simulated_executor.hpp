@@ -1,4 +1,5 @@
-// The executor that runs cells on the CPU, by the kernels' own machine code. It has no clock.
+// The executor that runs cells on the CPU by executing the kernels' machine code. It cannot time
+// launches.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +16,36 @@
 
 namespace gpuexp {
 
-/// Of each grid, how many blocks are executed.
+/// Number of blocks executed per grid.
 struct ExecutedBlocks {
-  static constexpr std::int64_t kAsNeeded = 0;  ///< all of a small launch, of others a sample
+  static constexpr std::int64_t kAsNeeded =
+      0;  ///< all blocks of a small launch, a sample of a large one
   static constexpr std::int64_t kAll = -1;
-  /// Or about so many.
+  /// kAsNeeded, kAll or an approximate number.
   std::int64_t count = kAsNeeded;
 };
 
-/// Which blocks of the variant's launch are executed; none: all of them.
+/// Selects the blocks of the variant's launch that are executed; empty: all of them.
 std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
                                               ExecutedBlocks blocks, std::uint64_t seed);
 
 struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};
-  sim::FindCode find_code = compiled_from_ptx;  ///< as Simulator::find_code
-  /// Asked while kernels run, by several threads; true ends the launch.
+  sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
+  /// Called by several threads while kernels run; true ends the launch.
   std::function<bool()> interrupted = [] { return false; };
 };
 
-/// `device` is what the kernels find, and whose code is executed; it and `kernels` outlive the
-/// executor.
+/// `device` is the GPU that the kernels see and whose code is executed. `device` and `kernels` must
+/// outlive the executor.
 std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
                                                   const SimulatedOptions& options);
 
-/// Why the variant's launch is not executed on the CPU: a library's call, code that the binary
-/// lacks, a kernel that launches kernels, an instruction that is not known, or too many operations
-/// in blocks that need each other's results. Empty where it is.
+/// refusal() returns why the CPU cannot execute a launch: a library call, missing code, a kernel
+/// that launches kernels, an unknown instruction, or too many operations in blocks that depend on
+/// each other's results. Empty if it can.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,

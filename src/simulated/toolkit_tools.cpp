@@ -45,7 +45,7 @@ ToolkitTools::ToolkitTools(std::vector<std::string> folders) : folders_(std::mov
 
 namespace {
 
-// An installed program may run on another machine, where the folders of the build are not its own.
+// An installed program may run on a machine that does not have the build's folders.
 bool is_in_build_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -87,14 +87,14 @@ std::string ToolkitTools::identity() const {
       const auto changed = fs::last_write_time(path, error).time_since_epoch().count();
       tool = fmt::format("{} {} {}", path, fs::file_size(path, error), changed);
     } catch (const ToolError&) {
-      // It is none.
+      // `tool` remains "none".
     }
     text += fmt::format("; {} {}", name, tool);
   }
   return text;
 }
 
-// cuobjdump finds nvdisasm in PATH.
+// cuobjdump runs nvdisasm from PATH.
 void ToolkitTools::run(const std::string& tool, const std::vector<std::string>& arguments,
                        const TemporaryFolder& folder, const std::string& output) const {
   std::vector<std::string> words{path_of(tool)};

@@ -1,4 +1,4 @@
-// The CUDA Toolkit's programs, run on files.
+// Runs the CUDA Toolkit's programs on files.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace gpuexp {
 
-/// A tool is missing, or fails.
+/// A tool is missing or failed.
 class ToolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A folder for the tools' files, removed with what is in it.
+/// A temporary folder for the tools' files; the destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -30,17 +30,17 @@ class TemporaryFolder {
 
 class ToolkitTools {
  public:
-  /// Tools are looked for in `folders` before PATH is.
+  /// Searches for tools in `folders`, then in PATH.
   explicit ToolkitTools(std::vector<std::string> folders);
-  /// Those that this program was built with, where it runs in its build folder; then those of
-  /// CUDA_HOME, PATH and /usr/local/cuda.
+  /// The tools of the build, if this program runs in its build folder, then those of CUDA_HOME,
+  /// PATH and /usr/local/cuda.
   static ToolkitTools found();
 
-  /// Of ptxas, cuobjdump or nvdisasm. Throws ToolError.
+  /// Path of ptxas, cuobjdump or nvdisasm. Throws ToolError.
   std::string path_of(const std::string& name) const;
-  /// Path, size and time of change of each of them, as text; "none" of one that is missing.
+  /// Path, size and modification time of each tool, as text; "none" for a missing tool.
   std::string identity() const;
-  /// In `folder`; what the tool, one of the above, prints goes to the file `output` there. Throws
+  /// Runs the tool in `folder` and writes its standard output to the file `output` there. Throws
   /// ToolError.
   void run(const std::string& tool, const std::vector<std::string>& arguments,
            const TemporaryFolder& folder, const std::string& output) const;
@@ -49,7 +49,7 @@ class ToolkitTools {
   std::vector<std::string> folders_;
 };
 
-/// All of it, as it is; empty where it cannot be read.
+/// The contents of the file; empty if it cannot be read.
 std::string text_of_file(const std::string& path);
 
 }  // namespace gpuexp
