@@ -12,7 +12,7 @@
 namespace gpuexp {
 
 CacheFlush::CacheFlush(const DeviceSpec& device)
-    : buffer_(ceil_div(kEvictingL2s * device.l2_bytes, 16) * 16), sink_(sizeof(unsigned)) {
+    : buffer_(ceil_div(kFlushL2Sizes * device.l2_bytes, 16) * 16), sink_(sizeof(unsigned)) {
   GPUEXP_CUDA(cudaMemset(buffer_.get(), 0, static_cast<std::size_t>(buffer_.bytes())));
   GPUEXP_CUDA(cudaDeviceSynchronize());
 }
@@ -43,10 +43,10 @@ L2SetAside::~L2SetAside() {
 
 void L2SetAside::clear() {
   int device = 0;
-  int most = 0;
+  int max_bytes = 0;
   GPUEXP_CUDA(cudaGetDevice(&device));
-  GPUEXP_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, device));
-  if (most > 0) GPUEXP_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+  GPUEXP_CUDA(cudaDeviceGetAttribute(&max_bytes, cudaDevAttrMaxPersistingL2CacheSize, device));
+  if (max_bytes > 0) GPUEXP_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
 }
 
 std::int64_t L2SetAside::now() {

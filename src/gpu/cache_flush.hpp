@@ -1,4 +1,4 @@
-// What the caches hold before a sample: what is evicted, and what L2 sets aside.
+// Cache state before a sample: cache flush and the part of L2 set aside for persisting lines.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace gpuexp {
 
-/// Replacement in L2 is not strictly least-recently-used, so one L2's worth of reads leaves
-/// survivors: so many evict what was there.
-inline constexpr std::int64_t kEvictingL2s = 2;
+/// Number of L2 sizes to read for a flush. L2 replacement is not strictly least-recently-used, so
+/// reading one L2 size leaves earlier lines in place.
+inline constexpr std::int64_t kFlushL2Sizes = 2;
 
-/// Reads memory of its own until nothing else is left in the caches.
+/// Flushes the caches by reading a buffer of its own.
 class CacheFlush {
  public:
   explicit CacheFlush(const DeviceSpec& device);
 
-  /// `forget_persisting`: first ends the persistence of lines in the part of L2 that is set aside,
-  /// which reads of others do not evict. A profiler takes that for a launch.
+  /// `forget_persisting` first resets persisting lines to normal, because reads of other memory do
+  /// not evict them. A profiler counts this call as a launch.
   void enqueue(const CudaStream& stream, bool forget_persisting) const;
-  /// That it reads.
+  /// Bytes that a flush reads.
   std::int64_t bytes() const { return buffer_.bytes(); }
 
  private:
@@ -28,20 +28,20 @@ class CacheFlush {
   DeviceMemory sink_;
 };
 
-/// Sets so much of L2 aside while it lives; none: leaves the device as it is. At its end nothing is
-/// set aside and no line persists.
+/// Sets this part of L2 aside for persisting lines while it exists; 0 leaves the device unchanged.
+/// The destructor sets nothing aside and resets persisting lines.
 class L2SetAside {
  public:
-  /// Throws DeviceError where the device sets aside less.
+  /// Throws DeviceError if the device sets less aside.
   explicit L2SetAside(std::int64_t bytes);
   ~L2SetAside();
   L2SetAside(const L2SetAside&) = delete;
   L2SetAside& operator=(const L2SetAside&) = delete;
 
-  /// Sets nothing aside. A process may begin with a part of L2 set aside: 11.25 MiB on an H200.
+  /// Sets nothing aside. A process may start with a part of L2 set aside: 11.25 MiB on an H200.
   static void clear();
 
-  /// What the device sets aside now.
+  /// Bytes that the device currently sets aside.
   static std::int64_t now();
 
  private:

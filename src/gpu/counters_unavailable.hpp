@@ -1,11 +1,11 @@
-// Why a machine has no hardware counters.
+// Exception for machines without hardware counters.
 #pragma once
 
 #include <stdexcept>
 
 namespace gpuexp {
 
-/// There are no counters on this machine. The message says why, and what would change it.
+/// Hardware counters cannot be read on this machine. The message states the reason and the remedy.
 class CountersUnavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
-// CUB's device-wide algorithms, as reference variants. A toolkit whose cuda_fp16.h compiles has
-// CUB: both belong to one package. No other file includes CUB, which takes long to compile.
+// CUB's device-wide algorithms as reference variants. CUB is in the same toolkit package as
+// cuda_fp16.h. CUB compiles slowly, so only the files cub*.cu include it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpuexp::cub {
 
-/// counts[v] = how often v occurs among n samples, for every value v of their type.
+/// counts[v] = number of occurrences of v among n samples, for every value v of their type.
 struct Histogram {
   DataType type;   ///< uint8 or uint16
   std::int64_t n;  ///< below 2^31
@@ -18,12 +18,11 @@ struct Histogram {
   std::int64_t workspace_bytes;
 };
 
-/// What its blocks may need together, as many as the device has resident at most: a copy of the
-/// counters each.
+/// Maximum workspace in bytes: one copy of the counters for each block that can be resident on the
+/// device.
 std::int64_t workspace_bytes(std::int64_t bins, const DeviceSpec& device);
 
-/// One step that enqueues cub::DeviceHistogram::HistogramEven. It throws DeviceError when CUB
-/// refuses.
+/// A step that enqueues cub::DeviceHistogram::HistogramEven. It throws DeviceError if CUB fails.
 Steps step_of(const Histogram& histogram);
 
 }  // namespace gpuexp::cub

@@ -38,12 +38,12 @@ void enqueue(const Reduce& r, std::int64_t given, Stream stream) {
 }  // namespace
 
 std::int64_t reduce_workspace_bytes(const DeviceSpec& device) {
-  constexpr std::int64_t kLeastBlock = 128;    // threads
-  constexpr std::int64_t kBlocksPerPlace = 5;  // that it launches for each resident one
-  constexpr std::int64_t kPartial = 16;        // bytes: a value and an index
-  constexpr std::int64_t kBesides = 4096;      // what it aligns, and state of its own
-  const std::int64_t places = device.sm_count * (device.sm.max_threads / kLeastBlock);
-  return places * kBlocksPerPlace * kPartial + kBesides;
+  constexpr std::int64_t kMinBlock = 128;     // threads
+  constexpr std::int64_t kBlocksPerSlot = 5;  // blocks launched per block slot
+  constexpr std::int64_t kPartial = 16;       // bytes: a value and an index
+  constexpr std::int64_t kExtraBytes = 4096;  // padding for alignment, and its own state
+  const std::int64_t places = device.sm_count * (device.sm.max_threads / kMinBlock);
+  return places * kBlocksPerSlot * kPartial + kExtraBytes;
 }
 
 Steps step_of(const Reduce& reduce, const DeviceSpec& device) {

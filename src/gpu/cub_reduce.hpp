@@ -1,5 +1,5 @@
-// cub::DeviceReduce, as cub.hpp has it of other algorithms: a unit of its own, since it takes long
-// to compile.
+// cub::DeviceReduce as a reference variant, in a translation unit of its own because it compiles
+// slowly.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace gpuexp::cub {
 
 enum class Reduction {
-  sum,     ///< in fp32, to a float
-  max,     ///< of the elements' type
-  argmax,  ///< likewise, and the lowest index at which it stands
+  sum,     ///< accumulated in fp32, result fp32
+  max,     ///< maximum, of the elements' type
+  argmax,  ///< maximum and the lowest index where it occurs
 };
 
 struct Reduce {
@@ -20,14 +20,14 @@ struct Reduce {
   std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
   const void* in;
   void* out;
-  std::uint64_t* index;  ///< of argmax
+  std::uint64_t* index;  ///< result index of argmax
   void* workspace;
 };
 
-/// What it may need: a partial result for each block, a few of which each SM has.
+/// Maximum workspace in bytes: a partial result for each block, several blocks per block slot.
 std::int64_t reduce_workspace_bytes(const DeviceSpec& device);
 
-/// One step that enqueues it. It throws DeviceError when CUB refuses.
+/// A step that enqueues the reduction. It throws DeviceError if CUB fails.
 Steps step_of(const Reduce& reduce, const DeviceSpec& device);
 
 }  // namespace gpuexp::cub

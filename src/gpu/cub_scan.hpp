@@ -1,5 +1,5 @@
-// cub::DeviceScan, as cub.hpp has it of other algorithms: a unit of its own, since it takes long to
-// compile.
+// cub::DeviceScan as a reference variant, in a translation unit of its own because it compiles
+// slowly.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct InclusiveSum {
   void* workspace;
 };
 
-/// What it may need: a state for each tile.
+/// Maximum workspace in bytes: a state for each tile.
 std::int64_t scan_workspace_bytes(std::int64_t n);
 
-/// One step that enqueues it. It throws DeviceError when CUB refuses.
+/// A step that enqueues the scan. It throws DeviceError if CUB fails.
 Steps step_of(const InclusiveSum& sum);
 
 }  // namespace gpuexp::cub

@@ -24,10 +24,11 @@ void enqueue(const SelectBelow& s, Stream stream) {
 }  // namespace
 
 std::int64_t select_workspace_bytes(std::int64_t n) {
-  constexpr std::int64_t kLeastTile = 512;  // elements
-  constexpr std::int64_t kState = 16;       // bytes of a tile
-  constexpr std::int64_t kBesides = 4096;   // states before the first tile, and what it aligns
-  return ceil_div(n, kLeastTile) * kState + kBesides;
+  constexpr std::int64_t kMinTile = 512;  // elements
+  constexpr std::int64_t kState = 16;     // bytes per tile
+  constexpr std::int64_t kExtraBytes =
+      4096;  // states before the first tile, and padding for alignment
+  return ceil_div(n, kMinTile) * kState + kExtraBytes;
 }
 
 Steps step_of(const SelectBelow& select) {

@@ -1,5 +1,5 @@
-// cub::DeviceSelect, as cub.hpp has it of other algorithms: a unit of its own, since it takes long
-// to compile.
+// cub::DeviceSelect as a reference variant, in a translation unit of its own because it compiles
+// slowly.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpuexp::cub {
 
-/// The elements below `limit`, in their order, and how many there are.
+/// The elements below `limit`, in input order, and their number.
 struct SelectBelow {
   std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
   std::uint32_t limit;
@@ -18,10 +18,10 @@ struct SelectBelow {
   void* workspace;
 };
 
-/// What it may need: a state for each tile.
+/// Maximum workspace in bytes: a state for each tile.
 std::int64_t select_workspace_bytes(std::int64_t n);
 
-/// One step that enqueues it. It throws DeviceError when CUB refuses.
+/// A step that enqueues the selection. It throws DeviceError if CUB fails.
 Steps step_of(const SelectBelow& select);
 
 }  // namespace gpuexp::cub

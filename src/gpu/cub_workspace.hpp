@@ -1,4 +1,5 @@
-// CUB's algorithms are called twice: the first call, without a workspace, returns the bytes needed.
+// CUB's algorithms are called twice: the first call, without a workspace, returns the required
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace gpuexp::cub {
 
-/// `call` takes a workspace and its bytes; without a workspace it sets `bytes` to what it needs.
-/// Throws DeviceError where that is more than is given.
+/// `call` accepts a workspace and its bytes; without a workspace it sets `bytes` to the required
+/// size. Throws DeviceError if that exceeds `bytes`.
 template <class Call>
 void with_workspace(const char* algorithm, void* workspace, std::int64_t bytes, const Call& call) {
   std::size_t needed = 0;

@@ -55,8 +55,8 @@ void check(cublasStatus_t status, const char* call) {
 
 void create(cublasHandle_t* handle) {
   check(library().create(handle), "cublasCreate");
-  // Split products may otherwise be added up in the output's type, half or bfloat16, which would
-  // belie the accumulation in fp32 that Compute::fp32 names.
+  // Otherwise cuBLAS may sum the parts of a split product in the output type, fp16 or bf16, which
+  // contradicts the fp32 accumulation of Compute::fp32.
   const int mode = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
   check(library().set_math_mode(*handle, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
 }
@@ -81,8 +81,8 @@ cublasComputeType_t compute_type(Compute compute) {
   throw std::logic_error("a cublas::Compute without a name");
 }
 
-/// Throws when the environment makes cuBLAS compute in another precision than it is asked for.
-void require_asked_precision(const Gemm& gemm) {
+/// Throws if the environment makes cuBLAS compute in another precision than requested.
+void require_requested_precision(const Gemm& gemm) {
   const auto refuse_unless = [](const char* variable, std::string_view allowed) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == '\0' || value == allowed) return;
@@ -104,7 +104,7 @@ int to_int(std::int64_t value, const char* name) {
 
 DeviceHandles<cublasHandle_t> handles;
 
-/// Calls `call` with the device's handle, which then enqueues to the stream.
+/// Calls `call` with the device's handle, set to this stream.
 template <class Call>
 void with_handle(int device, Stream stream, Call call) {
   library().require();
@@ -115,7 +115,7 @@ void with_handle(int device, Stream stream, Call call) {
 }
 
 void enqueue(const Gemm& g, int device, Stream stream) {
-  require_asked_precision(g);
+  require_requested_precision(g);
   const ColumnMajorProduct by_columns = column_major(g.m, g.n, g.k);
   const int rows = to_int(by_columns.rows, "n");
   const int columns = to_int(by_columns.columns, "m");
@@ -154,8 +154,8 @@ void enqueue(const Transpose& t, int device, Stream stream) {
   const float zero = 0.0f;
   auto* const out = static_cast<float*>(t.out);
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    // By columns, `in` is columns × rows and `out` rows × columns. The second operand has the
-    // factor 0 and is not read; that it is the result itself is geam's in-place mode.
+    // In column-major order, `in` is columns × rows and `out` is rows × columns. The second operand
+    // has factor 0 and is not read; passing the result there is geam's in-place mode.
     check(library().sgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
                           static_cast<const float*>(t.in), columns, &zero, out, rows, out, rows),
           "cublasSgeam");
@@ -168,7 +168,7 @@ void enqueue(const Gemv& g, int device, Stream stream) {
   const float one = 1.0f;
   const float zero = 0.0f;
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    // By columns, A is its transpose already.
+    // In column-major order, A is already its transpose.
     check(library().sgemv(handle, CUBLAS_OP_N, columns, rows, &one, g.a, columns, g.x, 1, &zero,
                           g.out, 1),
           "cublasSgemv");

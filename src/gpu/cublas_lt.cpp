@@ -57,22 +57,22 @@ cudaDataType cuda_type(DataType type) {
   }
 }
 
-/// What heuristics may count on: the largest power of two that divides the address, as far as they
-/// distinguish.
+/// Alignment to report to the heuristics: the largest power of two that divides the address, at
+/// most 256 bytes, beyond which they do not distinguish.
 std::uint32_t alignment_of(const void* pointer) {
-  constexpr std::uintptr_t kMost = 256;
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer) | kMost;
+  constexpr std::uintptr_t kMax = 256;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer) | kMax;
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-/// A descriptor that the library creates, and that is given back to it.
+/// A descriptor that the library creates and destroys.
 template <class Opaque>
 using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque*)>;
 using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 using Operation = Descriptor<cublasLtMatmulDescOpaque_t>;
 using Preference = Descriptor<cublasLtMatmulPreferenceOpaque_t>;
 
-/// Column-major, its columns without gaps.
+/// A column-major layout without padding.
 Layout make_layout(DataType type, std::int64_t rows, std::int64_t columns) {
   cublasLtMatrixLayout_t layout = nullptr;
   check(api().create_layout(&layout, cuda_type(type), static_cast<std::uint64_t>(rows),
@@ -104,7 +104,7 @@ Preference make_preference(const GemmBiasGelu& g) {
           "cublasLtMatmulPreferenceSetAttribute");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(g.workspace_bytes));
-  // Parts of split products are otherwise added up in the output's type, too, half or bfloat16.
+  // Otherwise cuBLASLt may also sum the parts of a split product in the output type, fp16 or bf16.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   const std::uint32_t of_result = std::min(alignment_of(g.d), alignment_of(g.bias));
@@ -115,7 +115,7 @@ Preference make_preference(const GemmBiasGelu& g) {
   return owned;
 }
 
-/// A product with all that is decided before it is launched.
+/// A product with its descriptors and selected algorithm.
 class Plan {
  public:
   Plan(const GemmBiasGelu& product, cublasLtHandle_t handle)

@@ -1,4 +1,4 @@
-// Turning CUDA status codes into exceptions that name the call.
+// Converts CUDA status codes into exceptions that name the call.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,8 +7,7 @@
 
 namespace gpuexp {
 
-/// A CUDA call that failed; the message holds the code's name, its meaning, the call, file and
-/// line.
+/// A failed CUDA call; the message contains the code's name and meaning, the call, file and line.
 class CudaError : public DeviceError {
  public:
   CudaError(cudaError_t code, DeviceFault fault, const char* call, const char* file, int line);
@@ -21,7 +20,7 @@ class CudaError : public DeviceError {
 /// Throws CudaError unless `code` is cudaSuccess.
 void check_cuda(cudaError_t code, const char* call, const char* file, int line);
 
-/// For destructors: clears the error and goes on.
+/// For destructors: clears the error and continues.
 void ignore_cuda(cudaError_t code) noexcept;
 
 }  // namespace gpuexp

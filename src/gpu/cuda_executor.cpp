@@ -41,15 +41,16 @@ class CudaExecutor final : public Executor,
   CudaExecutor(int index, const DeviceSpec& device, const CudaOptions& options)
       : index_(index),
         device_(device),
-        most_reference_operations_(options.most_reference_s * reference_rate(device)),
+        max_reference_operations_(options.most_reference_s * reference_rate(device)),
         timer_(options.gated),
         stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),
         sample_clock_(device.sm_count),
         flush_(device) {
     L2SetAside::clear();
-    // The first loads the kernel, and the clock of a GPU that was idle takes a while to rise: how
-    // much of a reading of the clock was load (sm_clock()) is reckoned with the time of a busy one.
+    // The minimum over several flushes: the first one loads the kernel, and the clock of an idle
+    // GPU takes a while to rise. sm_clock() needs the flush time of a busy GPU to compute the load
+    // of a reading.
     constexpr int kFlushes = 8;
     for (int i = 0; i < kFlushes; ++i)
       flush_us_ = std::min(flush_us_,
@@ -62,13 +63,13 @@ class CudaExecutor final : public Executor,
       PeerGroup* const peers = peers_of(family);
       if (peers) peers->make_room(buffer_bytes(family, family.make_problem(values).get()));
       problem_.emplace(family, values, seed, device_, stream_, peers);
-      verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
+      verifier_.emplace(family, problem_->problem(), seed, max_reference_operations_);
       if (peers || std::ranges::all_of(problem_->copy().buffers(), &GuardedMemory::is_on_device))
         KeptHostMemory::return_all();
     });
   }
 
-  // What the last group shared goes first: its memory is the group's.
+  // The previous problem's memory belongs to the previous group.
   void join(const RankPlace& place) override {
     release();
     peers_.reset();
@@ -76,7 +77,7 @@ class CudaExecutor final : public Executor,
   }
 
   void poison(const Variant& variant, Mode mode) override {
-    problem_->reset(variant, Mode::warm);  // the reference reads what launches find
+    problem_->reset(variant, Mode::warm);  // the reference reads the inputs of a launch
     verifier_->prepare(variant, problem_->copy(), stream_);
     for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
       problem_->copy(i).poison(written_by(problem_->family(), variant), stream_);
@@ -103,9 +104,9 @@ class CudaExecutor final : public Executor,
     return result;
   }
 
-  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override {
+  SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& limits) override {
     const double start_s = steady_seconds();
-    for (std::size_t i = 0; i < most.launches && has_time(i, start_s, most.seconds); ++i)
+    for (std::size_t i = 0; i < limits.launches && has_time(i, start_s, limits.seconds); ++i)
       launch(variant, is_captured(mode) ? Mode::warm : mode);
     const PreparedVariant& prepared = problem_->prepare(variant);
     SampleTraits traits;
@@ -147,7 +148,7 @@ class CudaExecutor final : public Executor,
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
       PreparedVariant& prepared = problem_->prepare(variant);
-      // What ran before has left its own data in the caches, and what persisted there does no more.
+      // Primes a warm sample if another variant ran before or persisting lines were reset.
       const std::int64_t set_aside_bytes = problem_->set_aside_bytes(variant);
       const bool is_primed = mode == Mode::warm && (last != &variant || set_aside_bytes > 0);
       const L2SetAside set_aside(set_aside_bytes);
@@ -182,10 +183,10 @@ class CudaExecutor final : public Executor,
 
   std::vector<double> sample_floor(Mode mode, int samples) override {
     stop_counting();
-    const auto launches = static_cast<int>(mode == Mode::graph     ? kMostGraphLaunches
+    const auto launches = static_cast<int>(mode == Mode::graph     ? kMaxGraphLaunches
                                            : is_back_to_back(mode) ? kBackToBackLaunches
                                                                    : 1);
-    const int replays = mode == Mode::back_to_back_graph ? kMostReplays : 1;
+    const int replays = mode == Mode::back_to_back_graph ? kMaxReplays : 1;
     const auto queue_each = [&] {
       for (int i = 0; i < launches; ++i)
         queue_empty_kernel(stream_.get());
@@ -214,7 +215,7 @@ class CudaExecutor final : public Executor,
   }
 
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
-    // The host enqueues a round while the previous round runs, so that the GPU never waits.
+    // The host enqueues a round while the previous one runs, so that the GPU never idles.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
     explained([&] {
@@ -287,7 +288,7 @@ class CudaExecutor final : public Executor,
     return counts;
   }
 
-  // Counting begins when the kernel is about to be enqueued: CUPTI counts the first that follows.
+  // CUPTI counts the first kernel after SourceCounters is created.
   std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t seed,
                                                std::size_t kernel) override try {
     release();
@@ -309,7 +310,7 @@ class CudaExecutor final : public Executor,
     throw DeviceError(reason.what(), DeviceFault::refused);
   }
 
-  // A context that is lost takes the process's other work with it; only another process helps.
+  // A lost context affects the whole process, so only another process can recover.
   bool recover() override { return false; }
   bool restart() override { return false; }
 
@@ -319,18 +320,17 @@ class CudaExecutor final : public Executor,
   RankMember* rank_member() override { return this; }
   ProfilerControl* profiler() override { return this; }
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
-  // Whether or not the device is still there: what was profiled before a fault is worth having.
+  // After a fault, the profile up to it is still useful.
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
-  static constexpr int kMostReplays = 50;  ///< of a graph of launches back to back
+  static constexpr int kMaxReplays = 50;  ///< of a graph of back-to-back launches
 
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
   bool is_gated(const Variant& variant) const {
     return timer_.can_gate() && variant.timing == Timing::gated;
   }
 
-  /// Those that share problems of the family; null where one GPU has them.
   PeerGroup* peers_of(const Family& family) {
     if (!family.gpus) return nullptr;
     if (!peers_)
@@ -342,19 +342,20 @@ class CudaExecutor final : public Executor,
     return static_cast<bool>(problem.family().gpus);
   }
 
-  /// The first round always has; every rank makes as many rounds as the first has time for.
+  /// True for the first round and while time is left. All ranks follow rank 0's decision.
   bool has_time(std::size_t round, double start_s, double seconds) {
     if (round == 0) return true;
     const bool goes_on = steady_seconds() - start_s < seconds;
     return spans(*problem_) ? peers_->exchange().from_first(goes_on ? 1 : 0) != 0 : goes_on;
   }
 
-  /// Of a problem that spans GPUs: what is queued from here on begins when all have come this far.
+  /// If the problem spans GPUs, work enqueued after this starts once all ranks have reached it.
   void wait_for_peers(const ProblemLaunches& problem) {
     if (spans(problem)) peers_->queue_barrier(stream_);
   }
 
-  /// A barrier that waits in vain ends the context: the error then says for whom it waited.
+  /// Runs the function. After a barrier's timeout, which ends the context, the error names the
+  /// rank.
   template <class Function>
   void explained(const Function& function) {
     try {
@@ -365,7 +366,6 @@ class CudaExecutor final : public Executor,
     }
   }
 
-  /// Whether steps of a launch can run at once; of a problem that spans GPUs, on any of them.
   bool overlap(const PreparedSteps& steps) {
     return spans(*problem_) ? peers_->exchange().is_any(steps.overlap()) : steps.overlap();
   }
@@ -377,10 +377,11 @@ class CudaExecutor final : public Executor,
     problem_.reset();
   }
 
-  /// Of a problem that outlives it; nothing lazy is left to a pass.
+  /// Prepares a launch for counting, including all lazy initialization. The problem must outlive
+  /// it.
   HardwareCounters::Launch counted_launch(ProblemLaunches& problem, const CountedLaunch& launch) {
     const Variant& variant = *launch.variant;
-    // One launch is counted, and finds what those before it left.
+    // A single launch is counted, with the caches that the previous launches left.
     const Mode mode = is_back_to_back(launch.mode) ? Mode::warm : launch.mode;
     {
       const L2SetAside set_aside(problem.set_aside_bytes(variant));
@@ -390,7 +391,7 @@ class CudaExecutor final : public Executor,
     }
     if (mode == Mode::graph) capture(problem, variant);
     const int launches = is_flushed(mode) ? 0 : priming_launches(problem, variant, mode);
-    // From what leaves the caches to the end of the launch that is counted.
+    // L2 stays set aside from cache preparation to the end of the counted launch.
     const auto set_aside = std::make_shared<std::optional<L2SetAside>>();
     const auto leave_caches = [this, &problem, &variant, mode, launches, set_aside] {
       set_aside->emplace(problem.set_aside_bytes(variant));
@@ -407,28 +408,25 @@ class CudaExecutor final : public Executor,
       stream_.synchronize();
       set_aside->reset();
     };
-    // What a range costs the profiler is much for a kernel of a long chain, which is like the
-    // others.
-    constexpr std::size_t kMostRanges = 256;
-    // Ranks of one problem go through the passes side by side, also those without a kernel of their
-    // own.
+    // Ranges are expensive, and the kernels of a longer chain are alike: one range for all.
+    constexpr std::size_t kMaxRanges = 256;
+    // All ranks must run the same passes, even ranks without a kernel of their own.
     const bool as_one =
-        steps.overlap() || steps.launches_kernels() || steps.size() > kMostRanges || spans(problem);
+        steps.overlap() || steps.launches_kernels() || steps.size() > kMaxRanges || spans(problem);
     return {leave_caches, launch_counted, as_one};
   }
 
-  /// As many as leave L2 as a long row of launches would, which a sample has had before it.
+  /// Number of launches that leave L2 in the state before a sample.
   int priming_launches(ProblemLaunches& problem, const Variant& variant, Mode mode) {
-    // The first few leave a part of what L2 can hold outside: 24 MiB of gather_sequential hit in
-    // 80 % of sectors after one launch, in 93 % after two, in 97 % after four and in 98 % after
-    // eight or sixteen (H200). Long launches move more than L2 holds, and each of a replay has had
-    // many before it.
-    constexpr int kMost = 8;
-    constexpr double kEnoughUs = 1000;
+    // Early launches leave only a part of the data that L2 can keep. On an H200, gather_sequential
+    // with 24 MiB hits in 80 % of sectors after one launch and 93 % after two. It hits in 97 %
+    // after four and in 98 % after eight or sixteen.
+    constexpr int kMax = 8;
+    constexpr double kMinPrimingUs = 1000;
     clear_state(problem, variant, mode);
     const double us = timed_launch_us(problem, false, variant, mode);
-    const int launches = std::clamp(static_cast<int>(kEnoughUs / us), 1, kMost);
-    // Ranks that launch more often than others would wait for these.
+    const int launches = std::clamp(static_cast<int>(kMinPrimingUs / us), 1, kMax);
+    // All ranks must launch equally often.
     return spans(problem) ? static_cast<int>(peers_->exchange().from_first(launches)) : launches;
   }
 
@@ -437,15 +435,14 @@ class CudaExecutor final : public Executor,
     return *counters_;
   }
 
-  // What is timed to be kept finds no profiler in force. Warming up times launches as well, only to
-  // know about how long they take, and leaves it: a run counts row after row, and warms up each.
+  // Reported samples must not be timed with an active profiler. Warm-up, whose times are only
+  // estimates, leaves it active: a run counts row after row and warms up each.
   void stop_counting() {
     if (counters_) counters_->release();
   }
 
-  /// Everything before a launch that is not timed.
   void clear_state(ProblemLaunches& problem, const Variant& variant, Mode mode) {
-    wait_for_peers(problem);  // whose last launch may still read what is reset here
+    wait_for_peers(problem);  // another rank's last launch may still read the buffers
     problem.reset(variant, mode);
     if (is_flushed(mode)) flush_.enqueue(stream_, problem.persists());
   }
@@ -455,13 +452,14 @@ class CudaExecutor final : public Executor,
     problem.capture(variant, timed_launch_us(problem, false, variant, Mode::warm));
   }
 
-  // What the host takes to start a replay and to see its end is to count for little.
+  // A sample must be long enough for the host's time to start a replay and to notice its end to be
+  // negligible.
   void capture_back_to_back(const Variant& variant) {
     constexpr double kSampleUs = 1e4;
     clear_state(*problem_, variant, Mode::warm);
     const double us = timed_launch_us(*problem_, false, variant, Mode::warm);
     const auto wanted = static_cast<int>(
-        std::clamp(std::ceil(kSampleUs / (kBackToBackLaunches * us)), 1.0, 1.0 * kMostReplays));
+        std::clamp(std::ceil(kSampleUs / (kBackToBackLaunches * us)), 1.0, 1.0 * kMaxReplays));
     problem_->capture_back_to_back(
         variant,
         spans(*problem_) ? static_cast<int>(peers_->exchange().from_first(wanted)) : wanted);
@@ -475,14 +473,14 @@ class CudaExecutor final : public Executor,
     return 1;
   }
 
-  // The clock that a long launch has is its own: at the power limit, each variant of a group runs
-  // at another one. It is read before and after, outside the events.
+  // At the power limit, the variants of a group run at different clocks. The clock of a long launch
+  // is read before and after it, outside the events.
   Sample timed_sample(const Variant& variant, PreparedVariant& prepared, Mode mode) {
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
     if (variant.timing == Timing::host_clock || is_back_to_back(mode)) {
-      // The host finds what it needs in its caches, as behind a long row of launches.
+      // A priming launch loads the host's caches, as a long series of launches would.
       if (mode == Mode::back_to_back) problem_->enqueue(variant, mode);
       wait_for_peers(*problem_);
       prepared.last_us = on_host_clock_us([&] { problem_->enqueue(variant, mode); });
@@ -506,7 +504,7 @@ class CudaExecutor final : public Executor,
     return timer_.time_us(stream_, gated, what, queue);
   }
 
-  /// From before the launch is enqueued until the GPU has done it.
+  /// Microseconds until the GPU has completed the work.
   template <class Queue>
   double on_host_clock_us(const Queue& queue) {
     stream_.synchronize();
@@ -519,18 +517,18 @@ class CudaExecutor final : public Executor,
 
   int index_;
   DeviceSpec device_;
-  double most_reference_operations_;
+  double max_reference_operations_;
   EventTimer timer_;
   CudaStream stream_;
-  SmClock sm_clock_;      ///< over rounds
-  SmClock sample_clock_;  ///< over one long sample
+  SmClock sm_clock_;      ///< for rounds
+  SmClock sample_clock_;  ///< for one long sample
   CacheFlush flush_;
-  double flush_us_ = std::numeric_limits<double>::infinity();  ///< what a flush takes, at least
-  double busy_us_ = 0;                        ///< of what was sampled since sm_clock_ was read
-  std::optional<HardwareCounters> counters_;  ///< once asked for
+  double flush_us_ = std::numeric_limits<double>::infinity();  ///< minimum time of a flush
+  double busy_us_ = 0;                        ///< GPU time of samples since sm_clock_ was read
+  std::optional<HardwareCounters> counters_;  ///< created on first use
 
-  std::optional<PeerGroup> peers_;          ///< that it has joined
-  std::optional<ProblemLaunches> problem_;  ///< that is set up
+  std::optional<PeerGroup> peers_;          ///< the group that it has joined
+  std::optional<ProblemLaunches> problem_;  ///< the set-up problem
   std::optional<Verifier> verifier_;
 };
 

@@ -10,15 +10,16 @@
 namespace gpuexp {
 
 struct CudaOptions {
-  /// Without it, the GPU never waits for the host, as under a profiler, which may wait for the GPU
-  /// itself.
+  /// If false, the stream is never blocked until the host has enqueued a launch. Profilers need
+  /// this, because they may wait for the GPU themselves.
   bool gated = true;
-  /// At the datasheet's rate of fp64; of outputs whose reference takes longer, random elements are
-  /// compared.
+  /// Maximum seconds of a reference at reference_rate(). For outputs whose reference takes longer,
+  /// random elements are compared.
   double most_reference_s = kMostReferenceSeconds;
 };
 
-/// Makes `device_index` current and creates its context. `device` describes it. Throws CudaError.
+/// Makes `device_index` current and creates its context. `device` must describe this device. Throws
+/// CudaError.
 std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
                                              const CudaOptions& options = {});
 

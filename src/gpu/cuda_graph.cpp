@@ -8,7 +8,7 @@ namespace {
 
 class Capture {
  public:
-  // Relaxed: a library may allocate while it is captured for the first time.
+  // Relaxed, because a library may allocate memory during its first capture.
   explicit Capture(const CudaStream& stream) : stream_(stream) {
     GPUEXP_CUDA(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeRelaxed));
   }

@@ -8,18 +8,18 @@
 
 namespace gpuexp {
 
-/// Launches that one call queues together. Throws CudaError where a launch cannot be captured, such
+/// Launches that one call enqueues together. Throws CudaError if a launch cannot be captured, such
 /// as one that waits for the GPU.
 class CapturedLaunches {
  public:
-  /// Captures what `queue` queues on the stream.
+  /// Captures the work that `queue` enqueues on the stream.
   CapturedLaunches(const CudaStream& stream, const std::function<void()>& queue);
   ~CapturedLaunches();
   CapturedLaunches(const CapturedLaunches&) = delete;
   CapturedLaunches& operator=(const CapturedLaunches&) = delete;
 
   void replay(const CudaStream& stream) const;
-  /// Gives the i-th of its kernels, in the order in which they were queued, other arguments.
+  /// Sets the arguments of the i-th kernel, in the order of enqueueing.
   void update_kernel(std::size_t i, const cudaKernelNodeParams& parameters) const;
 
  private:

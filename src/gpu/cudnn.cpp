@@ -15,7 +15,7 @@
 #include "gpu/shared_library.hpp"
 
 namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;  // which the headers ask for
+void* cudnn_dlhandle = nullptr;  // required by the headers
 }  // namespace cudnn_frontend
 
 namespace gpuexp::cudnn {
@@ -44,7 +44,7 @@ void check(cudnnStatus_t status, const char* call) {
     refuse(std::string("cuDNN: ") + call + ": " + fe::detail::get_error_string(status));
 }
 
-// Names of tensors between a plan and its callers.
+// Tensor ids shared by a plan and its callers.
 enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum, kDO, kDQ, kDK, kDV };
 
 struct Plan {
@@ -82,9 +82,9 @@ Inputs inputs_of(const Attention& a) {
           rows_of(*graph, kV, "v", a.batch, a.key_heads, a.keys, a.head_dim)};
 }
 
-/// Of the forward and of the backward pass. Of as many queries as keys both alignments mean the
-/// same, but a backward pass aligned to the bottom goes through hidden tiles: it takes twice as
-/// long.
+/// Sets the causal mask of the forward or backward pass. With equally many queries and keys both
+/// alignments mean the same. With BOTTOM_RIGHT a backward pass also processes fully masked tiles
+/// and takes twice as long.
 template <class Options>
 void set_mask(Options& options, const Attention& a) {
   if (!a.is_causal) return;
@@ -134,7 +134,8 @@ void create(cudnnHandle_t* handle) {
   check(fe::detail::create_handle(handle), "cudnnCreate");
 }
 
-/// Kept: choosing an engine takes a second. The memory that plans work in is never freed either.
+/// Builds a plan or returns the stored one; selecting an engine takes a second. The plans'
+/// workspaces are never freed.
 const Plan& plan_of(const Attention& a, bool is_backward, int device, cudnnHandle_t handle) {
   using Key = std::tuple<int, DataType, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, bool, std::int64_t, float, bool>;

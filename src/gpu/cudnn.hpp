@@ -1,5 +1,5 @@
-// cuDNN's attention, loaded when first needed: a reference variant where the library is found and
-// the program was built with its headers, a skip elsewhere.
+// cuDNN's attention as a reference variant, loaded on first use. The variant is skipped if the
+// library is missing or the program was built without its headers.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace gpuexp::cudnn {
 
-/// A reason when cuDNN cannot be called on this machine. Loads it on the first call; touches no
+/// Why cuDNN cannot be called on this machine; empty if it can. Loads it on the first call; uses no
 /// GPU.
 std::optional<std::string> unavailable();
 
-/// O = softmax(scale·Q·Kᵀ)·V, of fp16 or bf16, sums in fp32. Q and O are [batch][heads][queries]
-/// [head_dim], K and V [batch][key_heads][keys][head_dim], without gaps.
+/// O = softmax(scale·Q·Kᵀ)·V in fp16 or bf16, accumulated in fp32. Q and O are
+/// [batch][heads][queries] [head_dim], K and V [batch][key_heads][keys][head_dim], without padding.
 struct Attention {
   DataType type;
   std::int64_t batch, heads, key_heads, queries, keys, head_dim;
-  bool is_causal;       ///< the last query sees the last key, each one before a key less
-  std::int64_t window;  ///< of these, the last so many; 0: all
+  bool is_causal;       ///< query i attends to keys 0 … i + keys - queries
+  std::int64_t window;  ///< only the last `window` of these keys; 0: all
   float scale;
   const void* q;
   const void* k;
   const void* v;
   void* o;
-  float* log_sum;  ///< [batch][heads][queries]: log Σ e^s of each row
+  float* log_sum;  ///< [batch][heads][queries]: log Σ e^s per row
 };
 
-/// Its gradients, of the same layout: of the forward pass o and log_sum are inputs here.
+/// Gradients of the attention, in the same layout; o and log_sum of the forward pass are inputs.
 struct AttentionBackward {
   Attention forward;
   const void* d_o;
@@ -38,9 +38,9 @@ struct AttentionBackward {
   void* dv;
 };
 
-/// One step that enqueues it. Its first call on a device chooses an engine and makes a plan, which
-/// takes a second, and is kept with the memory that it works in. It throws DeviceError naming what
-/// cuDNN says when it refuses.
+/// A step that enqueues the operation. The first call on a device selects an engine and builds a
+/// plan, which takes a second; the plan and its workspace are kept. It throws DeviceError with
+/// cuDNN's message on failure.
 Steps step_of(const Attention& attention);
 Steps step_of(const AttentionBackward& backward);
 

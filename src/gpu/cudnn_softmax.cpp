@@ -9,15 +9,15 @@
 namespace gpuexp::cudnn {
 namespace {
 
-// Of cudnn_graph.h and cudnn_ops.h, where these have been the same since cuDNN 8; bf16 came with
-// 8.1. All of them are part of cuDNN 9.
+// Declarations from cudnn_graph.h and cudnn_ops.h, unchanged since cuDNN 8 (bf16: since 8.1) and
+// part of cuDNN 9.
 using DnnHandle = struct cudnnContext*;
 using DnnTensor = struct cudnnTensorStruct*;
 enum class DnnStatus : int { success = 0 };
 enum class DnnType : int { fp32 = 0, fp16 = 2, bf16 = 9 };
 enum class DnnFormat : int { nchw = 0 };
 enum class DnnSoftmaxAlgorithm : int { accurate = 1 };  // the maximum is subtracted
-enum class DnnSoftmaxMode : int { instance = 0 };       // over all of C, H and W for each N
+enum class DnnSoftmaxMode : int { instance = 0 };       // over C, H and W of each N
 
 struct SoftmaxLibrary : LoadedLibrary {
   SoftmaxLibrary() : LoadedLibrary("cuDNN", {"libcudnn.so.9"}) {}
@@ -64,7 +64,7 @@ DnnType softmax_type(DataType type) {
   }
 }
 
-/// Rows as images of one channel for each column.
+/// A tensor whose rows are images with one channel per column.
 class RowTensor {
  public:
   RowTensor(DataType type, std::int64_t rows, std::int64_t columns) {
@@ -90,7 +90,7 @@ constexpr float kNothing = 0.0f;
 
 DeviceHandles<DnnHandle> softmax_handles;
 
-/// Calls cuDNN with a handle for the stream and the tensor that all arrays are.
+/// Calls cuDNN with a handle for the stream and the tensor descriptor that all arrays share.
 template <class Operation, class Call>
 void enqueue_softmax(const Operation& of, Stream stream, int device, const char* name, Call call) {
   softmax_library().require();
@@ -109,7 +109,7 @@ std::optional<std::string> softmax_unavailable() {
 
 std::optional<std::string> softmax_refuses(std::int64_t rows, std::int64_t columns) {
   if (rows * columns <= std::numeric_limits<int>::max()) return std::nullopt;
-  return "cuDNN takes tensors of fewer than 2^31 elements";
+  return "cuDNN supports only tensors of fewer than 2^31 elements";
 }
 
 Steps step_of(const Softmax& softmax) {

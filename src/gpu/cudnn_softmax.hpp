@@ -1,6 +1,6 @@
-// cuDNN's softmax of rows and its gradient, loaded when first needed: a reference variant where the
-// library is found, a skip elsewhere. It needs none of cuDNN's headers, as attention (cudnn.hpp)
-// does.
+// cuDNN's row-wise softmax and its gradient as reference variants, loaded on first use; the
+// variants are skipped if the library is missing. Unlike attention (cudnn.hpp), they need none of
+// cuDNN's headers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace gpuexp::cudnn {
 
-/// A reason when cuDNN cannot be called on this machine. Loads it on the first call; touches no
+/// Why cuDNN cannot be called on this machine; empty if it can. Loads it on the first call; uses no
 /// GPU.
 std::optional<std::string> softmax_unavailable();
 
@@ -32,10 +32,10 @@ struct SoftmaxBackward {
   void* dx;
 };
 
-/// A reason where a tensor is larger than cuDNN takes.
+/// Why the tensor is too large for cuDNN; empty if it is not.
 std::optional<std::string> softmax_refuses(std::int64_t rows, std::int64_t columns);
 
-/// One step that enqueues it. It throws DeviceError naming what cuDNN says when it refuses.
+/// A step that enqueues the operation. It throws DeviceError with cuDNN's message on failure.
 Steps step_of(const Softmax& softmax);
 Steps step_of(const SoftmaxBackward& backward);
 

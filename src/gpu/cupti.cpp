@@ -18,7 +18,7 @@ namespace {
 void* library() {
   static void* const kLoaded = [] {
     std::string reason;
-    // CUDA 13 numbers the library like itself, CUDA 12 by year.
+    // CUDA 13 numbers the library like the toolkit, CUDA 12 by year.
     void* handle = open_library({"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, reason);
     if (!handle) {
       throw CountersUnavailable(fmt::format(
@@ -35,7 +35,7 @@ constexpr const char* kPermission =
     "load the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
 
 CUcontext current_context() {
-  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
+  GPUEXP_CUDA(cudaFree(nullptr));  // creates the context
   CUcontext context = nullptr;
   if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
     get(&context);

@@ -1,4 +1,4 @@
-// CUPTI, which is loaded at run time: machines without a GPU have none.
+// CUPTI, loaded at run time, because machines without a GPU do not have it.
 #pragma once
 
 #include "gpu/counters_unavailable.hpp"
@@ -11,7 +11,7 @@
 #include <cuda.h>
 #include <cupti_result.h>
 
-// Every call of CUPTI takes one structure that begins with its size.
+// CUPTI's calls accept one structure whose first member is its size.
 #define GPUEXP_CUPTI_PARAMS(type, name) \
   type name{};                          \
   name.structSize = type##_STRUCT_SIZE
@@ -22,7 +22,8 @@
 
 namespace gpuexp {
 
-/// Loads CUPTI once. Throws CountersUnavailable where that cannot be done, and for what it lacks.
+/// The address of a CUPTI function; loads CUPTI on the first call. Throws CountersUnavailable if
+/// CUPTI cannot be loaded or lacks the function.
 void* cupti_symbol(const char* name);
 
 template <class Function>
@@ -30,18 +31,18 @@ Function cupti_function(const char* name) {
   return reinterpret_cast<Function>(cupti_symbol(name));
 }
 
-/// Throws CountersUnavailable where the driver gives counters to administrators alone, and
-/// DeviceError with the call and CUPTI's name of the error for the rest.
+/// Throws CountersUnavailable if the driver gives only administrators access to counters or another
+/// tool uses CUPTI; for other errors, DeviceError with the call and CUPTI's error name.
 void check_cupti(CUptiResult result, const char* call);
 
 struct ProfiledDevice {
   CUcontext context = nullptr;
-  int index = 0;     ///< as CUDA counts them
-  std::string chip;  ///< "GH100": what CUPTI knows its metrics by
+  int index = 0;     ///< CUDA device index
+  std::string chip;  ///< "GH100": CUPTI's name of the chip
 };
 
-/// The current device, with CUPTI's profiler ready for it. Its context is made unless it is there.
-/// Throws CountersUnavailable where there is none.
+/// The current device, with CUPTI's profiler initialized; creates the context if necessary. Throws
+/// CountersUnavailable if there is none.
 ProfiledDevice current_device_to_profile();
 
 }  // namespace gpuexp

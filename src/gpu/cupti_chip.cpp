@@ -91,7 +91,7 @@ std::vector<NsightMetric> nsight_metrics(const std::string& chip) try {
 }
 #else
 std::vector<NsightMetric> nsight_metrics(const std::string&) {
-  throw CountersUnavailable("this build had no header of CUPTI's range profiler");
+  throw CountersUnavailable("built without the header of CUPTI's range profiler");
 }
 #endif
 

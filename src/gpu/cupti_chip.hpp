@@ -1,4 +1,4 @@
-// CUPTI's tables of one chip: which metrics there are, and how counts become metrics.
+// CUPTI's tables for one chip: its metrics, and how to compute them from counts.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace gpuexp {
 
-/// A metric as its chip has it.
+/// A metric of a chip.
 struct NsightMetric {
   std::string name;  ///< without a rollup such as ".sum"
   std::string unit;
   std::string doc;
 };
 
-/// The metrics of a chip ("GH100"), from CUPTI's tables: no GPU is needed. Throws
-/// CountersUnavailable where CUPTI cannot be loaded or does not know the chip.
+/// All metrics of a chip ("GH100"), from CUPTI's tables; needs no GPU. Throws CountersUnavailable
+/// if CUPTI cannot be loaded or does not support the chip.
 std::vector<NsightMetric> nsight_metrics(const std::string& chip);
 
 #if GPUEXP_HAS_CUPTI
@@ -29,7 +29,7 @@ namespace gpuexp {
 
 class CuptiChip {
  public:
-  /// `availability` is the device's own image of what it can count; empty without a device.
+  /// `availability` is the device's counter availability image; empty without a device.
   CuptiChip(const std::string& name, const std::vector<std::uint8_t>& availability);
   ~CuptiChip();
   CuptiChip(const CuptiChip&) = delete;
@@ -37,9 +37,9 @@ class CuptiChip {
 
   bool has(const std::string& metric) const;
   std::vector<NsightMetric> metrics() const;
-  /// What the range profiler needs to count these metrics.
+  /// Configuration image of the range profiler for these metrics.
   std::vector<std::uint8_t> config_of(const std::vector<const char*>& metrics) const;
-  /// The metrics of one range of an image of counts.
+  /// Values of the metrics for one range of a counter data image.
   std::vector<double> values_of(const std::vector<std::uint8_t>& image,
                                 const std::vector<const char*>& metrics, std::size_t range) const;
 

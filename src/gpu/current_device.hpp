@@ -1,4 +1,4 @@
-// The device on which the runtime's calls of this thread work, and what libraries keep for each.
+// The current device of this thread, and library handles per device.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// Makes `device` the current one for as long as it lives.
+/// Makes `device` current until it is destroyed.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -25,13 +25,13 @@ class CurrentDevice {
   int previous_ = 0;
 };
 
-/// A library's handle for each device. Handles are created on first use and never destroyed: at
-/// static destruction the driver may be gone already.
+/// A library's handle for each device. Handles are created on first use and never destroyed,
+/// because at static destruction the driver may already be unloaded.
 template <class Handle>
 class DeviceHandles {
  public:
-  /// Calls use(handle) with `device` as the current one, after create(&handle) if it has none. A
-  /// handle carries its stream, so that one thread at a time uses them.
+  /// Calls use(handle) with `device` current, after create(&handle) on first use. Only one thread
+  /// at a time may use a handle, because a handle stores its stream.
   template <class Create, class Use>
   void use(int device, const Create& create, const Use& use) {
     const std::lock_guard lock(mutex_);

@@ -13,8 +13,8 @@
 namespace gpuexp::cusparse {
 namespace {
 
-// cuSPARSE needs nvJitLink, which lies in another folder of site-packages: the loader takes the one
-// that is loaded already.
+// cuSPARSE needs nvJitLink, which is in another folder of site-packages. The loader resolves it to
+// the copy that is already loaded.
 LoadedLibrary after_jit_link() {
   const LoadedLibrary jit_link("nvJitLink", {"libnvJitLink.so.13", "libnvJitLink.so.12"});
   return {"cuSPARSE", {"libcusparse.so.12", "libcusparse.so"}};
@@ -53,7 +53,7 @@ cusparseSpMVAlg_t algorithm_of(Algorithm algorithm) {
   return algorithm == Algorithm::csr_alg1 ? CUSPARSE_SPMV_CSR_ALG1 : CUSPARSE_SPMV_CSR_ALG2;
 }
 
-/// What stays of a product between two calls.
+/// The descriptors and buffer of a product, reused by every call.
 class PreparedSpMV {
  public:
   explicit PreparedSpMV(const SpMV& s) : algorithm_(algorithm_of(s.algorithm)) {
@@ -74,7 +74,7 @@ class PreparedSpMV {
   PreparedSpMV(const PreparedSpMV&) = delete;
   PreparedSpMV& operator=(const PreparedSpMV&) = delete;
 
-  /// On a stream of its own, which a capture of the step's does not see.
+  /// Uses a separate stream, which a capture of the step's stream does not include.
   void preprocess(cusparseHandle_t handle) {
     const SparseLibrary& api = sparse_library();
     std::size_t bytes = 0;

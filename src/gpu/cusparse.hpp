@@ -1,4 +1,4 @@
-// Sparse matrices times vectors by cuSPARSE, which is loaded at run time where it exists.
+// Sparse matrix-vector products by cuSPARSE, loaded at run time if it is installed.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace gpuexp::cusparse {
 
-/// Why cuSPARSE cannot be called; empty where it can.
+/// Why cuSPARSE cannot be called; empty if it can.
 std::optional<std::string> unavailable();
 
 enum class Algorithm {
   csr_alg1,  ///< the default
-  csr_alg2,  ///< the same bits in each run
+  csr_alg2,  ///< bitwise-identical results in each run
 };
 
-/// y = A·x by cusparseSpMV, in fp32; A as compressed sparse rows, indices from 0.
+/// y = A·x by cusparseSpMV in fp32; A is in CSR format with indices from 0.
 struct SpMV {
   std::int64_t rows, columns, nonzeros;
   std::int32_t* row_offsets;
@@ -28,9 +28,9 @@ struct SpMV {
   Algorithm algorithm;
 };
 
-/// One step that enqueues the product. Descriptors and buffer are made and the matrix is looked
-/// through (cusparseSpMV_preprocess) before it is enqueued for the first time, and kept as long as
-/// the step. It throws DeviceError naming cuSPARSE's status when it refuses.
+/// A step that enqueues the product. Before the first call it creates descriptors and a buffer and
+/// preprocesses the matrix (cusparseSpMV_preprocess); all are kept as long as the step. It throws
+/// DeviceError with cuSPARSE's status on failure.
 Steps step_of(const SpMV& spmv);
 
 }  // namespace gpuexp::cusparse

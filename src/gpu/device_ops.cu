@@ -18,10 +18,10 @@ __device__ T warp_sum(T x) {
   return x;
 }
 
-// A tree over the threads of the block, the same one every time: sums of doubles depend on their
-// order. The result is thread 0's.
+// Tree reduction over the block's threads, always in the same order, because sums of doubles depend
+// on it. The result is valid in thread 0.
 __device__ ComparisonSums block_sums(const ComparisonSums& mine) {
-  // Without the constructor, which shared memory may not have.
+  // Raw storage, because shared memory cannot have constructors.
   __shared__ alignas(ComparisonSums) unsigned char space[kBlock * sizeof(ComparisonSums)];
   auto* const sums = reinterpret_cast<ComparisonSums*>(space);
   sums[threadIdx.x] = mine;
@@ -68,7 +68,7 @@ __device__ inline unsigned long long scrambled(unsigned long long x) {
   return x ^ x >> 33;
 }
 
-// Sums of integers come out the same in any order of threads.
+// Integer sums do not depend on the order of threads.
 __global__ void fingerprint_kernel(const unsigned char* begin, std::int64_t bytes,
                                    unsigned long long* sum) {
   constexpr int kWord = sizeof(unsigned long long);
@@ -96,7 +96,8 @@ __global__ void flush_kernel(const uint4* buffer, std::int64_t count, unsigned* 
     const uint4 v = buffer[i];
     any |= v.x | v.y | v.z | v.w;
   }
-  // The buffer holds zeros; the store that never happens keeps the loads from being removed.
+  // The buffer contains zeros. The store never executes, but it keeps the compiler from removing
+  // the loads.
   if (any != 0) *sink = any;
 }
 

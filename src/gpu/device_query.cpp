@@ -18,10 +18,9 @@ std::string version_text(int version) {
   return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// The least driver for each toolkit (CUDA Toolkit Release Notes, table "CUDA Toolkit and
-// Corresponding Driver Versions"; minor versions of one major toolkit run on the driver of its
-// first).
-const char* least_driver(int runtime_version) {
+// The minimum driver for each toolkit (CUDA Toolkit Release Notes, table "CUDA Toolkit and
+// Corresponding Driver Versions"; all minor versions of a toolkit run on the driver of the first).
+const char* min_driver(int runtime_version) {
   return runtime_version >= 13000 ? "580" : "525";
 }
 
@@ -60,8 +59,8 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   s.sm_count = p.multiProcessorCount;
   s.sm_clock_max_mhz = attribute(cudaDevAttrClockRate, index) / 1e3;
   s.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-  // Two transfers per memory clock on every DRAM type that NVIDIA reports this way; kHz times bus
-  // bytes.
+  // All DRAM types that NVIDIA reports this way make two transfers per memory clock. The result is
+  // kHz × bus width in bytes.
   const double memory_hz = 1e3 * attribute(cudaDevAttrMemoryClockRate, index);
   s.memory_bytes_per_s = 2.0 * memory_hz * attribute(cudaDevAttrGlobalMemoryBusWidth, index) / 8.0;
   s.l2_bytes = p.l2CacheSize;
@@ -70,7 +69,7 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   return s;
 }
 
-// All of the machine where each reaches each other's memory, else the one.
+// Number of GPUs of the machine if all can access each other's memory, else 1.
 int reachable_gpus() {
   const int gpus = std::min(device_count(), kMaxRanks);
   for (int from = 0; from < device_count(); ++from) {
@@ -94,7 +93,7 @@ std::optional<std::string> no_device_reason() {
   if (driver / 1000 < CUDART_VERSION / 1000) {
     return fmt::format(
         "the driver supports CUDA {} but this binary needs {}: update to driver {} or newer",
-        version_text(driver), version_text(CUDART_VERSION), least_driver(CUDART_VERSION));
+        version_text(driver), version_text(CUDART_VERSION), min_driver(CUDART_VERSION));
   }
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -147,7 +146,7 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   info.driver_version = driver_version();
   const DeviceState state = read_device_state(info.uuid);
   if (state.power_limit_w) info.spec.power_limit_w = *state.power_limit_w;
-  // An idle link may run slower for now; a virtual machine may not say what it can do.
+  // An idle link may run at a lower generation, and a virtual machine may not report the maximum.
   const auto generation =
       state.pcie_generation_max ? state.pcie_generation_max : state.pcie_generation;
   const auto lanes = state.pcie_width_max ? state.pcie_width_max : state.pcie_width;
@@ -155,7 +154,7 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
     info.spec.sm_clock_tensor_mhz = listed->spec.sm_clock_tensor_mhz;
-    info.spec.machine = listed->spec.machine;  // what its links are, where it has some
+    info.spec.machine = listed->spec.machine;  // link properties from the spec
     info.spec_id = listed->spec.id;
   }
   info.spec.machine.gpus = reachable_gpus();

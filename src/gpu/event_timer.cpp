@@ -8,7 +8,8 @@
 namespace gpuexp {
 
 CudaStream typical_stream(EventTimer& timer) {
-  // What the host takes to queue would decide, and a profiler would show every launch.
+  // Without a gate, the host's enqueueing time would determine the result, and a profiler would
+  // show every launch.
   if (!timer.can_gate()) return {};
   constexpr int kStreams = 15;
   constexpr int kSamples = 15;
@@ -19,7 +20,7 @@ CudaStream typical_stream(EventTimer& timer) {
   std::vector<Candidate> candidates(kStreams);
   for (auto& [stream, floor_us] : candidates) {
     const auto launch = [&s = stream] { queue_empty_kernel(s.get()); };
-    launch();  // the first loads the kernel, which no gate may hold
+    launch();  // loads the kernel, which must not happen while a gate blocks the stream
     stream.synchronize();
     std::vector<double> times_us;
     for (int i = 0; i < kSamples; ++i)

@@ -1,4 +1,4 @@
-// Times what is queued on a stream, between two events.
+// Times the work on a stream between two events.
 #pragma once
 
 #include <string>
@@ -10,20 +10,21 @@ namespace gpuexp {
 
 class EventTimer {
  public:
-  /// `gated`: the GPU may be held until what is timed is queued, where the driver can do so.
+  /// `gated`: if the driver supports it, the stream may be blocked until the timed work is
+  /// enqueued.
   explicit EventTimer(bool gated) : gate_(gated) {}
 
   bool can_gate() const { return gate_.available(); }
 
-  /// Microseconds between two events on `stream` around what `queue` queues there; `what` names it.
-  /// With `gated`, which needs can_gate(), the GPU starts only when all three are queued. Throws
-  /// CudaError, and DeviceError where `queue` waited for the GPU behind the gate.
+  /// Microseconds between two events on `stream` around the work that `queue` enqueues; `what`
+  /// names it in messages. With `gated`, which requires can_gate(), the stream is blocked until
+  /// both are enqueued. Throws CudaError, and DeviceError if `queue` waited for the blocked stream.
   template <class Queue>
   double time_us(const CudaStream& stream, bool gated, const std::string& what,
                  const Queue& queue) {
     return time_us(stream, gated, what, queue, [] {});
   }
-  /// `before` queues what runs behind the gate and is not timed.
+  /// `before` enqueues untimed work that also runs after the gate opens.
   template <class Queue, class Before>
   double time_us(const CudaStream& stream, bool gated, const std::string& what, const Queue& queue,
                  const Before& before) {
@@ -55,11 +56,11 @@ class EventTimer {
   StreamGate gate_;
 };
 
-/// A stream on which an empty kernel takes neither particularly long nor short: the median of 15.
-/// Each stream has a hardware queue of its own, and the time from one event over a kernel to the
-/// next is a constant of the queue: on an H200 from 2.66 to 3.01 µs, the first of a process mostly
-/// among the shortest (docs/measuring.md). On the first stream that comes, two runs of one binary
-/// would differ by as much in every launch. Without a gate, any stream.
+/// The stream with the median time of an empty kernel, out of 15. The time between two events
+/// around a kernel is a constant of the stream's hardware queue: 2.66 to 3.01 µs on an H200, and
+/// the first stream of a process is mostly among the shortest (docs/measuring.md). With an
+/// arbitrary stream, two runs of one binary would differ by this amount. Without a gate, any
+/// stream.
 CudaStream typical_stream(EventTimer& timer);
 
 }  // namespace gpuexp

@@ -20,20 +20,20 @@ namespace gpuexp {
 
 namespace {
 
-/// Memory of equal size of every rank, mapped into this process and page-locked for its GPU: its
-/// own and that of the others. It is shared as file descriptors (memfd_create).
+/// Host memory of equal size on every rank, shared as file descriptors (memfd_create). All of it is
+/// mapped into this process and page-locked for its GPU.
 class SharedHostMemory {
  public:
-  /// By all ranks in one order. Throws DeviceError.
+  /// All ranks must make these calls in the same order. Throws DeviceError.
   SharedHostMemory(std::int64_t bytes, RankExchange& ranks);
   ~SharedHostMemory();
   SharedHostMemory(const SharedHostMemory&) = delete;
   SharedHostMemory& operator=(const SharedHostMemory&) = delete;
 
-  /// Of the memory's first byte, in every process: no less than buffers ask for.
+  /// Alignment of the first byte in every process; at least the alignment of any buffer.
   static constexpr std::size_t kAlignment = std::size_t{2} << 20;
 
-  /// Where this process, and its GPU, find the memory of a rank.
+  /// Address of a rank's memory in this process and on its GPU.
   unsigned char* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
 
  private:
@@ -49,7 +49,8 @@ class SharedHostMemory {
                     DeviceFault::refused);
 }
 
-/// At a multiple of kAlignment: what is at a multiple of it in one process is in all of them.
+/// Maps the memory at a multiple of kAlignment, so that aligned offsets are aligned in every
+/// process.
 unsigned char* mapped(const OwnedDescriptor& descriptor, std::size_t bytes) {
   constexpr std::size_t kAlignment = SharedHostMemory::kAlignment;
   void* const reserved = mmap(nullptr, bytes + kAlignment, PROT_NONE,
@@ -105,12 +106,12 @@ void SharedHostMemory::unmap() {
 
 constexpr unsigned char kGuardPattern = 0xA5;
 
-// Device code may work on it in place.
+// True if device code can access the memory in place.
 bool is_its_own_image(Residence residence) {
   return residence == Residence::device || residence == Residence::managed;
 }
 
-// The last place before a multiple of `alignment` that leaves room for a guard.
+// The lowest address for a guard whose end is a multiple of `alignment`.
 unsigned char* guard_before_aligned(void* allocated, std::int64_t alignment) {
   const auto begin = reinterpret_cast<std::uintptr_t>(allocated) + kGuardBytes;
   const auto step = static_cast<std::uintptr_t>(alignment);

@@ -20,7 +20,7 @@ namespace gpuexp {
 
 namespace {
 
-/// What keeps this device or its set-up from being profiled; empty where nothing does.
+/// Why this device or its set-up cannot be profiled; empty if it can.
 std::string unsupported(int device) {
   GPUEXP_CUPTI_PARAMS(CUpti_Profiler_DeviceSupported_Params, params);
   params.cuDevice = device;
@@ -62,7 +62,7 @@ class HardwareCounters::Impl {
     availability_.resize(available.counterAvailabilityImageSize);
     available.pCounterAvailabilityImage = availability_.data();
     GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
-    // Whoever may not count is told here, and not after minutes of timing.
+    // A trial session, so that missing permissions are reported before minutes of timing.
     RangeProfiler once(context_);
     const LaunchRanges subscribed(once);
   }
@@ -81,16 +81,16 @@ class HardwareCounters::Impl {
     const Configured& configured = configured_for(metrics);
     const std::vector<const char*> names = pointers_to(metrics);
     if (session_ && session_->metrics != metrics) session_.reset();
-    for (;; most_ranges_ *= 4) {
-      if (!session_) session_.emplace(context_, metrics, names, most_ranges_);
+    for (;; max_ranges_ *= 4) {
+      if (!session_) session_.emplace(context_, metrics, names, max_ranges_);
       RangeProfiler& profiler = session_->profiler;
       std::vector<std::uint8_t> image = session_->blank_image;
-      profiler.configure(configured.image, image, most_ranges_);
+      profiler.configure(configured.image, image, max_ranges_);
       int passes = 0;
       const std::vector<Ranges> ranges = replay(launches, passes);
       const std::vector<std::string>& kernels = session_->ranges.names();
-      // A profiler keeps the room that it was first given, so that more takes another one.
-      if (kernels.size() > most_ranges_) {
+      // The profiler keeps the size of its first image, so a larger image requires a new session.
+      if (kernels.size() > max_ranges_) {
         session_.reset();
         continue;
       }
@@ -112,21 +112,21 @@ class HardwareCounters::Impl {
   void release() { session_.reset(); }
 
  private:
-  /// What stays in force from one launch that is counted to the next: enabling the profiler,
-  /// subscribing to launches and laying out images is the same work for every one of them. Of one
-  /// set of metrics: a profiler that counted few before gives NaN for what more of them need.
+  /// The active profiler, the subscription to launches and a blank image, reused for all counted
+  /// launches. A session applies to one set of metrics: a profiler configured for few metrics
+  /// returns NaN for larger sets.
   struct ProfilerSession {
     ProfilerSession(CUcontext context, const std::vector<std::string>& of,
-                    const std::vector<const char*>& names, std::size_t most_ranges)
+                    const std::vector<const char*>& names, std::size_t max_ranges)
         : metrics(of),
           profiler(context),
           ranges(profiler),
-          blank_image(profiler.make_image(names, most_ranges)) {}
+          blank_image(profiler.make_image(names, max_ranges)) {}
 
     std::vector<std::string> metrics;
     RangeProfiler profiler;
     LaunchRanges ranges;
-    std::vector<std::uint8_t> blank_image;  ///< without counts, to be copied
+    std::vector<std::uint8_t> blank_image;  ///< blank; copied for each count()
   };
 
   struct Configured {
@@ -134,7 +134,7 @@ class HardwareCounters::Impl {
     std::vector<std::uint8_t> image;
   };
 
-  /// The ranges of one launch, in the order in which they were enqueued.
+  /// Index range of one launch's ranges, in order of enqueueing.
   struct Ranges {
     std::size_t begin;
     std::size_t end;
@@ -149,16 +149,16 @@ class HardwareCounters::Impl {
     return found->second;
   }
 
-  /// All passes.
+  /// Runs all passes.
   std::vector<Ranges> replay(const std::vector<Launch>& launches, int& passes) try {
     std::vector<Ranges> found;
     LaunchRanges& ranges = session_->ranges;
     for (bool is_last = false; !is_last; ++passes) {
       found.clear();
-      ranges.start_pass(most_ranges_);
+      ranges.start_pass(max_ranges_);
       session_->profiler.start();
       for (const Launch& launch : launches) {
-        // The driver evicts L2 as it begins a pass, so that nothing can be prepared before.
+        // The driver evicts L2 at the start of a pass, so preparation must happen within the pass.
         launch.prepare();
         const std::size_t begin = ranges.names().size();
         if (launch.as_one) {
@@ -176,7 +176,7 @@ class HardwareCounters::Impl {
     }
     return found;
   } catch (...) {
-    release();  // a pass that has begun does not end otherwise
+    release();  // ends a started pass
     throw;
   }
 
@@ -185,7 +185,7 @@ class HardwareCounters::Impl {
   std::vector<std::uint8_t> availability_;
   std::map<std::vector<std::string>, Configured> configs_;
   std::optional<ProfilerSession> session_;
-  std::size_t most_ranges_ = 64;  ///< that an image has room for
+  std::size_t max_ranges_ = 64;  ///< capacity of an image
 };
 
 }  // namespace gpuexp
@@ -194,7 +194,7 @@ namespace gpuexp {
 
 class HardwareCounters::Impl {
  public:
-  Impl() { throw CountersUnavailable("this build had no header of CUPTI's range profiler"); }
+  Impl() { throw CountersUnavailable("built without the header of CUPTI's range profiler"); }
   std::vector<std::string> unknown(const std::vector<std::string>&) const { return {}; }
   std::vector<LaunchCounts> count(const std::vector<std::string>&,
                                   const std::vector<Launch>&) const {

@@ -1,4 +1,4 @@
-// What the GPU counts while a kernel runs, read in this process with CUPTI's range profiler.
+// Hardware counts of kernels, read in this process with CUPTI's range profiler.
 #pragma once
 
 #include <functional>
@@ -10,34 +10,33 @@
 
 namespace gpuexp {
 
-/// The counters of the current device, in its primary context.
+/// Hardware counters of the current device, in its primary context.
 class HardwareCounters {
  public:
-  /// Loads CUPTI, and asks the driver for counters once, which it may refuse. Throws
-  /// CountersUnavailable.
+  /// Loads CUPTI and checks once that the driver permits counters. Throws CountersUnavailable.
   HardwareCounters();
   ~HardwareCounters();
   HardwareCounters(HardwareCounters&&) noexcept;
   HardwareCounters& operator=(HardwareCounters&&) noexcept;
 
-  /// Those of the metrics that this chip does not have.
+  /// The metrics that this chip does not have.
   std::vector<std::string> unknown(const std::vector<std::string>& metrics);
 
-  /// A launch, and what leaves memory and caches as it is to find them. Both return when the GPU
-  /// has done what they asked for.
+  /// A launch, and the preparation of memory and caches before it. Both functions return after the
+  /// GPU has completed their work.
   struct Launch {
     std::function<void()> prepare;
     std::function<void()> launch;
-    bool as_one = false;  ///< its kernels are counted together, as those that run side by side
+    bool as_one = false;  ///< count all kernels together, for kernels that overlap
   };
-  /// Counts the kernels of each launch. A GPU counts few things at a time, so there are several
-  /// passes, and a pass takes the driver 12 ms to begin and end on an H200: launches that share
-  /// their passes cost a ninth (20 rows: 8.9 ms each instead of 80.5). The profiler stays in force
-  /// until release(). Throws DeviceError.
+  /// Counts the kernels of each launch. A GPU has few counters, so several passes are necessary.
+  /// Starting and ending a pass takes the driver 12 ms on an H200, so launches that share passes
+  /// cost a ninth (20 rows: 8.9 ms each instead of 80.5). The profiler stays active until
+  /// release(). Throws DeviceError.
   std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
                                   const std::vector<Launch>& launches);
 
-  /// Launches are as they were before the first count().
+  /// Deactivates the profiler.
   void release();
 
  private:

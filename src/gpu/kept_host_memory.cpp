@@ -19,23 +19,23 @@ Kept& kept() {
   return all;
 }
 
-/// More is given back at once: what is kept, other programs do not have.
-constexpr std::size_t kMostKept = std::size_t{12} << 30;
+/// Larger amounts are returned immediately, because other programs cannot use cached memory.
+constexpr std::size_t kMaxKeptBytes = std::size_t{12} << 30;
 
 bool keep(void* memory, std::size_t bytes, Residence residence) noexcept try {
-  // Managed memory would keep the advice that the driver was given on it.
+  // Managed memory is not cached, because it would keep the memory advice given to the driver.
   if (residence == Residence::managed) return false;
   std::size_t all = bytes;
   for (const auto& [kind, other] : kept())
     all += kind.second;
-  if (all > kMostKept) return false;
+  if (all > kMaxKeptBytes) return false;
   kept().emplace(std::pair(residence, bytes), memory);
   return true;
 } catch (...) {
   return false;
 }
 
-/// Null where pageable memory is refused; throws CudaError where other memory is.
+/// Returns null if pageable memory cannot be allocated; throws CudaError for other memory.
 void* allocate(std::size_t bytes, Residence residence) {
   void* memory = nullptr;
   switch (residence) {
@@ -51,7 +51,7 @@ void* allocate(std::size_t bytes, Residence residence) {
   return memory;
 }
 
-void give_back(void* memory, Residence residence) noexcept {
+void free_host_memory(void* memory, Residence residence) noexcept {
   switch (residence) {
     case Residence::device: break;
     case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(memory)); break;
@@ -87,11 +87,11 @@ KeptHostMemory::KeptHostMemory(std::size_t bytes, Residence residence)
   }
 }
 
-// A copy may still read it.
+// Synchronizes first, because a copy may still access the memory.
 KeptHostMemory::~KeptHostMemory() {
   if (!memory_) return;
   GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
-  if (!keep(memory_, bytes_, residence_)) give_back(memory_, residence_);
+  if (!keep(memory_, bytes_, residence_)) free_host_memory(memory_, residence_);
 }
 
 KeptHostMemory::KeptHostMemory(KeptHostMemory&& other) noexcept {
@@ -107,7 +107,7 @@ KeptHostMemory& KeptHostMemory::operator=(KeptHostMemory&& other) noexcept {
 
 void KeptHostMemory::return_all() noexcept {
   for (const auto& [kind, memory] : kept())
-    give_back(memory, kind.first);
+    free_host_memory(memory, kind.first);
   kept().clear();
 }
 

@@ -1,4 +1,4 @@
-// Host memory of buffers, which is kept for the next buffer of its size.
+// Host memory of buffers, cached for later buffers of the same size.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace gpuexp {
 
-/// Uninitialised host memory of one residence other than Residence::device. What a buffer frees is
-/// kept, up to 12 GiB in all, and the next buffer of as many bytes and the same residence takes it:
-/// the system takes seconds to lock the pages of a few GiB (docs/measuring.md), and experiments of
-/// one config often have equal sizes. Used by one thread, that of the device.
+/// Uninitialized host memory of one residence other than Residence::device. Freed memory is cached,
+/// up to 12 GiB in total, and reused by the next buffer of equal size and residence: locking the
+/// pages of a few GiB takes seconds (docs/measuring.md), and experiments of one config often have
+/// equal sizes. Only the device's thread may use it.
 class KeptHostMemory {
  public:
   KeptHostMemory() = default;
-  /// Throws DeviceError where the host has no such memory.
+  /// Throws DeviceError if the host cannot allocate the memory.
   KeptHostMemory(std::size_t bytes, Residence residence);
   ~KeptHostMemory();
   KeptHostMemory(const KeptHostMemory&) = delete;
@@ -24,7 +24,7 @@ class KeptHostMemory {
 
   void* get() const { return memory_; }
 
-  /// Gives what is kept, and is nobody's, back to the system.
+  /// Returns all cached memory to the system.
   static void return_all() noexcept;
 
  private:

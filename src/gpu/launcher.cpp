@@ -17,7 +17,7 @@ cudaMemLocation on_device(int device) {
   return {cudaMemLocationTypeDevice, device};
 }
 
-// Mapping the memory for the device keeps its kernels from faulting: they read over the bus.
+// Mapping the memory for the device prevents page faults; kernels then read over the bus.
 void give_advice(const AdviseStep& step, int device) {
   const auto advise = [&](cudaMemoryAdvise advice, cudaMemLocation location) {
     GPUEXP_CUDA(cudaMemAdvise(step.memory, static_cast<std::size_t>(step.bytes), advice, location));
@@ -49,7 +49,7 @@ bool is_on_device(const void* memory) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-/// Without its arguments; "kernel" where the binary knows no more of it.
+/// The kernel's name without template arguments; "kernel" if unknown.
 std::string name_of_kernel(const void* host_function) {
   std::size_t count = 0;
   const KernelResource* const table = kernel_resource_table(count);
@@ -61,7 +61,7 @@ std::string name_of_kernel(const void* host_function) {
   return name.substr(0, name.find('<'));
 }
 
-/// What a timeline calls it.
+/// The step's name in a timeline.
 std::string kind_of(const Step& step) {
   if (const auto* const kernel = std::get_if<KernelStep>(&step.action))
     return name_of_kernel(kernel->shape.kernel);
@@ -120,7 +120,7 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
       done_.try_emplace(place);
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) prepare(*kernel, kernels_[i]);
   }
-  // The first stream ends after the last step of each other.
+  // The first stream waits for the last step of every other stream.
   std::map<int, std::size_t> last;
   for (std::size_t i = 0; i < kernels_.size(); ++i)
     last[steps_.all()[i].stream] = i;
@@ -147,8 +147,8 @@ void PreparedSteps::add_stream(int number) {
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
-  kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into it
-  kernel.textures.reserve(step.arguments.count());     // likewise
+  kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into both vectors
+  kernel.textures.reserve(step.arguments.count());
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
     if (const TensorMap* map = step.arguments.tensor_map(i)) {
       kernel.parameters.push_back(&kernel.tensor_maps.emplace_back(encoded(*map)));
@@ -163,7 +163,7 @@ void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
   kernel.config.blockDim = dim(step.shape.block);
   kernel.config.dynamicSmemBytes = static_cast<std::size_t>(step.shape.dynamic_shared_bytes);
   kernel.config.numAttrs = static_cast<unsigned>(kernel.attributes.size());
-  // Blocks get more than 48 KiB of dynamic shared memory only after this attribute is raised.
+  // More than 48 KiB of dynamic shared memory per block requires this attribute.
   constexpr std::int64_t kDefaultDynamicShared = 48 * 1024;
   if (step.shape.dynamic_shared_bytes > kDefaultDynamicShared) {
     GPUEXP_CUDA(cudaFuncSetAttribute(step.shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -238,7 +238,7 @@ void PreparedSteps::update_graph() const {
   }
 }
 
-void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& behind) const {
+void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& after) const {
   if (start_) {
     start_->record(*first_);
     for (const int number : other_numbers_)
@@ -249,7 +249,7 @@ void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& behind)
       GPUEXP_CUDA(cudaStreamWaitEvent(stream_of(i), done_.at(place).get()));
     if (before) before(steps_.all()[i]);
     enqueue_step(i);
-    if (behind) behind(steps_.all()[i]);
+    if (after) after(steps_.all()[i]);
     if (const auto done = done_.find(i); done != done_.end())
       GPUEXP_CUDA(cudaEventRecord(done->second.get(), stream_of(i)));
   }
@@ -260,8 +260,8 @@ void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& behind)
 }
 
 std::vector<StepTime> PreparedSteps::timeline() const {
-  // A stream reaches the event in front of a step once the step before has ended and what the step
-  // waits for is there; the one behind it, when it has ended.
+  // The event before a step completes once the preceding step has ended and the step's dependencies
+  // are complete; the event after it completes when the step has ended.
   const CudaEvent start;
   const std::vector<CudaEvent> begun(kernels_.size());
   std::size_t place = 0;
@@ -292,7 +292,7 @@ bool PreparedSteps::reach(const void* memory, std::int64_t bytes) const {
   const auto points_inside = [&](const void* pointer) {
     return is_inside(reinterpret_cast<std::uintptr_t>(pointer));
   };
-  // Arguments are packed as a kernel's parameters lie in memory, and pointers are aligned there.
+  // Packed arguments have the layout of kernel parameters, in which pointers are aligned.
   const auto has_pointer = [&](const PackedArguments& arguments) {
     const std::vector<std::byte>& packed = arguments.bytes();
     for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= packed.size();
@@ -346,12 +346,12 @@ bool PreparedSteps::launches_kernels() const {
 }
 
 std::int64_t PreparedSteps::set_aside_bytes() const {
-  std::int64_t most = 0;
+  std::int64_t max_bytes = 0;
   for (const Step& step : steps_.all()) {
     const auto* kernel = std::get_if<KernelStep>(&step.action);
-    if (kernel && kernel->window) most = std::max(most, kernel->window->set_aside_bytes);
+    if (kernel && kernel->window) max_bytes = std::max(max_bytes, kernel->window->set_aside_bytes);
   }
-  return most;
+  return max_bytes;
 }
 
 void enqueue(const Steps& steps, const CudaStream& stream) {

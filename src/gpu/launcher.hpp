@@ -1,5 +1,5 @@
-// Enqueues the steps of variants on CUDA streams. Kernels of the harness itself (flush, guards,
-// clock, barrier of ranks) are launched in device_ops.cu and peer_barrier.cu.
+// Enqueues the steps of variants on CUDA streams. The harness's own kernels (flush, guards, clock,
+// rank barrier) are launched in device_ops.cu and peer_barrier.cu.
 #pragma once
 
 #include <functional>
@@ -17,43 +17,43 @@
 
 namespace gpuexp {
 
-/// Steps with everything looked up that enqueueing them takes, so that none of it falls between two
-/// events.
+/// Steps prepared for enqueueing, so that no preparation occurs between two events.
 class PreparedSteps {
  public:
-  /// For steps on the current device, whose first stream is `stream`, which outlives this. Throws
-  /// CudaError where a kernel cannot have what its shape asks for.
+  /// Prepares steps for the current device. `stream` is stream 0 of the steps and must outlive this
+  /// object. Throws CudaError if a kernel cannot have the resources of its shape.
   PreparedSteps(Steps steps, const CudaStream& stream,
                 Submission submission = Submission::one_by_one);
 
-  /// As they are submitted. Throws CudaError where a launch is refused, and what an opaque step
-  /// throws.
+  /// Enqueues the steps as `submission` specifies. Throws CudaError if a launch fails; exceptions
+  /// of opaque steps propagate.
   void enqueue() const;
-  /// One by one, however they are submitted. May be captured into a graph, unless a step waits for
-  /// the GPU. `before` and `behind` are called with each step as it is enqueued.
+  /// Enqueues the steps one by one, regardless of `submission`. The calls can be captured into a
+  /// graph unless a step waits for the GPU. `before` and `after` are called with each step, before
+  /// and after it is enqueued.
   using StepHook = std::function<void(const Step&)>;
-  void enqueue_each(const StepHook& before = {}, const StepHook& behind = {}) const;
-  /// Enqueues them one by one and waits: when each began and ended.
+  void enqueue_each(const StepHook& before = {}, const StepHook& after = {}) const;
+  /// Enqueues the steps one by one, waits, and returns when each started and ended.
   std::vector<StepTime> timeline() const;
 
-  /// Whether a step has an address in this memory, or may have one: what a library, a texture or a
-  /// tensor map reaches is not looked up.
+  /// True if a step contains an address in this memory, or may: the memory that libraries, textures
+  /// and tensor maps access is not analyzed.
   bool reach(const void* memory, std::int64_t bytes) const;
 
-  /// Whether lines that a launch touches persist in L2.
+  /// True if a launch marks L2 lines as persisting.
   bool has_window() const;
-  /// What its windows want of L2 at most.
+  /// Maximum L2 set-aside of its access policy windows, in bytes.
   std::int64_t set_aside_bytes() const;
   bool overlap() const { return steps_.overlap(); }
-  /// Whether one of its kernels launches kernels, as far as the binary knows its code.
+  /// True if a kernel is known to launch kernels.
   bool launches_kernels() const;
   std::size_t size() const { return kernels_.size(); }
 
  private:
   struct Kernel {
     std::vector<void*> parameters;
-    std::vector<CUtensorMap> tensor_maps;  ///< that some of the parameters point to
-    std::vector<TextureObject> textures;   ///< likewise
+    std::vector<CUtensorMap> tensor_maps;  ///< parameters point to these
+    std::vector<TextureObject> textures;   ///< parameters point to these
     std::vector<cudaLaunchAttribute> attributes;
     cudaLaunchConfig_t config{};
   };
@@ -63,22 +63,23 @@ class PreparedSteps {
   void enqueue_step(std::size_t place) const;
   cudaStream_t stream_of(std::size_t place) const;
   cudaStream_t stream_numbered(int number) const;
-  /// The arguments of all kernels of the graph, as if they had changed.
+  /// Sets the arguments of all kernels in the graph, as if they had changed.
   void update_graph() const;
 
   Steps steps_;
   const CudaStream* first_;
   int device_ = 0;
-  std::vector<Kernel> kernels_;              ///< by the place of the step; empty for others
-  std::map<int, CudaStream> other_streams_;  ///< by Step::stream, but for the legacy default stream
-  std::vector<int> other_numbers_;           ///< of all streams but the first, as Step::stream
-  std::map<std::size_t, CudaEvent> done_;    ///< of steps that others wait for, by place
-  std::unique_ptr<CudaEvent> start_;         ///< where there are other streams
+  std::vector<Kernel> kernels_;  ///< by index of the step; empty for other steps
+  std::map<int, CudaStream>
+      other_streams_;               ///< by Step::stream, except for the legacy default stream
+  std::vector<int> other_numbers_;  ///< all streams except the first, as Step::stream
+  std::map<std::size_t, CudaEvent> done_;  ///< for steps that others wait for, by index
+  std::unique_ptr<CudaEvent> start_;       ///< only if there are other streams
   Submission submission_;
-  std::unique_ptr<CapturedLaunches> graph_;  ///< where they are submitted as one
+  std::unique_ptr<CapturedLaunches> graph_;  ///< only if they are submitted as one graph
 };
 
-/// Prepares and enqueues.
+/// Prepares and enqueues the steps.
 void enqueue(const Steps& steps, const CudaStream& stream);
 
 }  // namespace gpuexp

@@ -15,8 +15,8 @@ namespace gpuexp::nccl {
 
 namespace {
 
-// As nccl.h of 2.19 to 2.28 declares them (NVIDIA, NCCL documentation, API reference): the header
-// is not needed to build.
+// Declarations from nccl.h of NCCL 2.19 to 2.28 (NVIDIA, NCCL documentation, API reference), so
+// that building does not require the header.
 using Communicator = struct ncclComm*;
 using Result = int;
 struct UniqueId {
@@ -31,14 +31,14 @@ struct Nccl : LoadedLibrary {
   Nccl() : LoadedLibrary("NCCL", kFiles) {}
 };
 
-// Of NCCL 2.27 and later.
+// NCCL 2.27 and later.
 struct WindowFunctions : Nccl {
   LibraryFunction<Result (*)(Communicator, void*, std::size_t, void**, int)> register_window{
       *this, "ncclCommWindowRegister"};
   LibraryFunction<Result (*)(Communicator, void*)> deregister{*this, "ncclCommWindowDeregister"};
 };
 
-// Of NCCL 2.28 and later.
+// NCCL 2.28 and later.
 struct AllToAllFunction : Nccl {
   LibraryFunction<Result (*)(const void*, void*, std::size_t, int, Communicator, cudaStream_t)>
       all_to_all{*this, "ncclAlltoAll"};
@@ -96,8 +96,9 @@ int type_of(DataType type) {
   return type == DataType::bf16 ? kBfloat16 : kFloat32;
 }
 
-/// A communicator of a group of ranks, for buffers of one kind: NCCL knows what is registered by
-/// its address, and would take it for registered in calls that are to show the other case.
+/// The communicator of a group of ranks, for buffers with one kind of registration. NCCL identifies
+/// registered buffers by address, so a shared communicator would use registration in calls that
+/// measure the unregistered case.
 class Group {
  public:
   Group(PeerGroup& peers, Buffers buffers)
@@ -118,7 +119,7 @@ class Group {
   const std::string& meeting() const { return meeting_; }
   Communicator communicator() const { return communicator_; }
 
-  /// Once for each buffer, until forget().
+  /// Registers the buffer unless it is registered already.
   void know(const void* buffer, std::size_t bytes) {
     if (buffers_ == Buffers::plain) return;
     const auto [known, is_new] = known_.try_emplace({buffer, bytes});
@@ -157,7 +158,7 @@ Groups& groups() {
   return all;
 }
 
-/// Of the ranks that this process is one of now.
+/// The group of the ranks to which this process currently belongs.
 Group& group_of(PeerGroup& peers, Buffers buffers) {
   std::unique_ptr<Group>& group = groups()[buffers];
   if (!group || group->meeting() != peers.exchange().place().meeting) {

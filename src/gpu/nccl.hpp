@@ -1,5 +1,5 @@
-// NCCL's collectives between the ranks of a problem, loaded at run time where NCCL is: a reference
-// variant there, a skip elsewhere. Its NVLink multicast (NVLS) stays off.
+// NCCL's collectives between the ranks of a problem as reference variants, loaded at run time and
+// skipped if NCCL is missing. NVLink multicast (NVLS) is disabled.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,38 @@
 
 namespace gpuexp::nccl {
 
-/// A reason when NCCL is not on this machine. Loads nothing where that can be known without.
+/// Why NCCL cannot be used on this machine; empty if it can. Does not load NCCL if the environment
+/// already rules it out.
 std::optional<std::string> unavailable();
 
 enum class Operation { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, shift };
 
-/// How NCCL knows the buffers.
+/// How buffers are registered with NCCL.
 enum class Buffers {
-  plain,       ///< by the pointers of the call
-  registered,  ///< registered with the communicator before (ncclCommRegister)
-  windows,     ///< in symmetric windows (ncclCommWindowRegister): each rank's kernels reach the
-               ///< others'
+  plain,       ///< not registered
+  registered,  ///< registered with the communicator (ncclCommRegister)
+  windows,     ///< symmetric windows (ncclCommWindowRegister), which other ranks' kernels access
 };
 
-/// One rank's part. Sums of fp32 or bf16; `x` and `y` hold n elements.
+/// One rank's part of a collective. Reductions are sums of fp32 or bf16; `x` and `y` have n
+/// elements.
 struct Call {
   Operation operation;
   Buffers buffers;
   DataType type;
-  std::int64_t n;  ///< a multiple of the ranks, where each has a part of its own
+  std::int64_t n;  ///< a multiple of `ranks` if each rank has a part of its own
   const void* x;
   void* y;
   int rank;
   int ranks;
 };
 
-/// One step that enqueues it. All ranks call in one order; the first call of a group of ranks makes
-/// its communicator. It throws DeviceError when NCCL refuses.
+/// A step that enqueues the collective. All ranks must call in the same order; the first call of a
+/// group of ranks creates its communicator. It throws DeviceError if NCCL fails.
 Steps step_of(const Call& call);
 
-/// What the environment must not ask NCCL for; empty where it is in order. Sets NCCL_NVLS_ENABLE=0,
-/// whatever it was, and leaves the other variables. To be called before anything loads NCCL.
+/// Sets NCCL_NVLS_ENABLE=0, overriding any value, and checks the other variables. Returns a reason
+/// if they request NVLS, else empty. Must be called before anything loads NCCL.
 std::optional<std::string> prepare_environment();
 
 }  // namespace gpuexp::nccl

@@ -1,7 +1,6 @@
-// NVML, the driver's management library: its stable C interface (NVML API Reference Guide), called
-// by name; read-only use. Nothing is taken from nvml.h: toolkits do not always bring it, and the
-// library belongs to the driver, not to the toolkit. It is no part of CUDA: what uses it needs no
-// context.
+// NVML, the driver's management library, called by name through its stable C interface (NVML API
+// Reference Guide), read-only. It does not use nvml.h, because not all toolkits contain it and the
+// library belongs to the driver. NVML needs no CUDA context.
 #pragma once
 
 #include <array>
@@ -32,14 +31,14 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// The function's status, or -1 when this library does not have it.
+  /// The function's status; -1 if the library does not have the function.
   template <class Signature, class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     auto* f = handle_ ? reinterpret_cast<Signature*>(dlsym(handle_, name)) : nullptr;
     return f ? f(arguments...) : -1;
   }
 
-  /// The GPU, or the MIG instance, with this UUID.
+  /// The GPU or MIG instance with this UUID.
   std::optional<Device> device(const std::string& uuid) const {
     Device found = nullptr;
     if (!ready_ || call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID", uuid.c_str(),
@@ -57,7 +56,7 @@ class Library {
 struct ClockReason {
   unsigned long long bit;
   const char* name;
-  bool is_slowdown;  ///< a clock below what was asked for, of a GPU that has something to do
+  bool is_slowdown;  ///< the clock is below the requested one although the GPU is busy
 };
 inline constexpr std::array<ClockReason, 9> kClockReasons{
     {{0x001, "gpu_idle", false},
@@ -70,7 +69,7 @@ inline constexpr std::array<ClockReason, 9> kClockReasons{
      {0x080, "hw_power_brake_slowdown", true},
      {0x100, "display_clock_setting", false}}};
 
-/// Queries of one GPU; each is empty where NVML, or this GPU, does not know.
+/// Queries of one GPU; each result is empty if NVML or the GPU does not provide it.
 class Gpu {
  public:
   Gpu(const Library& library, Device device) : library_(library), device_(device) {}
@@ -101,14 +100,14 @@ class Gpu {
     const auto value = number(name);
     return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
   }
-  /// NVML has milliwatts.
+  /// NVML reports milliwatts.
   std::optional<double> watts(const char* name) const {
     constexpr double kMilliwattsPerWatt = 1000;
     const auto value = number(name);
     return value ? std::optional(*value / kMilliwattsPerWatt) : std::nullopt;
   }
-  /// At this moment. From Ampere on, nvmlDeviceGetPowerUsage is a mean over the last second, most
-  /// of which may have been another load; where a driver has nothing newer, that has to do.
+  /// Instantaneous power. On Ampere and later, nvmlDeviceGetPowerUsage is the mean of the last
+  /// second, which may include another load; it is used only if the driver has no newer query.
   std::optional<double> power_now_w() const {
     struct FieldValue {  // nvmlFieldValue_t
       unsigned field;
@@ -117,7 +116,7 @@ class Gpu {
       long long latency_us;
       int type;
       int status;
-      unsigned long long value;  // a union; of this field, an unsigned in its first bytes
+      unsigned long long value;  // a union; this field uses the first bytes as an unsigned
     };
     constexpr unsigned kPowerInstant = 186;
     constexpr double kMilliwattsPerWatt = 1000;
@@ -127,7 +126,7 @@ class Gpu {
     if (!known || field.status != kSuccess) return watts("nvmlDeviceGetPowerUsage");
     return static_cast<double>(static_cast<unsigned>(field.value)) / kMilliwattsPerWatt;
   }
-  /// MHz; empty for 0 as well, which stands for a clock that is not known.
+  /// MHz; also empty for 0, which means unknown.
   std::optional<double> clock(const char* name, int kind) const {
     const auto value = number_of(name, kind);
     return value && *value > 0 ? std::optional<double>(*value) : std::nullopt;
@@ -137,7 +136,7 @@ class Gpu {
     const auto value = number_of("nvmlDeviceGetTemperature", kOfGpu);
     return value ? std::optional<double>(*value) : std::nullopt;
   }
-  /// Bits of kClockReasons. Drivers before 535 have the function's older name alone.
+  /// Bits of kClockReasons. Drivers before 535 have only the function's older name.
   std::optional<unsigned long long> clock_reasons() const {
     unsigned long long reasons = 0;
     for (const char* name :
@@ -152,7 +151,7 @@ class Gpu {
   Device device_;
 };
 
-/// The whole GPU that CUDA calls by this UUID ("GPU-…"), or of which it calls a MIG instance so.
+/// The whole GPU with this CUDA UUID ("GPU-…"), or the GPU that contains the MIG instance with it.
 struct FoundGpu {
   Gpu gpu;
   bool is_mig_instance;
@@ -160,7 +159,7 @@ struct FoundGpu {
 
 inline std::optional<FoundGpu> find_gpu(const Library& library, const std::string& uuid) {
   if (const auto whole = library.device(uuid)) return FoundGpu{{library, *whole}, false};
-  // CUDA gives a MIG instance's UUID the prefix of a whole GPU.
+  // CUDA reports a MIG instance's UUID with the prefix of a whole GPU.
   constexpr std::string_view kGpu = "GPU-";
   if (uuid.rfind(kGpu, 0) != 0) return std::nullopt;
   const auto instance = library.device("MIG-" + uuid.substr(kGpu.size()));

@@ -1,4 +1,4 @@
-// What the driver says of a GPU while it runs.
+// Samples the driver's telemetry of a GPU.
 #pragma once
 
 #include <chrono>
@@ -13,21 +13,20 @@
 
 namespace gpuexp {
 
-/// Reads clocks, power, temperature and the reasons for lower clocks every so often, in a thread of
-/// its own.
+/// Reads clocks, power, temperature and clock reasons every kPeriod in a background thread.
 class NvmlSampler {
  public:
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Of the GPU, or of the one that the MIG instance is part of, with this UUID ("GPU-…"). Without
-  /// NVML, or such a GPU, it never reads anything.
+  /// Samples the GPU with this UUID ("GPU-…"), or the GPU that contains the MIG instance with it.
+  /// Reads nothing if NVML or the GPU is missing.
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
   NvmlSampler(const NvmlSampler&) = delete;
   NvmlSampler& operator=(const NvmlSampler&) = delete;
 
-  /// What was read between two moments of std::chrono::steady_clock, in its seconds. Empty when
-  /// nothing was: a reading before them is of another load.
+  /// Telemetry between two times of std::chrono::steady_clock, in seconds. Empty if there was no
+  /// reading: an earlier one belongs to another load.
   Telemetry between(double from_s, double to_s) const;
 
  private:

@@ -49,8 +49,7 @@ void read_memory(const Gpu& gpu, DeviceState& s) {
   s.page_retirement_pending = gpu.flag("nvmlDeviceGetRetiredPagesPendingStatus");
 }
 
-// Newer drivers tell the distance alone, older ones the threshold (which those for Ada and later
-// mean to drop).
+// Newer drivers report only the distance, older ones only the threshold.
 std::optional<double> slowdown_margin(const Gpu& gpu, std::optional<double> temperature_c) {
   struct Margin {
     unsigned version;
@@ -112,7 +111,7 @@ struct Process {
 
 std::optional<std::vector<Process>> processes(const Gpu& gpu, const char* name) {
   using List = int(Device, unsigned*, Process*);
-  constexpr unsigned kMore = 16;  // may have come between the two calls
+  constexpr unsigned kMore = 16;  // processes that may start between the two calls
   unsigned count = 0;
   const int status = gpu.status_of<List>(name, &count, nullptr);
   if (status == nvml::kSuccess) return std::vector<Process>{};
@@ -160,7 +159,7 @@ struct PciInfo {
   char bus_id[32];
 };
 
-/// An active NVLink, and where it ends.
+/// An active NVLink and its remote end.
 struct NvLink {
   unsigned number = 0;
   bool ends_at_switch = false;
@@ -169,10 +168,10 @@ struct NvLink {
 };
 
 std::vector<NvLink> active_links(const Gpu& gpu) {
-  constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
-  constexpr int kSwitch = 2;           // NVML_NVLINK_DEVICE_TYPE_SWITCH
+  constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
+  constexpr int kSwitch = 2;          // NVML_NVLINK_DEVICE_TYPE_SWITCH
   std::vector<NvLink> links;
-  for (unsigned i = 0; i < kMostLinks; ++i) {
+  for (unsigned i = 0; i < kMaxLinks; ++i) {
     unsigned is_active = 0;
     if (!gpu.call<int(Device, unsigned, unsigned*)>("nvmlDeviceGetNvLinkState", i, &is_active) ||
         is_active == 0)
@@ -217,21 +216,22 @@ std::optional<bool> can(const Library& library, Device a, Device b, PeerAbility 
 }
 
 std::optional<std::string> nvlink_version(const Gpu& gpu, const std::vector<NvLink>& links) {
-  constexpr std::array<const char*, 7> kFromOne{"1.0", "2.0", "2.2", "3.0", "3.1", "4.0", "5.0"};
+  constexpr std::array<const char*, 7> kVersionNames{"1.0", "2.0", "2.2", "3.0",
+                                                     "3.1", "4.0", "5.0"};
   unsigned version = 0;  // nvmlNvlinkVersion_t
   if (links.empty() ||
       !gpu.call<int(Device, unsigned, unsigned*)>("nvmlDeviceGetNvLinkVersion",
                                                   links.front().number, &version) ||
-      version == 0 || version > kFromOne.size())
+      version == 0 || version > kVersionNames.size())
     return std::nullopt;
-  return kFromOne[version - 1];
+  return kVersionNames[version - 1];
 }
 
 struct Found {
   std::optional<Device> device;
   std::vector<NvLink> links;
   std::optional<std::string> version;
-  std::optional<std::pair<unsigned, unsigned>> bus;  ///< its domain, and its number there
+  std::optional<std::pair<unsigned, unsigned>> bus;  ///< PCI domain and bus
 };
 
 Found found(const Library& library, GpuPlace& place) {
@@ -250,7 +250,7 @@ Found found(const Library& library, GpuPlace& place) {
   return f;
 }
 
-// All of a GPU's links that go to switches reach every other GPU that is at them.
+// All links of a GPU to switches reach every other GPU on these switches.
 GpuLink link_of(const Library& library, const Found& a, const Found& b) {
   GpuLink link;
   if (!a.device || !b.device) return link;

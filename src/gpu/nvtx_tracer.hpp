@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// A tracer that emits NVTX ranges; costs next to nothing when no tool listens.
+/// A tracer that emits NVTX ranges; its cost is negligible without a listening tool.
 std::unique_ptr<Tracer> make_nvtx_tracer();
 
 }  // namespace gpuexp

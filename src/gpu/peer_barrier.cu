@@ -11,7 +11,7 @@ __device__ long long globaltimer_ns() {
   return ns;
 }
 
-// The scope is the system: the other side is another GPU (PTX ISA, memory consistency model).
+// System scope, because the other side is another GPU (PTX ISA, memory consistency model).
 __device__ void store_release(unsigned* to, unsigned value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
@@ -21,15 +21,15 @@ __device__ unsigned load_acquire(const unsigned* from) {
   return value;
 }
 
-// Numbers may wrap: the difference decides.
-__device__ bool has_come(unsigned at, unsigned number) {
+// Numbers may wrap around, so their difference is compared.
+__device__ bool has_arrived(unsigned at, unsigned number) {
   return static_cast<int>(at - number) >= 0;
 }
 
 __device__ void wait_for(const unsigned* word, unsigned number, int rank, long long patience_ns,
                          BarrierReport* report) {
   const long long start_ns = globaltimer_ns();
-  while (!has_come(load_acquire(word), number)) {
+  while (!has_arrived(load_acquire(word), number)) {
     if (globaltimer_ns() - start_ns < patience_ns) continue;
     report->of_barrier.step = number;
     report->of_barrier.missing = rank + 1;
@@ -38,29 +38,30 @@ __device__ void wait_for(const unsigned* word, unsigned number, int rank, long l
   }
 }
 
-// From when the last came until all begin: longer than its word takes to the others.
-constexpr long long kUntilStartNs = 3000;
+// Delay from the last arrival to the common start; it exceeds the latency of the signal to the
+// other ranks.
+constexpr long long kStartDelayNs = 3000;
 
 __global__ void peer_barrier_kernel(Ranks<BarrierSignals> signals, int rank, int ranks,
                                     unsigned number, long long ahead_ns, long long patience_ns,
                                     BarrierReport* report) {
-  __shared__ long long came_ns[kMaxRanks];
+  __shared__ long long arrival_ns[kMaxRanks];
   const int other = static_cast<int>(threadIdx.x);
-  const unsigned turn = number % 2;  // a rank that is ahead tells the next barrier's time
+  const unsigned slot = number % 2;  // a rank that is ahead writes the slot of the next barrier
   if (other < ranks) {
-    static_cast<volatile BarrierSignals*>(signals.of[other])->arrived_ns[rank][turn] =
+    static_cast<volatile BarrierSignals*>(signals.of[other])->arrived_ns[rank][slot] =
         globaltimer_ns() - ahead_ns;
     store_release(&signals.of[other]->arrived[rank], number);
     wait_for(&signals.of[rank]->arrived[other], number, other, patience_ns, report);
-    came_ns[other] =
-        static_cast<volatile BarrierSignals*>(signals.of[rank])->arrived_ns[other][turn];
+    arrival_ns[other] =
+        static_cast<volatile BarrierSignals*>(signals.of[rank])->arrived_ns[other][slot];
   }
   __syncthreads();
   if (threadIdx.x > 0) return;
   long long last_ns = 0;
   for (int r = 0; r < ranks; ++r)
-    last_ns = came_ns[r] > last_ns ? came_ns[r] : last_ns;
-  const long long start_ns = last_ns + kUntilStartNs + ahead_ns;
+    last_ns = arrival_ns[r] > last_ns ? arrival_ns[r] : last_ns;
+  const long long start_ns = last_ns + kStartDelayNs + ahead_ns;
   long long now_ns = globaltimer_ns();
   while (now_ns < start_ns)
     now_ns = globaltimer_ns();
@@ -73,15 +74,15 @@ __global__ void clock_questions_kernel(Ranks<BarrierSignals> signals, int peer, 
   BarrierSignals* const own = signals.of[0];
   long long shortest_ns = 1LL << 62;
   for (unsigned round = first; round < first + rounds; ++round) {
-    const long long asked_ns = globaltimer_ns();
+    const long long request_ns = globaltimer_ns();
     store_release(&signals.of[peer]->asked, round);
     wait_for(&own->answered, round, peer, patience_ns, report);
-    const long long back_ns = globaltimer_ns();
-    if (back_ns - asked_ns >= shortest_ns) continue;
-    shortest_ns = back_ns - asked_ns;
+    const long long reply_ns = globaltimer_ns();
+    if (reply_ns - request_ns >= shortest_ns) continue;
+    shortest_ns = reply_ns - request_ns;
     const long long answer_ns = *static_cast<volatile long long*>(&own->answer_ns);
-    offset->ahead_ns = static_cast<double>(answer_ns - asked_ns) - 0.5 * shortest_ns;
-    offset->shortest_way_ns = static_cast<double>(shortest_ns);
+    offset->ahead_ns = static_cast<double>(answer_ns - request_ns) - 0.5 * shortest_ns;
+    offset->min_round_trip_ns = static_cast<double>(shortest_ns);
   }
 }
 

@@ -1,4 +1,4 @@
-// Kernels by which GPUs wait for each other, over memory that all of them reach.
+// Kernels that synchronize GPUs through memory that all of them can access.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +9,45 @@ struct CUstream_st;
 
 namespace gpuexp {
 
-/// What the others tell a rank, in its memory; zero at first.
+/// Signals from the other ranks, in a rank's own memory; initially zero.
 struct BarrierSignals {
-  unsigned arrived[kMaxRanks];  ///< by rank: the number of the last barrier that it has come to
-  /// By rank, and by the barrier's number modulo 2: when it came, in nanoseconds of rank 0's clock.
+  unsigned arrived[kMaxRanks];  ///< by rank: number of the last barrier it has reached
+  /// By rank and by the barrier's number modulo 2: arrival time in nanoseconds of rank 0's clock.
   long long arrived_ns[kMaxRanks][2];
-  unsigned asked;       ///< of a rank whose clock is read: the round
-  unsigned answered;    ///< of the rank that asks: the round that has an answer
-  long long answer_ns;  ///< the other's globaltimer then
+  unsigned asked;       ///< on a rank whose clock is read: the requested round
+  unsigned answered;    ///< on the requesting rank: the answered round
+  long long answer_ns;  ///< the other rank's globaltimer at the answer
 };
 
-/// What a barrier tells the host. In host memory, so that it outlives the context.
+/// A barrier's report to the host. It is in host memory, so that it outlives the context.
 struct BarrierReport {
-  WaitReport of_barrier;  ///< its step is the barrier's number
-  WaitReport of_launch;   ///< of kernels of the problem
-  long long released_ns;  ///< globaltimer when the last barrier let go
+  WaitReport of_barrier;  ///< `step` is the barrier's number
+  WaitReport of_launch;   ///< from kernels of the problem
+  long long released_ns;  ///< globaltimer when the last barrier released this rank
 };
 
-/// Tells all ranks that this one has come to the barrier with this number, and waits until all
-/// have, and then until the same moment on each: the last to come sees the others at once, and
-/// would otherwise begin earlier by the way over the link. `ahead_ns` is how far this GPU's
-/// globaltimer is ahead of rank 0's. After `patience_ns` without one of them it writes which and
-/// traps: what is behind it in the stream never runs.
+/// Signals to all ranks that this rank has reached barrier `number`, waits for all ranks, and then
+/// until the same moment on each. Otherwise the last rank to arrive would start earlier than the
+/// others by the latency of the link. `ahead_ns` is the lead of this GPU's globaltimer over rank
+/// 0's. If a rank does not arrive within `patience_ns`, the kernel reports it and traps; later work
+/// on the stream never runs.
 void queue_peer_barrier(const Ranks<BarrierSignals>& signals, int rank, int ranks, unsigned number,
                         long long ahead_ns, long long patience_ns, BarrierReport* report,
                         CUstream_st* stream);
 
-/// How far one rank's globaltimer is ahead of rank 0's, found by asking over and over: the answer
-/// lies between question and return, in the middle but for half of the shortest way.
+/// The lead of a rank's globaltimer over rank 0's, from repeated requests. The answer lies between
+/// request and reply; it is assumed in the middle, with an error of at most half of the shortest
+/// round trip.
 struct ClockOffset {
   double ahead_ns;
-  double shortest_way_ns;  ///< there and back
+  double min_round_trip_ns;  ///< shortest round trip
 };
-/// On rank 0: leaves what `peer` answered in *d_offset. Rounds are numbered from `first` on, which
-/// no round had before.
+/// Runs on rank 0 and stores the offset of `peer` in *d_offset. Rounds are numbered from `first`;
+/// round numbers must not be reused.
 void queue_clock_questions(const Ranks<BarrierSignals>& signals, int peer, unsigned first,
                            int rounds, long long patience_ns, BarrierReport* report,
                            ClockOffset* d_offset, CUstream_st* stream);
-/// On the rank that is asked.
+/// Runs on the rank whose clock is read.
 void queue_clock_answers(const Ranks<BarrierSignals>& signals, int rank, unsigned first, int rounds,
                          long long patience_ns, BarrierReport* report, CUstream_st* stream);
 

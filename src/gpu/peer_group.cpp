@@ -22,7 +22,6 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-/// Functions of the driver that share memory.
 struct Driver {
   decltype(&cuMemGetAllocationGranularity) granularity;
   decltype(&cuMemCreate) create;
@@ -83,7 +82,7 @@ CUmemAllocationProp memory_on(int device, PeerHandles handles) {
   return wanted;
 }
 
-/// Bytes in whose multiples the driver hands out such memory.
+/// Allocation granularity of such memory in bytes.
 std::int64_t granularity(const CUmemAllocationProp& wanted) {
   std::size_t step = 0;
   check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
@@ -91,7 +90,7 @@ std::int64_t granularity(const CUmemAllocationProp& wanted) {
   return static_cast<std::int64_t>(step);
 }
 
-/// A handle to memory, released with this. What is mapped stays.
+/// A handle to memory, released by the destructor; mappings remain.
 class MemoryHandle {
  public:
   MemoryHandle(std::int64_t bytes, int device, PeerHandles handles) {
@@ -99,7 +98,7 @@ class MemoryHandle {
     check(driver().create(&handle_, static_cast<std::size_t>(bytes), &wanted, 0),
           fmt::format("{} bytes of memory that other GPUs can access (cuMemCreate)", bytes));
   }
-  /// Of another rank, whose exported() this is.
+  /// Imports the memory of another rank from its exported().
   MemoryHandle(const RankExchange::Told& exported, int rank) {
     const auto import_as = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().import_handle(&handle_, handle, type),
@@ -121,7 +120,7 @@ class MemoryHandle {
   MemoryHandle& operator=(const MemoryHandle&) = delete;
 
   CUmemGenericAllocationHandle get() const { return handle_; }
-  /// What other ranks import it by: a descriptor, or the bytes of a fabric handle.
+  /// The handle for other ranks: a descriptor, or the bytes of a fabric handle.
   RankExchange::Told exported(PeerHandles handles) const {
     const auto export_to = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().export_handle(handle, handle_, type, 0),
@@ -141,9 +140,10 @@ class MemoryHandle {
   CUmemGenericAllocationHandle handle_ = 0;
 };
 
-// The attribute CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED does not say: H200s have it where
-// cuMemCreate refuses such memory, since the process has no IMEX channel (NVIDIA IMEX Service for
-// NVLink Networks, IMEX Channels). It is not asked then: memcheck would count that as an error.
+// CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED is not sufficient: H200s report it although
+// cuMemCreate fails without an IMEX channel (NVIDIA IMEX Service for NVLink Networks, IMEX
+// Channels). Without a channel this does not call cuMemCreate, because memcheck would report an
+// error.
 bool grants_fabric_handles(int device) {
   std::error_code none;
   if (std::filesystem::directory_iterator("/dev/nvidia-caps-imex-channels", none) ==
@@ -159,7 +159,7 @@ bool grants_fabric_handles(int device) {
   return true;
 }
 
-PeerHandles handles_of_all(int device, RankExchange& ranks) {
+PeerHandles common_handles(int device, RankExchange& ranks) {
   return ranks.is_any(!grants_fabric_handles(device)) ? PeerHandles::descriptors
                                                       : PeerHandles::fabric;
 }
@@ -235,7 +235,7 @@ PeerGroup* PeerGroup::current() {
 PeerGroup::PeerGroup(const RankPlace& place, int device)
     : exchange_(place),
       device_(device),
-      handles_(handles_of_all(device, exchange_)),
+      handles_(common_handles(device, exchange_)),
       d_offset_(sizeof(ClockOffset)) {
   signals_memory_ =
       std::make_unique<PeerMemory>(sizeof(BarrierSignals), device, handles_, exchange_);
@@ -246,7 +246,7 @@ PeerGroup::PeerGroup(const RankPlace& place, int device)
                             cudaHostAllocMapped));
   *report_ = {};
   GPUEXP_CUDA(cudaDeviceSynchronize());
-  exchange_.all_gather("");  // nobody signals before all are zero
+  exchange_.all_gather("");  // no rank may signal before all signals are zero
   calibrate();
   the_group = this;
 }
@@ -259,7 +259,7 @@ PeerGroup::~PeerGroup() {
 
 std::shared_ptr<PeerMemory> PeerGroup::memory(std::int64_t bytes) {
   std::unique_ptr<PeerMemory> memory;
-  // Sizes and their order are the same on every rank, and so is what is found here.
+  // All ranks request the same sizes in the same order, so all find the same free memory.
   if (const auto found = free_.lower_bound(bytes);
       found != free_.end() && found->first <= 2 * bytes) {
     memory = std::move(found->second);
@@ -324,7 +324,7 @@ void PeerGroup::calibrate() {
     }
   }
   stream_.synchronize();
-  // Rank 0 knows them all; each takes its own.
+  // Rank 0 has all offsets; each rank reads its own.
   std::string of_all;
   for (const ClockOffset& offset : offsets)
     of_all += fmt::format("{} ", std::llround(offset.ahead_ns));

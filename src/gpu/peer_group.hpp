@@ -1,4 +1,4 @@
-// The GPUs of one problem: memory that all of them reach, and a barrier between them.
+// The GPUs of one problem: memory that all of them can access, and a barrier between them.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@ namespace gpuexp {
 struct BarrierSignals;
 struct BarrierReport;
 
-/// By what ranks import each other's memory (CUDA Driver API, CUmemAllocationHandleType).
+/// Handle type by which ranks import each other's memory (CUDA Driver API,
+/// CUmemAllocationHandleType).
 enum class PeerHandles {
-  descriptors,  ///< POSIX file descriptors: they travel between processes of one host
-  fabric,       ///< bytes that any process of an NVLink domain may import; needs an IMEX channel
+  descriptors,  ///< POSIX file descriptors, for processes of one host
+  fabric,       ///< bytes, for any process of an NVLink domain; requires an IMEX channel
 };
 
-/// Memory of equal size on every rank, mapped into this process: its own and that of the others
-/// (CUDA Driver API, virtual memory management). Memory of cudaMallocAsync, which the rest of the
-/// program uses, cannot be shared by CUDA IPC.
+/// Memory of equal size on every rank, mapped into this process: its own and that of all others
+/// (CUDA Driver API, virtual memory management). The rest of the program uses cudaMallocAsync,
+/// whose memory CUDA IPC cannot share.
 class PeerMemory {
  public:
-  /// All ranks ask for the same. Throws DeviceError.
+  /// All ranks must request the same size. Throws DeviceError.
   PeerMemory(std::int64_t bytes, int device, PeerHandles handles, RankExchange& ranks);
   ~PeerMemory();
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
-  /// Where this process finds the memory of a rank; 2 MiB aligned.
+  /// Address of a rank's memory in this process; aligned to 2 MiB.
   unsigned char* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
   std::int64_t bytes() const { return bytes_; }
 
@@ -44,7 +45,7 @@ class PeerMemory {
   std::vector<unsigned char*> mapped_;
 };
 
-/// One rank's part in the group.
+/// One rank's membership in the group.
 class PeerGroup {
  public:
   /// Waits for the others. Throws DeviceError.
@@ -53,40 +54,40 @@ class PeerGroup {
   PeerGroup(const PeerGroup&) = delete;
   PeerGroup& operator=(const PeerGroup&) = delete;
 
-  /// The one that this process has joined; null before, and once it is gone.
+  /// The group that this process has joined; null before, and after its destruction.
   static PeerGroup* current();
 
   int rank() const { return exchange_.place().rank; }
   int ranks() const { return exchange_.place().ranks; }
   RankExchange& exchange() { return exchange_; }
 
-  /// Memory that all ranks ask for in one order. What nobody uses any more is used again: the
-  /// driver clears memory that goes back to it while other things run.
+  /// Memory shared by all ranks, which must call in the same order. Unused memory is reused,
+  /// because the driver clears returned memory while other work runs.
   std::shared_ptr<PeerMemory> memory(std::int64_t bytes);
-  /// Gives what nobody uses back to the driver where it and so many bytes are more than half of the
-  /// GPU's memory. All ranks decide alike.
+  /// Returns unused memory to the driver if it and `bytes` together exceed half of the GPU's
+  /// memory. All ranks make the same decision.
   void make_room(std::int64_t bytes);
-  /// Called when a problem's memory is no longer its own: who knows it by its address forgets it.
+  /// Sets the function that is called when a problem's memory is released; it must forget addresses
+  /// in this memory.
   void before_release(std::function<void()> forget) { forget_ = std::move(forget); }
   void released() const {
     if (forget_) forget_();
   }
 
-  /// Reads how far the ranks' clocks are apart. They drift by some microseconds a second: this
-  /// comes before each stretch of samples. On an idle stream, by all ranks.
+  /// Measures the offsets between the ranks' clocks. They drift by some microseconds per second, so
+  /// it is called before each series of samples. All ranks must call it, with idle streams.
   void calibrate();
 
-  /// What this stream is given from here on begins when all ranks' streams have come this far. One
-  /// that waits longer than kPatienceS for another ends the context; explain() then says for whom.
+  /// Later work on this stream starts once the streams of all ranks have reached this barrier. If a
+  /// rank is missing for more than kPatienceS, the context ends, and explain() names the rank.
   void queue_barrier(const CudaStream& stream);
 
-  /// Throws DeviceError that names the rank for which a barrier or a launch waited in vain, where
-  /// one did.
+  /// Throws DeviceError naming the missing rank if a barrier or launch timed out.
   void explain() const;
-  /// Where kernels of launches say so.
+  /// The report in which kernels of launches store a timeout.
   WaitReport* launch_report() const;
 
-  /// When the last barrier that has run let this rank go on, in nanoseconds of rank 0's
+  /// Time at which the last completed barrier released this rank, in nanoseconds of rank 0's
   /// globaltimer.
   std::int64_t released_ns() const;
 
@@ -95,15 +96,15 @@ class PeerGroup {
  private:
   RankExchange exchange_;
   int device_;
-  PeerHandles handles_;  ///< fabric where cuMemCreate grants that to every rank
+  PeerHandles handles_;  ///< fabric if cuMemCreate permits it on every rank
   std::unique_ptr<PeerMemory> signals_memory_;
   Ranks<BarrierSignals> signals_{};
-  BarrierReport* report_ = nullptr;  ///< in host memory that the GPU writes
-  unsigned barriers_ = 0;            ///< queued so far
-  CudaStream stream_;                ///< of what reads clocks
+  BarrierReport* report_ = nullptr;  ///< in mapped host memory
+  unsigned barriers_ = 0;            ///< number enqueued so far
+  CudaStream stream_;                ///< for clock readings
   DeviceMemory d_offset_;
-  unsigned clock_rounds_ = 0;  ///< so far
-  std::int64_t ahead_ns_ = 0;  ///< of this rank's globaltimer against rank 0's
+  unsigned clock_rounds_ = 0;  ///< number so far
+  std::int64_t ahead_ns_ = 0;  ///< lead of this rank's globaltimer over rank 0's
   std::function<void()> forget_;
   std::multimap<std::int64_t, std::unique_ptr<PeerMemory>> free_;  ///< by bytes
 };

@@ -9,14 +9,14 @@ namespace gpuexp {
 
 namespace {
 
-// All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
+// All bits set is NaN in every floating-point format, so unwritten elements fail verification.
 constexpr unsigned char kPoison = 0xFF;
 
 std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
   return buffer.count(problem) * static_cast<std::int64_t>(size_of(buffer.type(problem)));
 }
 
-/// Whether the step only says where managed memory of the buffer is to be.
+/// True if the step only determines the location of the buffer's managed memory.
 bool moves(const Step& step, const GuardedMemory& buffer) {
   if (const auto* const prefetch = std::get_if<PrefetchStep>(&step.action))
     return buffer.has(prefetch->memory);
@@ -55,7 +55,7 @@ void ProblemCopy::bind(const PeerGroup* peers) {
     for (const GuardedMemory& memory : buffers_) {
       const auto place = static_cast<std::size_t>(rank);
       pointers[place].push_back(memory.data_of(rank));
-      // Images are the memory itself, or nobody's but this rank's.
+      // An image is the buffer itself or private to this rank.
       images[place].push_back(rank == own ? memory.image() : memory.data_of(rank));
     }
   }
@@ -122,8 +122,8 @@ std::string ProblemCopy::overrun(const CudaStream& stream) {
   return first;
 }
 
-// A reference is computed from the inputs: one that a variant wrote into would make a wrong result
-// look right.
+// References are computed from the inputs, so a variant that changes an input could make a wrong
+// result look right.
 std::string ProblemCopy::changed_input(const CudaStream& stream) {
   const std::vector<unsigned long long> now = input_fingerprints(stream);
   const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
@@ -139,7 +139,7 @@ void ProblemCopy::make_inputs(const CudaStream& stream) {
   stream.synchronize();
 }
 
-/// One number per buffer that tells the contents of an input; 0 for outputs.
+/// One fingerprint of the contents per input buffer; 0 for outputs.
 std::vector<unsigned long long> ProblemCopy::input_fingerprints(const CudaStream& stream) {
   std::vector<unsigned long long> of_buffers = fingerprints_;
   of_buffers.resize(buffers_.size(), 0);
@@ -164,7 +164,7 @@ unsigned long long ProblemCopy::fingerprint(std::size_t buffer, const CudaStream
   });
 }
 
-/// What device operations that count or sum leave in scratch_.
+/// Runs an operation that counts or sums into scratch_, and returns the result.
 template <class Queue>
 unsigned long long ProblemCopy::counted(const CudaStream& stream, const Queue& queue) {
   unsigned long long count = 0;

@@ -1,4 +1,4 @@
-// One problem's buffers, between guards.
+// One problem's buffers with guards.
 #pragma once
 
 #include <memory>
@@ -12,41 +12,41 @@
 
 namespace gpuexp {
 
-/// Buffers and inputs of one problem; copies of equal seeds are equal. The family and the problem
-/// outlive it.
+/// Buffers and inputs of one problem; copies with equal seeds have equal contents. The family and
+/// the problem must outlive it.
 class ProblemCopy {
  public:
-  /// With `peers`, one rank's buffers, all of which reach each other's device memory.
+  /// With `peers`, one rank's buffers; all ranks can access each other's device memory.
   ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
               const CudaStream& stream, PeerGroup* peers = nullptr);
 
-  /// The family's data with buffers where they live, for launches.
+  /// The family's data with the buffers' addresses, for launches.
   const void* data() const { return data_.get(); }
-  /// The same with images in device memory, for references.
+  /// The family's data with the images' addresses in device memory, for references.
   const void* image() const { return image_.get(); }
   const std::vector<GuardedMemory>& buffers() const { return buffers_; }
   std::int64_t bytes() const;
 
   void poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const;
-  /// Restores what launches change and then find, where the family has such. With `launch`, managed
-  /// memory that this launch does not reach stays where it is: to move it costs a transfer of all
+  /// Restores the buffers that launches modify and read, if the family has any. With `launch`,
+  /// managed memory that this launch does not access is not moved, because moving it transfers all
   /// of it.
   void reset(const PreparedSteps* launch, const CudaStream& stream) const;
-  /// Whether reset() moves buffers between the host and the device.
+  /// True if reset() moves buffers between host and device.
   bool resets_managed_memory() const;
 
-  /// Has images show what launches of the steps left; to be called before all that look at results.
-  /// Buffers outside of device memory that the steps do not reach are left out, here and below: no
-  /// launch has changed them, and to look at each costs a transfer of all of it.
+  /// Updates the images after launches of these steps; must precede all checks of results. Buffers
+  /// outside device memory that the steps do not access are skipped here and in the functions
+  /// below: no launch has changed them, and a check would transfer all of them.
   void pull(const PreparedSteps& steps, const CudaStream& stream);
-  /// The same of all buffers.
+  /// Updates the images of all buffers.
   void pull(const CudaStream& stream);
 
-  /// Name of a buffer whose guards were written, which are then whole again; empty when none was.
+  /// Name of a buffer whose guards were written to, empty if none was; restores the guards.
   std::string overrun(const CudaStream& stream);
-  /// One number per buffer that tells the contents of what launches write; 0 for inputs.
+  /// One fingerprint of the contents per buffer that launches write; 0 for inputs.
   std::vector<unsigned long long> output_fingerprints(const CudaStream& stream);
-  /// Name of an input that was written to, all of which are then made anew; empty when none was.
+  /// Name of an input that was changed, empty if none was; all inputs are then generated again.
   std::string changed_input(const CudaStream& stream);
 
  private:
@@ -64,12 +64,12 @@ class ProblemCopy {
   std::shared_ptr<const void> data_;
   std::shared_ptr<const void> image_;
   DeviceMemory scratch_;
-  bool has_peers_;                                ///< whose launches write to these buffers, too
-  std::vector<bool> is_pulled_;                   ///< of each buffer
-  std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
+  bool has_peers_;                                ///< peers' launches also write to these buffers
+  std::vector<bool> is_pulled_;                   ///< by buffer
+  std::vector<unsigned long long> fingerprints_;  ///< of the generated inputs
 };
 
-/// Device bytes of a problem's buffers without their guards.
+/// Bytes of a problem's buffers without guards.
 std::int64_t buffer_bytes(const Family& family, const void* problem);
 
 }  // namespace gpuexp

@@ -9,10 +9,11 @@ namespace gpuexp {
 
 namespace {
 
-// A replay is long enough for its one start and stop not to matter, and short enough for many.
+// Duration of a replay: long enough that its start and end do not matter, short enough to take many
+// samples.
 constexpr double kReplayUs = 1e3;
 constexpr double kLongestReplayUs = 1e5;
-constexpr std::int64_t kMostCopies = 256;
+constexpr std::int64_t kMaxCopies = 256;
 
 }  // namespace
 
@@ -35,7 +36,7 @@ PreparedVariant& ProblemLaunches::allocate(const Variant& variant) {
   return entry->second;
 }
 
-// Shapes and workspace are the variant's own and are looked up once, not between the events.
+// Shapes and workspace are prepared once, not between the events.
 PreparedVariant& ProblemLaunches::prepare(const Variant& variant) {
   PreparedVariant& prepared = allocate(variant);
   if (prepared.launches.empty()) prepare_launches(variant, prepared, 1);
@@ -65,7 +66,7 @@ void ProblemLaunches::reset(const Variant& variant, Mode mode) {
     copies_[i].reset(launch_to_reset(variant, i), stream_);
 }
 
-// A variant's first launch in its process is prepared when it is timed.
+// Variants that time their first launch are prepared during the timing.
 const PreparedSteps* ProblemLaunches::launch_to_reset(const Variant& variant, std::size_t copy) {
   if (times_first_launches(variant.timing) || !copies_[copy].resets_managed_memory())
     return nullptr;
@@ -103,17 +104,17 @@ void ProblemLaunches::capture(const Variant& variant, double launch_us) {
   PreparedVariant& prepared = prepare(variant);
   const double each_us = std::max(0.1, launch_us);
   const std::int64_t bytes = std::max<std::int64_t>(1, copies_.front().bytes());
-  const std::int64_t most = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(kLongestReplayUs / each_us), 1, kMostGraphLaunches);
+  const std::int64_t max_launches = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(kLongestReplayUs / each_us), 1, kMaxGraphLaunches);
   const std::int64_t copies =
-      std::min({ceil_div(kEvictingL2s * device_.l2_bytes, bytes), kMostCopies, most});
+      std::min({ceil_div(kFlushL2Sizes * device_.l2_bytes, bytes), kMaxCopies, max_launches});
   const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / each_us));
-  const std::int64_t turns = family_.reset ? 1 : ceil_div(std::min(wanted, most), copies);
+  const std::int64_t rounds = family_.reset ? 1 : ceil_div(std::min(wanted, max_launches), copies);
   while (copies_.size() < static_cast<std::size_t>(copies))
     copies_.emplace_back(family_, problem_.get(), seed_, stream_, peers_);
   prepare_launches(variant, prepared, static_cast<std::size_t>(copies));
   prepared.graph_copies = static_cast<std::size_t>(copies);
-  prepared.graph_launches = static_cast<int>(turns * copies);
+  prepared.graph_launches = static_cast<int>(rounds * copies);
   prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
     for (int i = 0; i < prepared.graph_launches; ++i)
       prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue_each();

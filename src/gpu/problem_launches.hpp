@@ -1,4 +1,4 @@
-// A problem on the device, and what launches of its variants need.
+// A problem on the device and its prepared launches.
 #pragma once
 
 #include <deque>
@@ -12,27 +12,26 @@
 
 namespace gpuexp {
 
-/// In one replay of a graph.
-inline constexpr std::int64_t kMostGraphLaunches = 1000;
+/// Maximum number of launches in one replay of a graph.
+inline constexpr std::int64_t kMaxGraphLaunches = 1000;
 
-/// What launches of one variant need.
 struct PreparedVariant {
   DeviceMemory workspace;
-  /// On each copy of the buffers that they take in turn. A deque: more copies move none of them.
+  /// One per copy of the buffers, used in rotation. A deque, so that adding copies moves no
+  /// element.
   std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
   std::unique_ptr<CapturedLaunches> back_to_back;  ///< kBackToBackLaunches on the first copy
   int back_to_back_replays = 1;
   int graph_launches = 1;
-  std::size_t graph_copies = 1;  ///< that its launches take in turn
-  double last_us = 0;            ///< what its last sample took in all; 0 before the first
+  std::size_t graph_copies = 1;  ///< number of copies in rotation
+  double last_us = 0;            ///< duration of its last sample; 0 before the first
 };
 
 class ProblemLaunches {
  public:
-  /// Makes one copy of the buffers, and fills its inputs. The family, the device and the stream
-  /// outlive this.
-  /// With `peers`, of one rank.
+  /// Creates one copy of the buffers and fills its inputs. The family, the device and the stream
+  /// must outlive this object. With `peers`, it is the copy of one rank.
   ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
                   const DeviceSpec& device, const CudaStream& stream, PeerGroup* peers = nullptr);
 
@@ -40,30 +39,30 @@ class ProblemLaunches {
   const void* problem() const { return problem_.get(); }
   ProblemCopy& copy(std::size_t i = 0) { return copies_[i]; }
 
-  /// With its workspace; its launches are prepared on their first use.
   PreparedVariant& allocate(const Variant& variant);
   PreparedVariant& prepare(const Variant& variant);
   LaunchContext context(const PreparedVariant& prepared) const;
 
-  /// Copies that launches in the mode write to.
+  /// Number of copies that launches in the mode write to.
   std::size_t copies_of(const Variant& variant, Mode mode);
-  /// Restores what launches in the mode find, on each copy that they take.
+  /// Restores the inputs of launches in the mode, on every copy that they use.
   void reset(const Variant& variant, Mode mode);
-  /// What a sample in the mode times: a launch, several, or a replay of those captured.
+  /// Enqueues the work of one sample in the mode: one launch, several, or replays of captured
+  /// launches.
   void enqueue(const Variant& variant, Mode mode);
 
-  /// Whether lines that launches so far have touched persist in L2.
+  /// True if launches so far may have left persisting lines in L2.
   bool persists() const { return persists_; }
-  /// What launches of the variant want of L2.
+  /// L2 bytes that launches of the variant need set aside.
   std::int64_t set_aside_bytes(const Variant& variant) {
     return prepare(variant).launches.front().set_aside_bytes();
   }
 
-  /// Captures as many launches as fill a replay, over enough copies to leave nothing of one in L2
-  /// when its turn comes again; where a copy has to be reset before each launch, each has one.
-  /// `launch_us` is about what a launch takes.
+  /// Captures enough launches to fill a replay, over enough copies to evict each copy from L2
+  /// before its next use. If a copy must be reset before each launch, each copy has one launch.
+  /// `launch_us` is the approximate duration of a launch.
   void capture(const Variant& variant, double launch_us);
-  /// Captures those of Mode::back_to_back_graph, to be replayed so often.
+  /// Captures the launches of Mode::back_to_back_graph, to be replayed `replays` times per sample.
   void capture_back_to_back(const Variant& variant, int replays);
 
  private:
@@ -76,7 +75,7 @@ class ProblemLaunches {
   PeerGroup* peers_;
   std::shared_ptr<const void> problem_;
   std::uint64_t seed_;
-  std::deque<ProblemCopy> copies_;  ///< the first is what every mode but graph uses
+  std::deque<ProblemCopy> copies_;  ///< every mode except graph uses only the first
   std::map<const Variant*, PreparedVariant> prepared_;
   bool persists_ = false;
 };

@@ -99,7 +99,7 @@ constexpr std::array kDriverCalls{CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz};
-// The driver's own kernels fill memory, and nobody calls for those.
+// Fills run the driver's own kernels, for which there is no launch call.
 constexpr std::array kRuntimeCalls{CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
                                    CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_ptsz_v7000};
 
@@ -124,11 +124,11 @@ void CUPTIAPI LaunchRanges::called(void* self, CUpti_CallbackDomain, CUpti_Callb
 
 void LaunchRanges::open_whole(const std::string& name) {
   names_.push_back(name);
-  if (names_.size() <= most_) profiler_.push(std::to_string(names_.size()));
+  if (names_.size() <= max_ranges_) profiler_.push(std::to_string(names_.size()));
 }
 
 void LaunchRanges::close_whole() {
-  if (names_.size() <= most_) profiler_.pop();
+  if (names_.size() <= max_ranges_) profiler_.pop();
 }
 
 void LaunchRanges::close() {
@@ -136,12 +136,12 @@ void LaunchRanges::close() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-// No exception passes through the driver, which calls this.
+// The driver calls this function, so no exception may leave it.
 void LaunchRanges::enqueued(const CUpti_CallbackData& call) try {
   if (call.callbackSite == CUPTI_API_ENTER) {
     if (!is_open_ || inside_) return;
     names_.emplace_back(call.symbolName ? call.symbolName : call.functionName);
-    if (names_.size() > most_) return;
+    if (names_.size() > max_ranges_) return;
     profiler_.push(std::to_string(names_.size()));
     inside_ = call.correlationData;
   } else if (inside_ && inside_ == call.correlationData) {

@@ -1,4 +1,4 @@
-// CUPTI's range profiler, and the ranges that it counts: what is launched while they are open.
+// CUPTI's range profiler: it counts everything launched while a range is open.
 #pragma once
 
 #include "gpu/cupti.hpp"
@@ -15,7 +15,7 @@
 
 namespace gpuexp {
 
-/// The range profiler of a context, from construction to destruction.
+/// The active range profiler of a context; the destructor deactivates it.
 class RangeProfiler {
  public:
   explicit RangeProfiler(CUcontext context);
@@ -23,31 +23,32 @@ class RangeProfiler {
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
-  /// An image for the counts of so many ranges.
+  /// A counter data image for `ranges` ranges.
   std::vector<std::uint8_t> make_image(const std::vector<const char*>& metrics,
                                        std::size_t ranges) const;
 
-  /// The caller repeats the ranges for each pass.
+  /// The caller must repeat the ranges in each pass.
   void configure(const std::vector<std::uint8_t>& config, std::vector<std::uint8_t>& image,
                  std::size_t ranges);
 
   void start();
-  /// Ranges of one pass have names of their own, and the same in each pass.
+  /// Opens a range. Names must be unique within a pass and the same in each pass.
   void push(const std::string& name);
   void pop();
 
-  /// True after the last pass.
+  /// Ends the pass; true after the last pass.
   bool stop();
 
-  /// Completes the image.
+  /// Decodes the counts into the image.
   void decode();
 
  private:
   CUpti_RangeProfiler_Object* object_ = nullptr;
 };
 
-/// Makes a range of every kernel and fill, also those of libraries, that the host enqueues between
-/// open() and close(). All else that runs during a pass is neither counted nor slowed down.
+/// Creates a range for every kernel and fill, including those of libraries, that the host enqueues
+/// between open() and close(). Everything else that runs during a pass is neither counted nor
+/// slowed down.
 class LaunchRanges {
  public:
   explicit LaunchRanges(RangeProfiler& profiler);
@@ -55,18 +56,19 @@ class LaunchRanges {
   LaunchRanges(const LaunchRanges&) = delete;
   LaunchRanges& operator=(const LaunchRanges&) = delete;
 
-  /// Beyond `most` ranges nothing is counted; the names tell how many it would take.
-  void start_pass(std::size_t most) {
+  /// Starts a pass. Ranges beyond `max_ranges` are not counted, but names() still lists them.
+  void start_pass(std::size_t max_ranges) {
     names_.clear();
-    most_ = most;
+    max_ranges_ = max_ranges;
   }
   void open() { is_open_ = true; }
-  /// Makes one range, of this name, of all that runs until close_whole(), for kernels that overlap.
+  /// Opens a single range with this name for everything until close_whole(), for kernels that
+  /// overlap.
   void open_whole(const std::string& name);
   void close_whole();
-  /// Throws what kept a range from being counted.
+  /// Closes; throws the error that prevented a range from being counted.
   void close();
-  /// Of the kernels of this pass, by range; of a fill, the call.
+  /// Kernel names of this pass, by range; for a fill, the name of the call.
   const std::vector<std::string>& names() const { return names_; }
 
  private:
@@ -75,14 +77,14 @@ class LaunchRanges {
 
   RangeProfiler& profiler_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::size_t most_ = 0;
+  std::size_t max_ranges_ = 0;
   bool is_open_ = false;
-  const void* inside_ = nullptr;  ///< the call whose range is open
+  const void* inside_ = nullptr;  ///< call whose range is open
   std::vector<std::string> names_;
   std::exception_ptr error_;
 };
 
-/// That an image has counts of.
+/// Number of ranges with counts in an image.
 std::size_t ranges_in(const std::vector<std::uint8_t>& image);
 
 }  // namespace gpuexp

@@ -6,11 +6,11 @@ namespace gpuexp {
 
 namespace {
 
-// Takes and returns memory in stream order; the host waits, so that other streams may use it.
+// Orders allocations and frees; the host waits, so that other streams may use the memory.
 constexpr cudaStream_t kLegacyStream = nullptr;
 
-/// The current device's pool, told to keep what is freed; null where the device has none.
-cudaMemPool_t keeping_pool() {
+/// The current device's pool, configured to keep freed memory; null if the device has none.
+cudaMemPool_t retaining_pool() {
   int device = 0;
   int supported = 0;
   GPUEXP_CUDA(cudaGetDevice(&device));
@@ -28,7 +28,7 @@ cudaMemPool_t keeping_pool() {
 DeviceMemory::DeviceMemory(std::int64_t bytes) : bytes_(bytes) {
   if (bytes <= 0) return;
   const auto size = static_cast<std::size_t>(bytes);
-  cudaMemPool_t const pool = keeping_pool();
+  cudaMemPool_t const pool = retaining_pool();
   if (!pool) {
     GPUEXP_CUDA(cudaMalloc(&pointer_, size));
     return;
@@ -36,7 +36,7 @@ DeviceMemory::DeviceMemory(std::int64_t bytes) : bytes_(bytes) {
   pooled_ = true;
   cudaError_t status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
   if (status == cudaErrorMemoryAllocation) {
-    // What the pool keeps may lie in pieces too small; given back, it can serve as one.
+    // The pool's free memory may be fragmented.
     static_cast<void>(cudaGetLastError());
     GPUEXP_CUDA(cudaMemPoolTrimTo(pool, 0));
     status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
@@ -50,8 +50,8 @@ DeviceMemory::~DeviceMemory() {
   if (pooled_) {
     GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
     GPUEXP_CUDA_NOEXCEPT(cudaFreeAsync(pointer_, kLegacyStream));
-    // Blocks join their free neighbours only once they are known to be free: without waiting, equal
-    // problems in a row would lie at other addresses each time, and at other places in L2.
+    // Free blocks merge only after the free has completed. Otherwise consecutive equal problems
+    // would have different addresses and locations in L2.
     GPUEXP_CUDA_NOEXCEPT(cudaStreamSynchronize(kLegacyStream));
   } else {
     GPUEXP_CUDA_NOEXCEPT(cudaFree(pointer_));

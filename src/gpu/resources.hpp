@@ -1,4 +1,4 @@
-// Owners of CUDA resources: device memory, streams and events.
+// RAII owners of CUDA resources: device memory, streams and events.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace gpuexp {
 
-/// Uninitialised device memory, 256-byte aligned, ready on every stream; freed with its owner,
-/// after all work on the device. What is freed stays with the process: the driver clears memory
-/// that a process returns to it, in the background, and what runs meanwhile loses a tenth of the
-/// bandwidth (measured on an H200: 2.5 ms per GiB, docs/results/README.md).
+/// Uninitialized device memory, 256-byte aligned, ready on every stream. The destructor frees it
+/// after all work on the device. Freed memory stays with the process. The driver would clear
+/// returned memory in the background (2.5 ms per GiB on an H200), during which other work loses a
+/// tenth of the bandwidth (docs/results/README.md).
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -39,13 +39,13 @@ class DeviceMemory {
  private:
   void* pointer_ = nullptr;
   std::int64_t bytes_ = 0;
-  bool pooled_ = false;  ///< from the device's memory pool, which a few devices do not have
+  bool pooled_ = false;  ///< from the device's memory pool, which few devices lack
 };
 
 class CudaStream {
  public:
-  // Blocking with respect to the legacy stream is not wanted unless it is what a launch shows:
-  // libraries may use that one.
+  // Non-blocking with respect to the legacy stream, which libraries may use, unless a launch
+  // demonstrates blocking.
   CudaStream() : CudaStream(cudaStreamNonBlocking) {}
   explicit CudaStream(unsigned flags) { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags)); }
   CudaStream(unsigned flags, int priority) {

@@ -27,7 +27,7 @@ std::vector<std::string> folders_like(const std::string& pattern) {
   return folders;
 }
 
-/// Where pip puts NVIDIA's wheels: that of the environment that is active, then those of the
+/// Folders where pip installs NVIDIA's wheels: those of the active environment, then those of the
 /// system's Python.
 std::vector<std::string> site_packages() {
   std::vector<std::string> folders;
@@ -46,8 +46,8 @@ std::vector<std::string> site_packages() {
   return folders;
 }
 
-/// In order; an empty directory stands for the loader's own search, which includes the RUNPATH of
-/// the executable.
+/// Directories in search order. The empty directory is the loader's own search, which includes the
+/// executable's RUNPATH.
 std::vector<std::string> search_directories() {
   std::vector<std::string> directories{""};
   std::vector<std::string> toolkits;
@@ -65,7 +65,7 @@ std::vector<std::string> search_directories() {
   return directories;
 }
 
-std::optional<std::string> as_child_finds(std::optional<std::string> (*missing)()) {
+std::optional<std::string> missing_in_child(std::optional<std::string> (*missing)()) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return missing();
   const pid_t child = fork();
@@ -94,8 +94,8 @@ void* open_library(const std::vector<std::string>& names, std::string& reason) {
     for (const std::string& name : names) {
       const std::string path = directory + name;
       if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-      // Anything but "this file does not exist" says why a library that was found does not load:
-      // a file that it depends on is missing, or it is no library for this machine.
+      // Any error except "file does not exist" explains why a library that was found does not load:
+      // a dependency is missing, or the file is for another machine.
       const std::string error = dlerror();
       const bool absent =
           error == path + ": cannot open shared object file: No such file or directory";
@@ -126,7 +126,7 @@ void LoadedLibrary::require() const {
 
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)()) {
   const bool with_cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
-  return with_cuda ? missing() : as_child_finds(missing);
+  return with_cuda ? missing() : missing_in_child(missing);
 }
 
 void* driver_function(const char* name) {

@@ -1,5 +1,4 @@
-// Libraries of the toolkit that are loaded at run time where they exist, and done without
-// elsewhere.
+// Toolkit libraries that are loaded at run time if they are installed.
 #pragma once
 
 #include <optional>
@@ -8,23 +7,24 @@
 
 namespace gpuexp {
 
-/// A handle of dlopen for the first of the names that loads, or null and why. Looked for by the
-/// loader itself, which knows the directories that the build found, in the lib64 of CUDA_HOME and
-/// of /usr/local/cuda, and in NVIDIA's wheels in site-packages. Stays loaded.
+/// Loads the first of the names that can be loaded; returns its dlopen handle, or null and sets
+/// `reason`. Searches the loader's path, which includes the directories found by the build, then
+/// lib64 of CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The library stays
+/// loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
 
-/// A library that open_library() finds, and functions of it.
+/// A library loaded by open_library(), and its functions.
 class LoadedLibrary {
  public:
-  /// `name`: as texts have it ("cuBLAS").
+  /// `name`: display name ("cuBLAS").
   LoadedLibrary(std::string name, const std::vector<std::string>& files);
 
-  /// Null for what the library lacks.
+  /// Address of a function; null if the library lacks it.
   void* address_of(const char* symbol);
 
-  /// Why its functions must not be called; empty where all that were asked for are there.
+  /// Why its functions must not be called; empty if all requested functions exist.
   const std::optional<std::string>& missing() const { return missing_; }
-  /// Throws DeviceError where they must not be called.
+  /// Throws DeviceError if its functions must not be called.
   void require() const;
 
  private:
@@ -45,26 +45,27 @@ class LibraryFunction {
   Pointer pointer_;
 };
 
-/// A member of a LoadedLibrary: the function that the library's header declares as `symbol`.
+/// Declares a member of a LoadedLibrary: the function that the library's header declares as
+/// `symbol`.
 #define GPUEXP_LIBRARY_FUNCTION(member, symbol) \
   LibraryFunction<decltype(&symbol)> member {   \
     *this, #symbol                              \
   }
 
-/// A LoadedLibrary with its functions as members, loaded by the first call.
+/// A LoadedLibrary with its functions as members, loaded on the first call.
 template <class Library>
 const Library& loaded() {
   static const Library kLoaded;
   return kLoaded;
 }
 
-/// The same as missing(), which loads a library and says why it must not be used. A forked child
-/// calls it where the driver is not loaded, as for a plan: loading cuBLAS takes 200 MB, for
-/// relocations of what is linked into it, and the child takes the memory with it. Where CUDA is,
-/// the library will be used, and a process with a driver's threads should not fork.
+/// Returns missing(), which loads a library and says why it must not be used. If the driver is not
+/// loaded, as in `plan`, a forked child makes the call: loading cuBLAS allocates 200 MB for
+/// relocations, which the child's exit frees. Otherwise the library will be used, and a process
+/// with driver threads should not fork.
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)());
 
-/// The same of loaded<Library>(), asked for once.
+/// found_without_loading() for loaded<Library>(); computed once.
 template <class Library>
 std::optional<std::string> missing_without_loading() {
   static const std::optional<std::string> kMissing =
@@ -72,7 +73,7 @@ std::optional<std::string> missing_without_loading() {
   return kMissing;
 }
 
-/// The driver's function of that name, as CUDA 12.0 declares it; null where there is none.
+/// The driver's function with this name, as of CUDA 12.0; null if there is none.
 void* driver_function(const char* name);
 
 template <class Function>

@@ -1,4 +1,5 @@
-// The clock of the SMs, read on the SMs: no privilege is needed, and it is what kernels had.
+// The SM clock, read on the SMs: this requires no privileges and gives the clock at which kernels
+// ran.
 #pragma once
 
 #include <chrono>
@@ -10,22 +11,22 @@
 
 namespace gpuexp {
 
-/// Reads clock64 and globaltimer on every SM at two moments; cycles over nanoseconds on the same SM
-/// is its mean clock in between, under whatever load there was. globaltimer steps by 32 ns to 1 µs
-/// depending on the GPU, so an interval of 1 ms is read to 0.1 % on all of them.
+/// Reads clock64 and globaltimer on every SM at two moments. Cycles divided by nanoseconds on the
+/// same SM is its mean clock in between, under any load. globaltimer steps by 32 ns to 1 µs
+/// depending on the GPU; 1 ms is long enough for 0.1 % on all of them.
 class SmClock {
  public:
   explicit SmClock(int sm_count);
 
-  /// Mean clock in MHz since the last call of this or of start(), the median over the SMs. Empty at
-  /// the first call. Waits for the stream.
+  /// Mean clock in MHz since the last call of mhz() or start(), as the median over the SMs. Empty
+  /// on the first call. Waits for the stream.
   std::optional<double> mhz(const CudaStream& stream);
 
   void start(const CudaStream& stream) { static_cast<void>(mhz(stream)); }
 
-  /// Since the last call of mhz() or of start(); 0 before the first.
+  /// Seconds since the last call of mhz() or start(); 0 before the first.
   double elapsed_s() const;
-  /// The shortest stretch that is read to 0.1 %.
+  /// Shortest interval with an accuracy of 0.1 %.
   static constexpr double kShortestS = 1e-3;
 
  private:

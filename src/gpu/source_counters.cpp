@@ -19,7 +19,7 @@ namespace gpuexp {
 
 namespace {
 
-/// By CUPTI's numbers.
+/// By CUPTI metric id.
 using Metrics = std::map<std::uint64_t, double SourceCounts::*>;
 
 Metrics metrics_of(const char* chip) {
@@ -51,10 +51,11 @@ class SourceCounters::Impl {
     set.numOfMetricConfig = configs.size();
     set.deviceIndex = device_;
     GPUEXP_CUPTI(cuptiSassMetricsSetConfig, &set);
-    // A kernel that is launched in between is the one that CUPTI 13.0 then counts, and in vain.
+    // No kernel may be launched between SetConfig and Enable: CUPTI 13.0 would count that kernel,
+    // without results.
     GPUEXP_CUPTI_PARAMS(CUpti_SassMetricsEnable_Params, enable);
     enable.ctx = context_;
-    enable.enableLazyPatching = 1;  // and not all kernels at once
+    enable.enableLazyPatching = 1;  // patch a kernel when it is launched
     GPUEXP_CUPTI(cuptiSassMetricsEnable, &enable);
   }
 
@@ -70,7 +71,7 @@ class SourceCounters::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Records are of one instruction and, with the whole GPU as granularity, of one metric.
+  // Each record covers one instruction and, with granularity GPU, one value per metric.
   std::vector<CountedInstruction> read() const {
     GPUEXP_CUPTI_PARAMS(CUpti_SassMetricsGetDataProperties_Params, properties);
     properties.ctx = context_;
@@ -117,7 +118,7 @@ namespace gpuexp {
 
 class SourceCounters::Impl {
  public:
-  Impl() { throw CountersUnavailable("this build had no header of CUPTI's SASS metrics"); }
+  Impl() { throw CountersUnavailable("built without the header of CUPTI's SASS metrics"); }
   std::vector<CountedInstruction> read() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// What the GPU counts at each instruction, by CUPTI's SASS metrics.
+// Counts per instruction, by CUPTI's SASS metrics.
 #pragma once
 
 #include <memory>
@@ -8,21 +8,20 @@
 
 namespace gpuexp {
 
-/// Counts, instruction by instruction, the kernel that is launched first after construction on the
-/// current device, in its primary context. CUPTI patches the kernel's code: its times mean nothing
-/// meanwhile.
+/// Counts each instruction of the first kernel that is launched after construction on the current
+/// device, in its primary context. CUPTI patches the kernel's code, so its times are meaningless.
 class SourceCounters {
  public:
-  /// Loads CUPTI, and asks the driver for counters, which it may refuse. A process makes one of
-  /// these, for one kernel: CUPTI 13.0 counts no second one, whether or not it was disabled or read
-  /// in between, and takes no second configuration. Throws CountersUnavailable.
+  /// Loads CUPTI and activates counting, which the driver may refuse. A process can create only one
+  /// object, for one kernel: CUPTI 13.0 counts no second kernel, even after disabling or reading,
+  /// and accepts no second configuration. Throws CountersUnavailable.
   SourceCounters();
   ~SourceCounters();
   SourceCounters(const SourceCounters&) = delete;
   SourceCounters& operator=(const SourceCounters&) = delete;
 
-  /// Of all launches of the kernel, which the GPU has done. Asked once: nothing is counted after
-  /// it. Throws DeviceError.
+  /// Counts over all completed launches of the kernel. Can be called only once; nothing is counted
+  /// afterwards. Throws DeviceError.
   std::vector<CountedInstruction> read();
 
  private:

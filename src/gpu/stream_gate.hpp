@@ -1,4 +1,4 @@
-// Holds a stream until the host has queued what is timed behind it.
+// Blocks a stream until the host has enqueued the timed work.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,14 @@
 
 namespace gpuexp {
 
-/// A wait of the stream for a word in host memory (cuStreamWaitValue32, CUDA Driver API): it takes
-/// no SM and no launch. Measured on an H200 against a one-thread kernel that polls the same word:
-/// equal times between the events (an empty kernel 2.88 µs at the median, 2.91 at the 95th
-/// percentile), 14.2 instead of 16.7 µs of wall time per sample. Without either: 4.9 and 6.1 µs.
+/// A wait of the stream for a word in host memory (cuStreamWaitValue32, CUDA Driver API), which
+/// uses no SM and no launch. On an H200, an empty kernel takes 2.88 µs between the events (median;
+/// 95th percentile 2.91 µs), as with a one-thread kernel that polls the word. Wall time per sample
+/// is 14.2 µs instead of 16.7 µs with that kernel. Without either, an empty kernel takes 4.9 µs
+/// (95th percentile 6.1 µs).
 class StreamGate {
  public:
-  /// Tries a wait that is satisfied already; a gate that the driver refuses is not available.
+  /// Tests a wait that is already satisfied; if the driver refuses it, the gate is not available.
   explicit StreamGate(bool wanted);
   ~StreamGate();
   StreamGate(const StreamGate&) = delete;
@@ -24,11 +25,11 @@ class StreamGate {
 
   bool available() const { return available_; }
 
-  /// Work queued on the stream from here on waits for open().
+  /// Later work on the stream waits for open().
   void close(const CudaStream& stream);
 
-  /// Lets the stream go on. False when the gate had to open itself, because the host did not come
-  /// back for kPatience: what it called in between was waiting for the GPU.
+  /// Unblocks the stream. False if the gate had to open by itself, because open() was not called
+  /// within kPatience: the host's calls in between waited for the GPU.
   bool open();
 
   static constexpr std::chrono::seconds kPatience{2};
@@ -39,9 +40,9 @@ class StreamGate {
   void watch(const std::stop_token& stop);
 
   std::uint32_t* word_ = nullptr;
-  std::uint32_t closed_at_ = 0;  ///< the stream waits until the word has reached this
+  std::uint32_t closed_at_ = 0;  ///< value of the word for which the stream waits
   bool available_ = false;
-  /// When it was closed, in ticks of Clock; 0 while it is open.
+  /// Time of close() in ticks of Clock; 0 while open.
   std::atomic<Clock::rep> closed_since_{0};
   std::atomic<bool> expired_{false};
   std::jthread watchdog_;

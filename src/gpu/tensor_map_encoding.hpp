@@ -1,4 +1,4 @@
-// Tensor maps as the driver encodes them.
+// Encodes tensor maps with the driver.
 #pragma once
 
 #include <cuda.h>
@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// Throws DeviceError, which names the map's figures, for what the driver refuses, and where it has
-/// no tensor maps.
+/// The encoded map. Throws DeviceError with the map's parameters if the driver refuses them or does
+/// not support tensor maps.
 CUtensorMap encoded(const TensorMap& map);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Texture objects of linear memory.
+// Texture objects on linear memory.
 #pragma once
 
 #include <utility>
@@ -11,14 +11,14 @@ namespace gpuexp {
 
 class TextureObject {
  public:
-  /// Throws CudaError for what the runtime refuses.
+  /// Throws CudaError if the runtime refuses the texture.
   explicit TextureObject(const Texture& texture);
   ~TextureObject();
   TextureObject(const TextureObject&) = delete;
   TextureObject& operator=(const TextureObject&) = delete;
   TextureObject(TextureObject&& other) noexcept : object_(std::exchange(other.object_, 0)) {}
 
-  /// What a kernel's parameter is copied from.
+  /// Address of the kernel parameter.
   void* parameter() { return &object_; }
 
  private:

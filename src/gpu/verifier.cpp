@@ -9,7 +9,7 @@ namespace gpuexp {
 
 namespace {
 
-// Elements of an array on the device that start at `begin`.
+// Copies elements of a device array, starting at `begin`, to the host.
 std::vector<double> copied(const void* d_array, DataType type, std::int64_t begin,
                            std::int64_t count) {
   const std::size_t size = size_of(type);
@@ -32,11 +32,11 @@ Verifier::Reference::Reference(std::int64_t count, const ElementDraw& elements)
       draw(elements) {}
 
 Verifier::Verifier(const Family& family, const void* problem, std::uint64_t seed,
-                   double most_operations)
+                   double max_operations)
     : family_(family),
       problem_(problem),
       seed_(seed),
-      most_operations_(most_operations),
+      max_operations_(max_operations),
       comparison_space_(sizeof(ComparisonSpace)) {}
 
 void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
@@ -62,7 +62,7 @@ void Verifier::forget() {
   accuracy_references_.clear();
 }
 
-// Variants that are verified later need memory of their own.
+// Half of the memory stays free for variants that are verified later.
 bool Verifier::has_room_for(const Draws& draws) const {
   std::size_t bytes = 0;
   for (const auto& [output, draw] : draws)
@@ -99,13 +99,13 @@ void Verifier::check(const Variant& variant, const PreparedSteps& steps, Problem
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
   if (const std::string input = copy.changed_input(stream); !input.empty())
     result.changed_input = input;
-  // A launch that wrote to inputs or guards says nothing of others.
+  // A launch that changed inputs or guards is not reused as evidence for others.
   if (fresh && result.passed()) passed_.push_back(std::move(*fresh));
 }
 
-// A reference that is made from results is as large as the launch. The same bits are the same
-// results: what passed before timing is usually what there is behind it, and variants that launch
-// the same kernels in another way leave the same.
+// A reference that is computed from results costs as much as the launch. Bitwise-identical outputs
+// have the same verification: the outputs before and after timing are usually identical, and so are
+// those of variants that launch the same kernels in different ways.
 std::optional<Verifier::Passed> Verifier::check_by_results(const Variant& variant,
                                                            ProblemCopy& copy,
                                                            const CudaStream& stream,
@@ -138,9 +138,9 @@ void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const 
   }
 }
 
-// What nobody has written has to fail wherever it lies.
+// Unwritten elements must fail at any position, so outputs without NaN are compared completely.
 Verifier::Draws Verifier::draws_of(const Variant& variant) const {
-  const double share = affordable_share(family_, problem_, variant, most_operations_);
+  const double share = affordable_share(family_, problem_, variant, max_operations_);
   Draws draws;
   for (const std::size_t output : written_by(family_, variant)) {
     const Buffer& buffer = family_.buffers[output];
@@ -151,7 +151,7 @@ Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   return draws;
 }
 
-// Whole where some elements cannot be had without the others. What is not drawn is NaN.
+// Computes all elements if the reference is not element-wise. Elements that are not drawn are NaN.
 template <class Function>
 Verifier::References Verifier::evaluate(const Draws& draws, const Function& reference,
                                         const ProblemCopy& copy, const CudaStream& stream) const {

@@ -1,4 +1,4 @@
-// Compares what launches wrote with fp64 references, element by element, on the device.
+// Compares outputs of launches with fp64 references, element by element, on the device.
 #pragma once
 
 #include <map>
@@ -11,20 +11,20 @@
 
 namespace gpuexp {
 
-/// The references of one problem. Those of outputs that earlier variants wrote are kept while at
-/// least half of the device's memory is free: the references of a family whose variants differ in
-/// what they store may take several times the memory of its buffers.
+/// The references of one problem. References of outputs of earlier variants are kept while at least
+/// half of the device's memory is free. If variants of a family store different outputs, the
+/// references may need several times the memory of its buffers.
 class Verifier {
  public:
-  /// A reference does `most_operations` at most. Of outputs that need more, as many elements are
-  /// compared as that allows, drawn by the seed.
-  Verifier(const Family& family, const void* problem, std::uint64_t seed, double most_operations);
+  /// A reference performs at most `max_operations`. For outputs that need more, only as many
+  /// elements are compared as this allows, drawn by the seed.
+  Verifier(const Family& family, const void* problem, std::uint64_t seed, double max_operations);
 
-  /// Computes the references of what the variant writes from the copy's inputs, unless they are
-  /// there or refer to results. Equal variants draw equal elements, whenever they are asked for.
+  /// Computes the references of the variant's outputs from the copy's inputs, unless they exist or
+  /// refer to results. The same variant always draws the same elements.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
-  /// Adds to `result` the comparison of the variant's last launch, of these steps, on the copy.
+  /// Adds the verification of the variant's last launch (`steps`) on the copy to `result`.
   void check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
              const CudaStream& stream, Verification& result);
 
@@ -37,13 +37,13 @@ class Verifier {
     DeviceMemory magnitude;
     ElementDraw draw;
   };
-  /// By the index of their output; an output that is not asked for has none.
+  /// By index of the output; outputs that are not requested have none.
   using References = std::map<std::size_t, Reference>;
   using Draws = std::map<std::size_t, ElementDraw>;
 
-  /// Output fingerprints of a launch that passed, and what was found of it.
+  /// Output fingerprints of a launch that passed, and its verification.
   struct Passed {
-    Draws draws;                              ///< of the outputs that it wrote
+    Draws draws;                              ///< drawn elements of its outputs
     std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints
     Verification verification;
   };
@@ -66,11 +66,11 @@ class Verifier {
   const Family& family_;
   const void* problem_;
   std::uint64_t seed_;
-  double most_operations_;
-  Draws referenced_;  ///< what was asked for when each of the references below was made
+  double max_operations_;
+  Draws referenced_;  ///< elements requested when each reference below was computed
   References references_;
-  References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
-  std::vector<Passed> passed_;      ///< where references refer to results
+  References accuracy_references_;  ///< for unrounded inputs; empty if the family has none
+  std::vector<Passed> passed_;      ///< for families whose references refer to results
   DeviceMemory comparison_space_;
 };
 
