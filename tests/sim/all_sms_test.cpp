@@ -1,4 +1,4 @@
-// Where chases on all SMs go, of which their results say nothing: each through lines of its own.
+// Lines that the chases of latency/l2_all_sms visit: different lines on each SM.
 #include <set>
 #include <vector>
 
@@ -11,11 +11,11 @@
 namespace gpuexp::test {
 namespace {
 
-/// Steps of the unrolled part of the loop, each an instruction of its own.
+/// Length of the kernel's unrolled loop: each step is a separate load instruction.
 constexpr std::int64_t kUnrolledSteps = 256;
 constexpr std::int64_t kLine = 128;
 
-/// By SM and step: the number of the line.
+/// Line number by SM and step.
 using Chases = std::vector<std::vector<std::uint64_t>>;
 
 Chases chases_of(std::int64_t bytes) {
@@ -39,8 +39,7 @@ Chases chases_of(std::int64_t bytes) {
   return chases;
 }
 
-TEST_CASE("chases that are shorter than an SM's share of the lines have none in common",
-          "[all_sms]") {
+TEST_CASE("chases shorter than an SM's share of the lines have no line in common", "[all_sms]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Chases chases = chases_of(2 * device().sm_count * kUnrolledSteps * kLine);
@@ -50,7 +49,7 @@ TEST_CASE("chases that are shorter than an SM's share of the lines have none in 
   CHECK(lines.size() == static_cast<std::size_t>(device().sm_count * kUnrolledSteps));
 }
 
-TEST_CASE("chases that share lines are at different ones at each step", "[all_sms]") {
+TEST_CASE("chases over the same lines visit different ones at each step", "[all_sms]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Chases chases = chases_of(2 * device().sm_count * kLine);

@@ -1,5 +1,5 @@
-// What the families of atomics do when their machine code is executed: requests that follow from
-// their definitions, and counters of 16 bits that pass their limit.
+// Atomics and histograms, executed from machine code: number of requests, and 16-bit counters that
+// would overflow.
 #include <map>
 #include <string>
 
@@ -17,11 +17,11 @@ constexpr std::uint64_t kSeed = 7;
 
 SimulatedOptions patient() {
   SimulatedOptions options;
-  options.launch_timeout_s = 300;  // the machine may do something else, too
+  options.launch_timeout_s = 300;  // other processes may use the CPU, too
   return options;
 }
 
-/// Of a launch of atomics/variant.
+/// Requests that one launch of atomics/variant issues, after its results were verified.
 double requests(const char* variant, const char* counter, std::int64_t k) {
   constexpr std::int64_t kValues = 1 << 17;
   const Family& family = family_of("atomics");
@@ -39,7 +39,7 @@ double requests(const char* variant, const char* counter, std::int64_t k) {
   return *value;
 }
 
-TEST_CASE("atomics send a request per warp and value, or what is left when it was added up",
+TEST_CASE("atomics issue one request per warp and value, or per partial sum",
           "[sim][machine_code]") {
   if (!has_machine_code()) return;
   constexpr double kWarpValues = (1 << 17) / 32;
@@ -60,13 +60,13 @@ TEST_CASE("atomics send a request per warp and value, or what is left when it wa
   CHECK(requests("float_fixed_order", reductions, 1) == 0);
 }
 
-TEST_CASE("counters of 16 bits may be asked for more often than they count",
+TEST_CASE("16-bit counters stay exact for more samples than they can count",
           "[sim][machine_code]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("histogram");
   const Variant* const variant = family.find("half_counters");
   REQUIRE(variant);
-  // The most frequent value has five samples of six, several times what a block's counter holds.
+  // Five of six samples have the most frequent value: several times what a block's counter holds.
   constexpr std::int64_t kSamples = (std::int64_t{1} << 24) + 5;
   DeviceSpec few_sms = device();
   few_sms.sm_count = 32;

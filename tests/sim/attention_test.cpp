@@ -1,6 +1,5 @@
-// What small problems of attention have not: several tiles of keys, of which some are hidden and
-// some are cut by the mask; queries that see no key; heads that share keys; and dropout at each
-// head dimension.
+// Cases that small attention problems lack: several key tiles, some hidden and some cut by the
+// mask, queries with no visible key, heads that share keys, and dropout at each head dimension.
 #include "sim/execution.hpp"
 
 namespace gpuexp::test {
@@ -15,9 +14,9 @@ Changed problem_of(std::int64_t queries, std::int64_t keys, std::int64_t dim,
           {"head_dim", dim},          {"dtype", type},      {"mask", mask}};
 }
 
-// More keys than queries, as behind a text that was read before, and fewer: the first queries see
-// none.
-TEST_CASE("attention over several tiles is right", "[attention]") {
+// More keys than queries, as with a key/value cache, and fewer: then the first queries are fully
+// masked.
+TEST_CASE("attention over several key tiles is correct", "[attention]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("attention");
   for (const std::string& type : kTypes) {
@@ -32,7 +31,7 @@ TEST_CASE("attention over several tiles is right", "[attention]") {
   }
 }
 
-TEST_CASE("heads that share keys find them", "[attention]") {
+TEST_CASE("grouped-query attention is correct", "[attention]") {
   if (!has_machine_code()) return;
   Changed problem = problem_of(131, 140, 64, "fp16", "causal");
   problem["batch"] = std::int64_t{2};
@@ -41,7 +40,7 @@ TEST_CASE("heads that share keys find them", "[attention]") {
   CHECK(check_variants(family_of("attention"), problem) == 8);
 }
 
-TEST_CASE("dropout takes the same elements of each variant's weights", "[attention]") {
+TEST_CASE("every variant drops the same attention weights", "[attention]") {
   if (!has_machine_code()) return;
   for (const std::int64_t dim : kDims) {
     Changed problem = problem_of(150, 301, dim, "bf16", "causal");
@@ -50,7 +49,7 @@ TEST_CASE("dropout takes the same elements of each variant's weights", "[attenti
   }
 }
 
-TEST_CASE("parts of the keys are put together", "[attention]") {
+TEST_CASE("partial results over ranges of keys are combined", "[attention]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("attention_decode");
   for (const std::int64_t dim : kDims) {
@@ -64,7 +63,7 @@ TEST_CASE("parts of the keys are put together", "[attention]") {
   }
 }
 
-TEST_CASE("a group whose queries are no multiple of it is refused", "[attention]") {
+TEST_CASE("a number of heads that is not a multiple of the group is refused", "[attention]") {
   const Family& family = family_of("attention");
   const auto problem = family.make_problem(
       values_with(family, {{"heads", std::int64_t{6}}, {"group", std::int64_t{4}}}));

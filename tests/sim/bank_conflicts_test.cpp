@@ -1,5 +1,5 @@
-// Wavefronts that bank_conflicts makes of its layouts by the definition of banks, against those of
-// the accesses that its machine code makes.
+// Wavefronts that bank_conflicts computes for its layouts, compared with those that the simulator
+// counts.
 #include <map>
 #include <numeric>
 #include <string>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kBlocks = 3;
 constexpr std::int64_t kPasses = 7;
-constexpr std::int64_t kWarps = 8;  // of a block
-constexpr std::int64_t kLoads = 8;  // of a warp in a pass
+constexpr std::int64_t kWarps = 8;  // per block
+constexpr std::int64_t kLoads = 8;  // per warp and pass
 constexpr std::int64_t kLargestStride = 33;
 
 const Family& family() {
@@ -38,7 +38,7 @@ bool is_supported(const Variant& variant, const void* problem) {
   return !variant.unsupported || !variant.unsupported(problem, device());
 }
 
-TEST_CASE("requests take the wavefronts that banks explain, and all are made", "[bank_conflicts]") {
+TEST_CASE("each layout takes the computed number of requests and wavefronts", "[bank_conflicts]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (std::int64_t stride = 1; stride <= kLargestStride; ++stride) {
@@ -54,13 +54,13 @@ TEST_CASE("requests take the wavefronts that banks explain, and all are made", "
       CHECK(static_cast<double>(counted.shared_load_wavefronts) ==
             metrics["requests"] * metrics["wavefronts_per_request"]);
       CHECK((counted.shared_conflicts == 0) == (metrics["conflict_degree"] == 1));
-      // Those of the tile's filling, in which no lanes meet.
+      // Stores that fill the tile, without bank conflicts.
       CHECK(counted.shared_store_wavefronts == kBlocks * kWarps * kLoads);
     }
   }
 }
 
-TEST_CASE("conflict degrees are those of the mechanisms", "[bank_conflicts]") {
+TEST_CASE("conflict degrees match the layouts", "[bank_conflicts]") {
   const auto degree = [](const char* variant, std::int64_t stride) {
     const auto problem = family().make_problem(values_of_stride(stride));
     return metrics_of(*family().find(variant), problem.get())["conflict_degree"];
@@ -94,7 +94,7 @@ TEST_CASE("conflict degrees are those of the mechanisms", "[bank_conflicts]") {
   CHECK(wavefronts("ldmatrix_xor", 1) == 4);
 }
 
-TEST_CASE("requests of an SM are those of the one with most blocks", "[bank_conflicts]") {
+TEST_CASE("requests per SM are those of the busiest SM", "[bank_conflicts]") {
   const auto requests = [](std::int64_t blocks) {
     const auto problem =
         family().make_problem(values_with(family(), {{"blocks", blocks}, {"passes", kPasses}}));

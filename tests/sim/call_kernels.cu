@@ -50,7 +50,7 @@ __global__ void recursion_kernel(const unsigned* in, unsigned* out) {
   out[2 * t + 1] = applied(function_of(t), t % 7, in[t]);
 }
 
-// The null pointer is an argument: compilers take a call of one that they see for no call.
+// The null pointer is an argument: compilers remove calls of a pointer that they know to be null.
 __global__ void call_of_nothing_kernel(unsigned* out, unsigned which, Function nothing) {
   const unsigned t = threadIdx.x;
   const Function function = t == which ? nothing : function_of(t);

@@ -9,7 +9,7 @@ __device__ unsigned shared_address(const void* at) {
   return static_cast<unsigned>(__cvta_generic_to_shared(at));
 }
 
-/// That of the same place in another block's shared memory.
+/// Address of the same location in the shared memory of block `rank`.
 __device__ unsigned mapped(unsigned address, unsigned rank) {
   unsigned result;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -215,7 +215,7 @@ __global__ void phases_kernel(const unsigned* in, unsigned* out) {
   unsigned work = t;
   for (unsigned phase = 0; phase < 7; ++phase) {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-    work = work * 5 + phase;  // while others come
+    work = work * 5 + phase;  // work between arrive and wait
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
     if (t == 0) mapped(token, next_rank())[(phase + 1) % 2] = token[phase % 2] * 3 + 1;
   }
@@ -269,7 +269,7 @@ __global__ void arrivals_kernel(const unsigned* in, unsigned* out) {
   __shared__ unsigned long long barrier;
   const unsigned t = threadIdx.x;
   const unsigned blocks = cluster_size();
-  // Of each block thread 0 arrives once, thread 1 three times at once, thread 2 with bytes.
+  // Per block, thread 0 arrives once, thread 1 three times in one instruction, thread 2 with bytes.
   if (t == 0) init_barrier(&barrier, 5 * blocks);
   if (t < 8) words[t] = 0;
   cluster_sync();
@@ -396,7 +396,7 @@ __global__ void reductions_kernel(const unsigned* in, unsigned* out) {
     GPUEXP_REDUCE(9, "max.u64");
     GPUEXP_REDUCE(10, "min.f16");
     GPUEXP_REDUCE(11, "max.bf16");
-    // Of one block alone: sums of two are the same in any order.
+    // Only one block: the result of two would depend on their order.
     if (blockIdx.x == 0) {
       GPUEXP_REDUCE(12, "inc.u32");
       GPUEXP_REDUCE(13, "dec.u32");

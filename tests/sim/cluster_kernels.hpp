@@ -1,59 +1,59 @@
-// Kernels whose blocks form clusters: what each computes of 256 words, and ones with a fault.
+// Kernels whose blocks form clusters and compute from 256 words, and kernels with one fault each.
 #pragma once
 
 #include "family/step.hpp"
 
 namespace gpuexp::test {
 
-/// Words that each kernel reads, and writes at most.
+/// Number of words that each kernel reads, and maximum number that it writes.
 inline constexpr int kClusterInput = 256;
 inline constexpr int kClusterOutput = 4096;
 
-/// Clusters of 2 × 3 × 1 blocks in a grid of 4 × 6 × 2; 12 words of each block.
+/// Clusters of 2 × 3 × 1 blocks in a grid of 4 × 6 × 2; each block writes kPlaceWords words.
 inline constexpr int kPlaceWords = 12;
 Steps cluster_places(const unsigned* in, unsigned* out);
-/// Clusters of three blocks of 96 threads. Each reads bytes, words and vectors of the next block's
-/// shared memory, by its addresses and by generic ones.
+/// Clusters of three blocks of 96 threads. Each block loads bytes, words and vectors of the next
+/// block's shared memory, through shared::cluster and generic addresses.
 Steps remote_loads(const unsigned* in, unsigned* out);
-/// Each stores into the next block's.
+/// Each block stores to the next block's shared memory.
 Steps remote_stores(const unsigned* in, unsigned* out);
-/// Every thread of four blocks changes words of the first block's.
+/// Every thread of four blocks applies atomics to words in the first block's shared memory.
 Steps remote_atomics(const unsigned* in, unsigned* out);
-/// What kind of memory addresses are of, and of which block.
+/// State space and cluster rank of addresses.
 Steps address_spaces(const unsigned* in, unsigned* out);
-/// A value goes around five blocks, a step for each phase of the cluster's barrier.
+/// A value is passed around five blocks, once per phase of the cluster barrier.
 Steps barrier_phases(const unsigned* in, unsigned* out);
-/// st.async and red.async into the next block's, which waits at its mbarrier.
+/// st.async and red.async to the next block, which waits on its mbarrier.
 Steps async_stores(const unsigned* in, unsigned* out);
-/// Threads of all blocks arrive at the first block's mbarrier.
+/// Threads of all blocks arrive on the first block's mbarrier.
 Steps remote_arrivals(const unsigned* in, unsigned* out);
-/// cp.async.bulk from each block's shared memory into the next one's.
+/// cp.async.bulk from each block's shared memory to the next block's.
 Steps remote_bulk_copies(const unsigned* in, unsigned* out);
-/// cp.async.bulk from global memory into two of three blocks.
+/// cp.async.bulk from global memory to two of three blocks.
 Steps bulk_multicast(const unsigned* in, unsigned* out);
-/// cp.reduce.async.bulk, into global memory and into the next block's shared memory.
+/// cp.reduce.async.bulk to global memory and to the next block's shared memory.
 Steps bulk_reductions(const unsigned* in, unsigned* out);
 
 /// Compiled for clusters of two blocks.
 Steps fixed_clusters(unsigned* out);
 
-/// With the fault, the line of cluster_kernels.cu that has its name in a comment ("fault: …") is
-/// the one to be reported.
-/// Behind the end of the next block's shared memory.
+/// With the fault, the simulator must report the line of cluster_kernels.cu that names it in a
+/// comment ("fault: …").
+/// Loads past the end of the next block's shared memory.
 Steps remote_overrun(bool is_faulty, unsigned* out);
-/// A block that the cluster does not have.
+/// Loads from a rank that the cluster does not have.
 Steps no_such_block(bool is_faulty, unsigned* out);
-/// What nothing has written.
+/// Loads shared memory that no thread has written.
 Steps remote_unwritten(bool is_faulty, unsigned* out);
-/// The second block reads the first one's shared memory, which may have exited.
+/// The second block loads from the first one, which may have exited.
 Steps exits_early(bool is_faulty, unsigned* out);
-/// The first block reads the second one's, which then exits without waiting for it.
+/// The first block loads from the second one, which exits without waiting for it.
 Steps exits_unasked(bool is_faulty, unsigned* out);
-/// A block that waits for its own threads keeps the cluster waiting.
+/// Part of a block waits at a barrier of its own and never arrives at the cluster barrier.
 Steps cluster_barrier_missed(bool is_faulty, unsigned* out);
-/// Arrives twice.
+/// Arrives twice at the cluster barrier.
 Steps cluster_barrier_twice(bool is_faulty, unsigned* out);
-/// An mbarrier of another block is asked for its phase.
+/// Tests the phase of another block's mbarrier.
 Steps remote_wait(bool is_faulty, unsigned* out);
 
 }  // namespace gpuexp::test

@@ -1,4 +1,4 @@
-// Clusters: blocks that reach each other's shared memory.
+// Thread block clusters and distributed shared memory.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,7 +21,7 @@ unsigned at(const DeviceWords& in, unsigned i) {
   return in[i % in.size()];
 }
 
-/// The block before, or `back` before, of the same cluster.
+/// The block `back` ranks before, in the same cluster.
 unsigned before(unsigned block, unsigned blocks, unsigned back = 1) {
   return block / blocks * blocks + (block % blocks + blocks * back - back) % blocks;
 }
@@ -139,9 +139,9 @@ void expect_multicast(const DeviceWords& in, DeviceWords& out) {
     out[i] = i / 64 % 3 == 1 ? 7 : in[i / 192 * 64 + i % 64];
 }
 
-// ---- reductions, of vectors of 16 words
+// ---- reductions over vectors of 16 words
 
-/// A format of 16 bits, in fp64.
+/// A 16-bit floating-point format, computed in fp64.
 struct Half {
   int fraction_bits;
   int least_exponent;
@@ -253,14 +253,14 @@ const std::vector<DeviceCase>& cases() {
   return all;
 }
 
-TEST_CASE("blocks of a cluster compute what the host computes", "[clusters]") {
+TEST_CASE("cluster kernels match the host's results", "[clusters]") {
   if (!has_machine_code()) return;
   const DeviceWords in = device_input(kClusterInput);
   for (const DeviceCase& c : cases())
     check_on_cpu(c, in);
 }
 
-TEST_CASE("blocks of a cluster compute on a GPU what they do on the CPU", "[clusters][gpu]") {
+TEST_CASE("cluster kernels match on the GPU and the CPU", "[clusters][gpu]") {
   check_on_gpu(cases(), device_input(kClusterInput));
 }
 
@@ -272,7 +272,7 @@ struct ClusterFault {
   bool has_thread = true;
 };
 
-TEST_CASE("faults of clusters are found, each with its line, and nothing without them",
+TEST_CASE("cluster faults are reported with their line, and correct kernels without a fault",
           "[clusters]") {
   if (!has_machine_code()) return;
   for (const ClusterFault& f : {
@@ -316,7 +316,7 @@ TEST_CASE("faults of clusters are found, each with its line, and nothing without
   }
 }
 
-/// The time of a launch, one of whose blocks an SM holds.
+/// Time of a launch with one block per SM.
 CodeTime time_of(const DeviceCase& c, DeviceWords in, DeviceWords& out) {
   sim::Simulator simulator(kernels(), device().compute_capability());
   simulator.memory().add(in.data(), in.size() * sizeof(unsigned), "in");
@@ -335,7 +335,7 @@ CodeTime time_of(const DeviceCase& c, DeviceWords in, DeviceWords& out) {
                            launch_traffic(footprint, Mode::warm, device(), simulator.stop));
 }
 
-TEST_CASE("kernels of clusters have predicted times", "[clusters]") {
+TEST_CASE("cluster kernels have predicted times", "[clusters]") {
   if (!has_machine_code()) return;
   const DeviceWords in = device_input(kClusterInput);
   for (const DeviceCase& c : cases()) {
@@ -345,11 +345,11 @@ TEST_CASE("kernels of clusters have predicted times", "[clusters]") {
     CHECK(time.refusal.empty());
     const double own_us = time.total_us - time.launch_us;
     CHECK(own_us > 0.05);
-    CHECK(own_us < 100);  // threads that change a word until none has changed it meanwhile
+    CHECK(own_us < 100);  // includes compare-and-swap loops, which retry
   }
 }
 
-TEST_CASE("of a grid of clusters, whole ones are drawn", "[clusters]") {
+TEST_CASE("sampling draws whole clusters", "[clusters]") {
   if (!has_machine_code()) return;
   const DeviceWords in = device_input(kClusterInput);
   DeviceWords out(48 * kPlaceWords, kPoison);
@@ -374,7 +374,7 @@ TEST_CASE("of a grid of clusters, whole ones are drawn", "[clusters]") {
   CHECK(executed == executions[0].executed_blocks);
 }
 
-TEST_CASE("a kernel of clusters of a fixed size is refused without clusters", "[clusters]") {
+TEST_CASE("a kernel compiled for a cluster size is refused without clusters", "[clusters]") {
   if (!has_machine_code()) return;
   sim::Simulator simulator(kernels(), 90);
   Steps steps = fixed_clusters(nullptr);
@@ -386,7 +386,7 @@ TEST_CASE("a kernel of clusters of a fixed size is refused without clusters", "[
   CHECK_THAT(simulator.refusal(steps), contains_text("a cluster of 16 blocks exceeds 8"));
 }
 
-TEST_CASE("a grid that is no multiple of its clusters is refused", "[clusters]") {
+TEST_CASE("a grid that is not a multiple of its cluster is refused", "[clusters]") {
   if (!has_machine_code()) return;
   sim::Simulator simulator(kernels(), 90);
   Steps steps = cluster_places(nullptr, nullptr);

@@ -1,4 +1,4 @@
-// Times of a plan's cells from machine code, made by threads of their own.
+// Times of a plan's cells, predicted from machine code by background threads.
 #include "simulated/code_predictor.hpp"
 
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr const char* kProducts = R"({
     {"name": "small", "family": "matmul", "variants": ["naive", "smem_tile", "cublas"],
      "axes": {"m": [256], "n": [256], "k": [256]}, "modes": ["cold", "warm", "graph"]}]})";
 
-/// A config planned for an H200, with its recorded ceilings.
+/// A config, planned for a GPU with its recorded ceilings.
 struct Planned {
   explicit Planned(const char* text, const std::string& gpu = "h200")
       : config(parse_config(text, "test.json", Registry::global())),
@@ -58,10 +58,10 @@ struct Planned {
   Config config;
   Plan plan;
   ScratchFolder folder;
-  CodePredictorOptions options;  ///< which keep predictions there
+  CodePredictorOptions options;  ///< store predictions in `folder`
 };
 
-TEST_CASE("cells are predicted from their code, by however many threads", "[predictor]") {
+TEST_CASE("predictions do not depend on the number of threads", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Planned planned(kProducts);
@@ -85,7 +85,7 @@ TEST_CASE("cells are predicted from their code, by however many threads", "[pred
     CHECK_FALSE(library.time_us);
     CHECK(library.why_no_time == "a library's kernels are not executed");
   }
-  // What lies in L2 at the start comes sooner, and a launch in a graph costs less.
+  // Warm L2 hits are faster than cold misses; graph launches cost less.
   CHECK(*one.at("smem_tile/warm").time_us < *one.at("smem_tile/cold").time_us);
   CHECK(*one.at("smem_tile/graph").time_us < *one.at("smem_tile/cold").time_us);
 }
@@ -96,7 +96,7 @@ constexpr const char* kCopies = R"({"name": "copies", "experiments": [
     {"family": "gather", "variants": ["gather_strided"],
      "axes": {"n": [2097152]}, "modes": ["warm"]}]})";
 
-TEST_CASE("what binds is no longer busy than the launch takes", "[predictor]") {
+TEST_CASE("no resource is busy for longer than the predicted time", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const char* gpu : {"h200", "b200"}) {
@@ -110,14 +110,14 @@ TEST_CASE("what binds is no longer busy than the launch takes", "[predictor]") {
   }
 }
 
-TEST_CASE("predictions of the same program are kept, and of another made anew", "[predictor]") {
+TEST_CASE("predictions are stored per program and recomputed for another one", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Planned planned(kProducts);
   const auto made = planned.predictions();
   const std::ptrdiff_t kept = planned.files();
   CHECK(kept == static_cast<std::ptrdiff_t>(planned.plan.cell_count()));
-  // Times that no model makes can only come from there.
+  // A time that the model never predicts shows that it was read from the file.
   constexpr double kOther = 12345;
   for (const auto& file : std::filesystem::directory_iterator(planned.folder.path())) {
     auto json = nlohmann::json::parse(std::ifstream(file.path()));
@@ -149,7 +149,7 @@ constexpr const char* kStreams = R"({
     {"name": "library", "family": "matmul", "variants": ["cublas"],
      "axes": {"m": [256], "n": [256], "k": [256]}, "modes": ["cold"]}]})";
 
-/// By variant and mode, the counters of a launch of one kernel.
+/// Cache counters per launch, by variant and mode. Each launch is one kernel.
 std::map<std::string, LaunchCounts> caches_of(const Planned& planned,
                                               const std::vector<std::string>& counters) {
   CodePredictor predictor(planned.plan, kernels(), planned.options);
@@ -166,8 +166,7 @@ std::map<std::string, LaunchCounts> caches_of(const Planned& planned,
   return all;
 }
 
-TEST_CASE("counts of caches are there where nobody executed the launch, and no others",
-          "[predictor]") {
+TEST_CASE("cache counters are predicted for launches that were not executed", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Planned planned(kStreams);
@@ -191,7 +190,7 @@ TEST_CASE("counts of caches are there where nobody executed the launch, and no o
   }
 }
 
-TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
+TEST_CASE("cache counters are stored with the prediction of each mode", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Planned planned(kStreams);
@@ -206,7 +205,7 @@ TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
     CHECK(of(kept) == of(made));
     return of(made);
   };
-  // 4 MiB are read and written. They stay in L2, which is larger.
+  // Each launch reads and writes 4 MiB, which fit into L2.
   constexpr double kBytes = 1 << 22;
   for (const char* cell : {"copy_4b/cold", "copy_4b/warm"}) {
     INFO(cell);
@@ -218,17 +217,17 @@ TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
   CHECK(value("copy_4b/cold", "l2_hit_pct") == 50);
   CHECK(value("copy_4b/warm", "dram_read_bytes") == 0);
   CHECK(value("copy_4b/warm", "l2_hit_pct") == 100);
-  // A warp reads 5 sectors, of which the next one reads the last again, and writes 4; of a block's
-  // 32 warps the last has no other behind it.
+  // A warp reads 5 sectors and writes 4. The next warp reads the fifth again, except after the last
+  // of a block's 32 warps.
   CHECK(value("read_misaligned/cold", "l1_hit_pct") == Approx(100 * 31.0 / (32 * 9)));
   for (const char* counter : {"l1_hit_pct", "l2_sectors", "l2_hit_pct", "dram_read_bytes"})
     CHECK_FALSE(value("cublas/cold", counter));
-  // What instructions decide is left to who executes them.
+  // Instruction counters come from execution, not from the predictor.
   CHECK_FALSE(value("copy_4b/cold", "global_load_requests"));
 }
 
-// A rate of tensor cores knows nothing of how the kernel begins, stores, and shares SMs.
-TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by their code",
+// A tensor core rate does not include the kernel's start, its stores or sharing of SMs.
+TEST_CASE("kernels named by phases of a launch across GPUs are timed by their code",
           "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
@@ -255,7 +254,7 @@ TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by th
       phase_time(phases, Mode::warm, planned.plan.device, planned.plan.ceiling_source.ceilings)
           .total_us;
   CHECK(*prediction.time_us > 1.1 * by_rate_us);
-  // Timed by the kernel of another variant. 16 tiles of 132 blocks are all halved by pairs.
+  // Timed by another variant's kernel, times 0.5: 132 blocks halve each of the 16 tiles in pairs.
   const Variant& paced = *Registry::global().find("tensor_parallel")->find("one_kernel_paced");
   CHECK(paced.phases(problem.get(), planned.plan.device).front().kernel_times == 0.5);
   const auto paced_us = predictions.at("one_kernel_paced/warm").time_us;
@@ -264,7 +263,8 @@ TEST_CASE("of a launch that spans GPUs, kernels that phases name are timed by th
   CHECK(*paced_us < 0.7 * *prediction.time_us);
 }
 
-TEST_CASE("kernels that wait for other ranks are timed as if those were ahead", "[predictor]") {
+TEST_CASE("kernels that wait for other ranks are timed as if those had already signalled",
+          "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Planned planned(R"({
@@ -284,7 +284,7 @@ TEST_CASE("kernels that wait for other ranks are timed as if those were ahead", 
     phases.front().kernel = nullptr;
     const PhaseTime waits =
         phase_time(phases, Mode::warm, device, planned.plan.ceiling_source.ceilings);
-    // Instructions take something beside the waits, but not as long as a wait each.
+    // Instructions add to the waits, but less than one more wait each.
     REQUIRE(prediction.time_us);
     CHECK(prediction.time_from == "phases");
     CHECK(*prediction.time_us > waits.total_us + 0.1);
@@ -292,7 +292,7 @@ TEST_CASE("kernels that wait for other ranks are timed as if those were ahead", 
   }
 }
 
-TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predictor]") {
+TEST_CASE("an interrupted run waits for no prediction and stores none", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Planned planned(kProducts);
@@ -303,26 +303,26 @@ TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predi
   CHECK(planned.files() == 0);
 }
 
-TEST_CASE("what a tool that is missing leaves without a time is not kept", "[predictor]") {
+TEST_CASE("a prediction that fails for lack of a tool is not stored", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  Planned planned(kProducts, "rtx_4090");  // for which the binary has no machine code
+  Planned planned(kProducts, "rtx_4090");  // the binary has no machine code for this GPU
   planned.options.find_code = [](const KernelResource&, int) -> const KernelResource& {
     throw std::runtime_error("there is no ptxas");
   };
   const auto predictions = planned.predictions();
   CHECK(predictions.at("naive/cold").why_no_time == "there is no ptxas");
-  CHECK(planned.files() == 3);  // of the library, in three modes
+  CHECK(planned.files() == 3);  // those of the library, in three modes
 }
 
-TEST_CASE("a program without a build ID keeps nothing", "[predictor]") {
+TEST_CASE("a program without a build ID stores no predictions", "[predictor]") {
   Planned planned(kProducts);
   planned.options.build_id.clear();
   planned.predictions();
   CHECK(planned.files() == 0);
 }
 
-TEST_CASE("an input file is told from others by its contents", "[predictor]") {
+TEST_CASE("input files are identified by their contents", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const ScratchFolder folder;
@@ -341,7 +341,7 @@ TEST_CASE("an input file is told from others by its contents", "[predictor]") {
   planned.predictions();
   CHECK(planned.files() == 1);
   write("2");
-  plan_file(identity_of(file));  // as another process does
+  plan_file(identity_of(file));  // as another process would do
   CHECK(planned.predictions().at("csr_thread_per_row/cold").time_us);
   CHECK(planned.files() == 2);
   write("3");
@@ -349,13 +349,13 @@ TEST_CASE("an input file is told from others by its contents", "[predictor]") {
   write("4");
   CHECK_THAT(planned.predictions().at("csr_thread_per_row/cold").why_no_time,
              contains_text("has changed since the run was planned"));
-  CHECK(planned.files() == 2);  // of what was read, no other hash has the prediction
+  CHECK(planned.files() == 2);  // the contents that were read differ from the planned hash
 }
 
-TEST_CASE("whatever goes wrong with a cell's code, nobody waits for it", "[predictor]") {
+TEST_CASE("any error in reading a cell's code ends its prediction", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  Planned planned(kProducts, "rtx_4090");  // for which the binary has no machine code
+  Planned planned(kProducts, "rtx_4090");  // the binary has no machine code for this GPU
   planned.options.find_code = [](const KernelResource&, int) -> const KernelResource& {
     throw std::out_of_range("no such code");
   };

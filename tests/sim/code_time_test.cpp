@@ -1,4 +1,4 @@
-// The time of a kernel whose loads wait for each other, from its machine code: how long they wait.
+// Latency of dependent loads in the time model, predicted from machine code.
 #include "model/code_time.hpp"
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 constexpr double kAlone = 150;
 constexpr double kOnAllSms = 250;
 
-/// All that is needed, without latencies of L2 and DRAM.
+/// All ceilings that the model needs, except latencies of L2 and DRAM.
 Ceilings other_ceilings() {
   Ceilings c = datasheet_ceilings(device());
   c.dram_random_bytes_per_s = 1e12;
@@ -50,10 +50,10 @@ Ceilings of_dram(const std::optional<double>& on_all_sms) {
   return c;
 }
 
-/// The time of a chase of so many steps on so many SMs, of which DRAM answers this share.
+/// Time of a chase of `steps` steps on `sms` SMs, with this share of loads answered by DRAM.
 double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, double dram_share) {
   const Family& family = *Registry::global().find("latency");
-  // No step comes to a line that one before has read.
+  // Every step loads a line that no earlier step has loaded.
   constexpr std::int64_t kChainBytes = 1 << 22;
   Problem problem(family, values_with(family, {{"steps", steps}, {"bytes", kChainBytes}}));
   const Steps launch = problem.host.steps(*family.find("l2_all_sms"));
@@ -70,7 +70,7 @@ double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, 
   return time.total_us;
 }
 
-/// Nanoseconds that a further step takes.
+/// Nanoseconds per additional step.
 double step_ns(const Ceilings& ceilings, std::int64_t sms, double dram_share) {
   constexpr std::int64_t kSteps = 1 << 13;
   const double more =
@@ -79,12 +79,12 @@ double step_ns(const Ceilings& ceilings, std::int64_t sms, double dram_share) {
 }
 
 Approx about(double ns) {
-  // A step is a load and, once in 256, the jump of the loop. Lines take shorter or longer than the
-  // mean: a quarter, for DRAM, which the mean of 8192 hardly shows.
+  // A step is one load, plus the loop's branch once in 256. Latencies of lines are spread around
+  // the mean, for DRAM by a quarter, which 8192 steps average out.
   return Approx(ns).epsilon(0.01);
 }
 
-TEST_CASE("loads wait as long as the SMs that have blocks make them", "[code_time]") {
+TEST_CASE("load latency grows with the number of SMs that have blocks", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const int all = device().sm_count;
@@ -94,17 +94,17 @@ TEST_CASE("loads wait as long as the SMs that have blocks make them", "[code_tim
     CHECK(step_ns(of_l2(kOnAllSms), sms, 0) == about(expected));
     CHECK(step_ns(of_dram(kOnAllSms), sms, 1) == about(expected));
   }
-  // More blocks than SMs, of which one is on the SM at a time, are no more SMs.
+  // Blocks that an SM runs one after another do not count as further SMs.
   CHECK(step_ns(of_l2(kOnAllSms), 2 * all, 0) == about(2 * kOnAllSms));
 }
 
-TEST_CASE("loads wait as long as one alone where no other latency is known", "[code_time]") {
+TEST_CASE("without a latency on all SMs, loads take that of a single SM", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const int all = device().sm_count;
   CHECK(step_ns(of_l2({}), all, 0) == about(kAlone));
   CHECK(step_ns(of_dram({}), all, 1) == about(kAlone));
-  // What is known of DRAM says nothing of L2, and the reverse.
+  // A DRAM latency has no effect on L2, nor the reverse.
   Ceilings l2 = of_l2({});
   l2.dram_all_sms_latency_ns = kOnAllSms;
   CHECK(step_ns(l2, all, 0) == about(kAlone));
@@ -113,7 +113,7 @@ TEST_CASE("loads wait as long as one alone where no other latency is known", "[c
   CHECK(step_ns(dram, all, 1) == about(kAlone));
 }
 
-/// What launches add to the time of so many kernels.
+/// Launch time of N kernels.
 double launches_us(const Ceilings& ceilings, Mode mode, std::size_t kernels) {
   const Family& family = *Registry::global().find("block_start");
   Problem problem(family, values_with(family, {{"blocks", std::int64_t{1}}}));
@@ -127,21 +127,22 @@ double launches_us(const Ceilings& ceilings, Mode mode, std::size_t kernels) {
   return time.launch_us;
 }
 
-TEST_CASE("further kernels of a launch wait for those before, less in a graph", "[code_time]") {
+TEST_CASE("later kernels of a launch wait for earlier ones, for less time in a graph",
+          "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Ceilings c = of_l2(kAlone);
   c.floor_warm_us = 3;
   c.floor_graph_us = 0.5;
   CHECK(launches_us(c, Mode::warm, 1) == Approx(3));
-  CHECK(launches_us(c, Mode::warm, 5) == Approx(3 + 4 * 0.5));  // nothing better is known
+  CHECK(launches_us(c, Mode::warm, 5) == Approx(3 + 4 * 0.5));  // 0.5: the graph's floor
   c.kernel_latency_ns = 1250;
   CHECK(launches_us(c, Mode::warm, 1) == Approx(3));
   CHECK(launches_us(c, Mode::warm, 5) == Approx(3 + 4 * 1.25));
   CHECK(launches_us(c, Mode::graph, 5) == Approx(5 * 0.5));
 }
 
-/// Of blocks that store their number, and load nothing.
+/// Time of blocks that store their number and load nothing.
 double stores_us(std::int64_t blocks) {
   const Family& family = *Registry::global().find("block_start");
   Problem problem(family, values_with(family, {{"blocks", blocks}}));
@@ -152,7 +153,7 @@ double stores_us(std::int64_t blocks) {
   return time.total_us;
 }
 
-/// Of a line's latency, over its mean, which is 1: linear between the knots.
+/// Standard deviation of a line's latency whose mean is 1, linear between the knots.
 double deviation_of(const LatencySpread& spread) {
   double squares = 0;
   for (std::size_t i = 1; i < LatencySpread::kKnots; ++i) {
@@ -164,7 +165,7 @@ double deviation_of(const LatencySpread& spread) {
   return std::sqrt(squares - 1);
 }
 
-/// Attention of many blocks, from the first of which on each has more work where `mask` is causal.
+/// Time of attention with many blocks. With a causal mask, later blocks have more work.
 double attention_us(const std::string& mask) {
   const Family& family = *Registry::global().find("attention");
   constexpr std::int64_t kTokens = 8192, kHeads = 32;
@@ -186,19 +187,19 @@ double attention_us(const std::string& mask) {
   return time.total_us;
 }
 
-// Of an SM's 16 blocks the first few are executed: the lightest, were they taken as they come.
-TEST_CASE("blocks that differ in their work are timed by a sample of all of them", "[code_time]") {
+// An SM has 16 blocks. Sampling only its first ones would time the blocks with the least work.
+TEST_CASE("blocks with different work are timed from a sample of all of them", "[code_time]") {
   if (!has_machine_code()) return;
   const double all = attention_us("full");
   const double half = attention_us("causal");
-  // Tiles of 128 by 128 that a query sees a part of, of 64 by 64; a time may be a quarter off.
+  // Share of 64 × 64 tiles that are at least partly visible. The time may be off by a quarter.
   constexpr double kSeen = 65.0 / 128, kOff = 1.25;
   CHECK(half > kSeen / kOff * all);
   CHECK(half < kSeen * kOff * all);
 }
 
-// Half of twice_the_blocks' blocks end at their first branch.
-TEST_CASE("blocks that end at once take as long as it takes to hand them out", "[code_time]") {
+// Half of the blocks of twice_the_blocks exit at their first branch.
+TEST_CASE("blocks that exit at once take the time to start them", "[code_time]") {
   if (!has_machine_code()) return;
   const Family& family = *Registry::global().find("launch_shape");
   const std::int64_t side = 4096;
@@ -218,29 +219,29 @@ TEST_CASE("blocks that end at once take as long as it takes to hand them out", "
   CHECK(time_us("block_256x1x1", kSlow) > blocks / kSlow * kMicro);
   CHECK(time_us("twice_the_blocks", kSlow) > 0.999 * 2 * blocks / kSlow * kMicro);
   CHECK(time_us("twice_the_blocks", kSlow) < 1.05 * 2 * blocks / kSlow * kMicro);
-  // Where they are handed out sooner, it is the others' work.
+  // With a higher block rate, the other blocks' work bounds the time.
   CHECK(time_us("twice_the_blocks", 100 * kSlow) < 2 * blocks / kSlow * kMicro / 2);
 }
 
-TEST_CASE("a launch ends with the slowest of its SMs", "[code_time]") {
+TEST_CASE("a launch ends with its slowest SM", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const int all = device().sm_count;
   constexpr std::int64_t kSteps = 64;
-  // Of 132 sums of so many latencies, the largest lies 2.6 deviations of a sum above the mean
-  // (Tippett, On the Extreme Individuals and the Range of Samples, 1925): four times the steps have
-  // twice of that, and what a launch takes besides is in both.
+  // The largest of 132 sums of latencies is 2.6 standard deviations above the mean (Tippett, On the
+  // Extreme Individuals and the Range of Samples, 1925). With four times the steps, the deviation
+  // doubles. Other costs are in both times and cancel.
   const Ceilings c = of_dram({});
   const double more =
       chase_us(c, 4 * kSteps, all, 1) - chase_us(c, kSteps, all, 1) - 1e-3 * 3 * kSteps * kAlone;
   const double expected = 1e-3 * 2.6 * deviation_of(kDramSpread) * kAlone * std::sqrt(kSteps);
   CHECK(more > 0.4 * expected);
   CHECK(more < 1.6 * expected);
-  // SMs that load nothing end together.
+  // SMs without loads end together.
   CHECK(stores_us(all) == Approx(stores_us(1)).margin(0.02));
 }
 
-/// Of mixed_precision/fp16, whose last block goes over what is left of its tile in a loop.
+/// Time of mixed_precision/fp16, whose last block handles a partial tile in a loop.
 double relu_us(std::int64_t n) {
   const Family& family = *Registry::global().find("mixed_precision");
   Problem problem(family, values_with(family, {{"n", n}}));
@@ -251,14 +252,14 @@ double relu_us(std::int64_t n) {
   return time.total_us;
 }
 
-TEST_CASE("a launch ends with its last block, which may take longer than others", "[code_time]") {
+TEST_CASE("a launch ends with its last block, even if that takes longer", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr std::int64_t kTile = 4096;
   constexpr std::int64_t kTiles = 200;
   constexpr std::int64_t kThreads = 256;
   const double whole = relu_us(kTiles * kTile);
-  // So many round trips, one after the other.
+  // Time of this number of successive round trips.
   const auto loop_us = [](std::int64_t trips) {
     return 1e-3 * static_cast<double>(trips) * kOnAllSms;
   };

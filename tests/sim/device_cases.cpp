@@ -64,7 +64,7 @@ void compare(const DeviceWords& got, const DeviceWords& wanted) {
 }  // namespace
 
 DeviceWords device_input(std::size_t words) {
-  constexpr unsigned kNoSpecial = 0xdfffdfff;  // a bit of the exponent is missing
+  constexpr unsigned kNoSpecial = 0xdfffdfff;  // clears an exponent bit: no NaN or infinity
   std::mt19937 random(5);
   DeviceWords in(words);
   for (unsigned& word : in)
@@ -86,7 +86,7 @@ void check_on_gpu(const std::vector<DeviceCase>& cases, const DeviceWords& in) {
   if (const auto reason = no_device_reason()) return skip(Tier::gpu, "no GPU: " + *reason);
   if (query_device(0, {}).spec.compute_capability() != kHopper)
     return skip(Tier::hardware, "the kernels' machine code is of compute capability 9.0");
-  // A section each: one that ends the context is run by itself with -c NAME.
+  // One section per case: a case that ends the CUDA context can be run by itself with -c NAME.
   for (const DeviceCase& c : cases) {
     DYNAMIC_SECTION(c.name) {
       try {

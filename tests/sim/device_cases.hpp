@@ -1,5 +1,5 @@
-// Kernels that read and write words: executed on the CPU against what the host computes, and on a
-// GPU against the CPU, bit by bit.
+// Kernels that read and write words. The CPU's results are compared with the host's, and a GPU's
+// bit by bit with the CPU's.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,26 @@ using DeviceWords = std::vector<unsigned>;
 
 struct DeviceCase {
   std::string name;
-  std::size_t words = 0;  ///< of the output; poisoned before
+  std::size_t words = 0;  ///< output size; poisoned before the launch
   std::function<Steps(const unsigned* in, unsigned* out)> steps;
-  /// Fills in what it knows; the rest stays as it was.
+  /// Fills in the output words that it can compute.
   std::function<void(const DeviceWords& in, DeviceWords& out)> expect;
 };
 
-/// What output words are before a kernel writes them.
+/// Output words before a launch.
 inline constexpr unsigned kPoison = 0xdeadbeef;
 
-/// Random words, of which no half is NaN or infinite in any floating-point format.
+/// Random words. No 16-bit half is NaN or infinite in any floating-point format.
 DeviceWords device_input(std::size_t words);
 
-/// On the CPU, all memory checked: by machine code of 9.0, and of 10.0 made from PTX.
+/// Executes machine code for 9.0, and for 10.0 compiled from PTX, with all memory checks.
 void check_on_cpu(const DeviceCase& c, const DeviceWords& in);
-/// On both. Skipped without a GPU of compute capability 9.0.
+/// Compares the GPU with the CPU. Skipped without a GPU of compute capability 9.0.
 void check_on_gpu(const std::vector<DeviceCase>& cases, const DeviceWords& in);
 
-/// The fault of a kernel that writes 256 words; none: it has none.
+/// The fault of a kernel that writes 256 words, if it has one.
 std::optional<sim::Fault> fault_of(const std::function<Steps(unsigned* out)>& steps);
-/// "tests/sim/cluster_kernels.cu:18" of the line that ends in "// fault: " and the name.
+/// File and line ("tests/sim/cluster_kernels.cu:18") that ends in "// fault: " and this name.
 std::string fault_line(const std::string& file, const std::string& name);
 
 }  // namespace gpuexp::test

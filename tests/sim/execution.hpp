@@ -1,4 +1,4 @@
-// What tests that execute families on the CPU share.
+// Shared by tests that execute families on the CPU.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace gpuexp::test {
 
-/// Of configs/devices.
+/// Device of configs/devices.
 inline DeviceSpec device_of(const std::string& id) {
   return read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + id + ".json").spec;
 }
@@ -33,7 +33,7 @@ inline const KernelResources& kernels() {
   return resources;
 }
 
-/// Where it is false, the test is skipped.
+/// Skips the test and returns false if the binary has no machine code.
 inline bool has_machine_code() {
   if (!kernels().empty()) return true;
   skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
@@ -46,14 +46,15 @@ inline const Family& family_of(const char* id) {
   return *family;
 }
 
-/// Parameters that are not at their default.
+/// Parameters that differ from their defaults.
 using Changed = std::map<std::string, Value>;
 
-/// The variants that ran on these values, with all of their blocks; all of them are right.
+/// Runs all variants on these values, with all blocks, checks their results and returns their
+/// number.
 inline std::size_t check_variants(const Family& family, const Values& values) {
   SimulatedOptions options;
   options.blocks = {ExecutedBlocks::kAll};
-  options.launch_timeout_s = 300;  // the machine may do something else, too
+  options.launch_timeout_s = 300;  // other processes may use the CPU, too
   const auto executor = make_simulated_executor(device(), kernels(), options);
   INFO(family.id << " " << describe(family, values));
   const auto problem = family.make_problem(values);

@@ -1,5 +1,5 @@
-// Every variant of every family on small awkward problems: its own machine code, executed on the
-// CPU, against the host's loops. Run one family with `-c <family>`.
+// Every variant of every family on small, irregular problems: its machine code, executed on the
+// CPU, compared with the host's loops. Run one family with `-c <family>`.
 #include <array>
 #include <cstddef>
 #include <map>
@@ -17,7 +17,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// What has no small problem, and why that is no loss.
+/// Variants without a small problem, and why they are covered nevertheless.
 const std::map<std::string, std::string>& without_small_problem() {
   static const std::map<std::string, std::string> reasons{
       {"latency/dram", "its chain spans four times L2; its kernel is that of l2"},
@@ -27,7 +27,7 @@ const std::map<std::string, std::string>& without_small_problem() {
   return reasons;
 }
 
-/// What the simulator does not execute, by the reason that it gives.
+/// Variants that the simulator refuses, with its reason.
 const std::map<std::string, std::string>& not_simulated() {
   static const std::string launches = "kernels that launch kernels are not executed";
   static const std::map<std::string, std::string> reasons{
@@ -39,18 +39,18 @@ const std::map<std::string, std::string>& not_simulated() {
   return reasons;
 }
 
-/// What needs more shared memory per block than some GPU has.
+/// Whether a block of the GPU has enough shared memory for the variant.
 bool has_room(const std::string& name, const DeviceSpec& device) {
   return name != "histogram/half_counters" || device.sm.shared_bytes_per_block >= 128 << 10;
 }
 
-/// Larger problems are left out. Of all ranks.
+/// Maximum operations of a problem, over all ranks; larger problems are left out.
 constexpr double kMostOperations = 2e8;
 
-/// How many problems each variant was executed on, or refused.
+/// Number of problems that each variant was executed on, or refused.
 using Executed = std::map<std::string, std::size_t>;
 
-/// Of this process and of those that it waited for, ptxas among them.
+/// CPU time of this process and of the children it waited for, including ptxas.
 double processor_seconds() {
   double seconds = 0;
   for (const int whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -62,20 +62,20 @@ double processor_seconds() {
   return seconds;
 }
 
-/// What all families may take together, in processor time, is shared by them: however many there
-/// are, their tests end in bounded time. A family whose problems cost more than its share leaves
-/// some out, but none is without this many of each variant.
+/// The families share one budget of CPU time, so the tests end in bounded time for any number of
+/// families. A family that exceeds its share skips problems, but each of its variants runs on at
+/// least kLeast.
 class Share {
  public:
   static constexpr std::size_t kLeast = 2;
 
-  /// Each variant has at most `most` problems.
+  /// Each variant runs on at most `most` problems.
   Share(double seconds_of_all, std::size_t most)
       : most_(most),
         end_(processor_seconds() +
              seconds_of_all / static_cast<double>(Registry::global().families().size())) {}
   bool is_used() const { return processor_seconds() > end_; }
-  /// How many problems each variant may have by now.
+  /// Maximum number of problems per variant at this time.
   std::size_t most() const { return is_used() ? kLeast : most_; }
 
  private:
@@ -83,7 +83,7 @@ class Share {
   double end_;
 };
 
-/// The family's variants that this problem is for and that had fewer than `most`.
+/// The family's variants that support this problem and ran on fewer than `most`.
 std::vector<const Variant*> due_variants(const Family& family, const void* problem,
                                          const DeviceSpec& device, std::size_t most,
                                          Executed& executed) {
@@ -121,11 +121,11 @@ void test_problem(const Family& family, const Values& values, const DeviceSpec& 
   }
 }
 
-/// As many GPUs have others first.
+/// One part per GPU: each GPU starts with other problems.
 constexpr std::size_t kParts = 3;
 
-/// All small problems, from the given part of them on, in an order whose beginning has some of
-/// every kind: steps of about the golden ratio spread most evenly, however many are taken.
+/// All small problems, starting at the given part. Steps of about the golden ratio spread any
+/// number of first problems evenly.
 std::vector<Values> spread_problems(const Family& family, std::size_t part) {
   const std::vector<Values> problems = small_problems(family);
   constexpr double kGolden = 0.6180339887498949;
@@ -139,11 +139,11 @@ std::vector<Values> spread_problems(const Family& family, std::size_t part) {
   return spread;
 }
 
-/// Each variant has to be executed whose instructions code of this compute capability may have.
+/// Requires that every variant runs whose instructions code of this compute capability may have.
 void test_on(const Family& family, const DeviceSpec& device, int capability_of_code,
              const Share& share, std::size_t part = 0) {
   SimulatedOptions options;
-  options.launch_timeout_s = 300;  // the machine may do something else, too
+  options.launch_timeout_s = 300;  // other processes may use the CPU, too
   const auto executor = make_simulated_executor(device, kernels(), options);
   Executed executed;
   for (const Values& values : spread_problems(family, part))
@@ -158,7 +158,7 @@ void test_on(const Family& family, const DeviceSpec& device, int capability_of_c
   }
 }
 
-TEST_CASE("what is left out is there", "[names]") {
+TEST_CASE("listed exceptions name existing variants", "[names]") {
   for (const auto* left_out : {&without_small_problem(), &not_simulated()}) {
     for (const auto& [name, reason] : *left_out) {
       INFO(name);
@@ -169,11 +169,11 @@ TEST_CASE("what is left out is there", "[names]") {
   }
 }
 
-TEST_CASE("every family's machine code computes what its reference does", "[families]") {
+TEST_CASE("every family's machine code matches its reference", "[families]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr double kSecondsOfAll = 500;
-  // Families with very many combinations of choices leave some out.
+  // Families with many combinations of choices skip some.
   constexpr std::size_t kMost = 200;
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
@@ -182,19 +182,17 @@ TEST_CASE("every family's machine code computes what its reference does", "[fami
   }
 }
 
-TEST_CASE("every family's PTX, compiled for another GPU, computes what its reference does",
-          "[other_gpu]") {
+TEST_CASE("every family's PTX, compiled for another GPU, matches its reference", "[other_gpu]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr int kCapabilityOfPtx = 80;
   constexpr double kSecondsOfAll = 400;
-  // Code for them differs in its instructions; extents of every kind are among those of the test
-  // above.
+  // Their code differs in its instructions. The test above covers extents of every kind.
   constexpr std::size_t kMost = 4;
   const std::array<const char*, kParts> gpus{"a100_sxm4_80gb", "b200", "rtx_5090"};
   std::size_t first = 0;
   for (const Family& family : Registry::global().families()) {
-    ++first;  // a family whose code takes its share to compile has one GPU, and the next another
+    ++first;  // each family starts with another GPU: compiling may use up its share
     DYNAMIC_SECTION(family.id) {
       const Share share(kSecondsOfAll, kMost);
       for (std::size_t i = 0; i < kParts; ++i) {

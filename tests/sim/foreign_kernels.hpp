@@ -1,4 +1,4 @@
-// Kernels of a cubin that another compiler made, in a simulator.
+// Kernels of a cubin from another compiler, in a simulator.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace gpuexp::test {
 
-/// Why cubins cannot be read here; empty where they can.
+/// Why cubins cannot be read on this machine; empty if they can.
 inline std::string lacks_code_tools() {
   try {
     for (const char* tool : {"ptxas", "cuobjdump", "nvdisasm"})
@@ -27,7 +27,7 @@ inline std::string lacks_code_tools() {
 
 class ForeignKernels {
  public:
-  /// The kernels of the file `cubin`, by the lowered names. `title` is for messages.
+  /// Loads the kernels of file `cubin` by their lowered names. `title` appears in messages.
   ForeignKernels(const std::string& cubin, const std::string& architecture,
                  const std::string& title, const std::vector<std::string>& names) {
     const TemporaryFolder folder;

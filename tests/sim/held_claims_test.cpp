@@ -1,5 +1,6 @@
-// The numbers in the comments over variants, by what executes on the CPU; those of caches and of
-// time by what an H200 counted (docs/results/h200). Run one family with `-c <family>`.
+// Numbers in the comments over variants, checked by execution on the CPU. Numbers of caches and
+// times are checked against the counters of an H200 (docs/results/h200). Run one family with `-c
+// <family>`.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,14 +20,14 @@
 namespace gpuexp::test {
 namespace {
 
-/// What can be known without executing the launch.
+/// Quantities that are known without executing the launch.
 std::optional<double> declared(const Work& work, const std::string& quantity) {
   if (quantity == "bytes_written") return work.bytes_written;
   if (quantity == "bytes_to_peers") return work.to_peers;
   return std::nullopt;
 }
 
-/// The place of the shape that starts the most threads.
+/// Index of the shape with the largest number of threads.
 std::size_t largest(const std::vector<Shape>& shapes) {
   const auto threads = [](const Shape& shape) { return shape.grid.count() * shape.block.count(); };
   const auto found =
@@ -104,7 +105,7 @@ std::vector<ResultRecord> recorded_rows(const Family& family) {
   return rows;
 }
 
-/// Of the row that an H200 counted with these values, in mode cold if it was; else NaN.
+/// Counter that an H200 recorded with these values, in mode cold if present; else NaN.
 double recorded(const std::vector<ResultRecord>& rows, const Family& family, const Variant& variant,
                 const Values& values, const std::string& counter) {
   double found = std::nan("");
@@ -116,7 +117,7 @@ double recorded(const std::vector<ResultRecord>& rows, const Family& family, con
   return found;
 }
 
-/// What quantities come to for the variants of a family.
+/// Values of quantities for the variants of a family.
 class HeldValues {
  public:
   explicit HeldValues(const Family& family) : family_(family) {}
@@ -161,7 +162,7 @@ class HeldValues {
     }
     const auto [found, is_new] = executions_.try_emplace(&variant);
     if (!is_new) return found->second;
-    // What a later kernel reads, all blocks of an earlier one have to write.
+    // With several kernels, later ones read what all blocks of earlier ones write: no sampling.
     const bool is_one = variant.shapes(problem_->host.problem(), device()).size() == 1;
     problem_->host.set_sampling(is_one ? sampling_of(variant, problem_->host.problem(), {}, kSeed)
                                        : std::nullopt);
@@ -194,13 +195,13 @@ double value_of_claim(HeldValues& held, const Family& family, const Variant& var
   return value / held.value(*family.find(claim.of), values, claim.quantity);
 }
 
-TEST_CASE("a variant's numbers are those that its comment states", "[held]") {
+TEST_CASE("numbers in a variant's comment are correct", "[held]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
       HeldValues held(family);
-      // Claims of one problem share its inputs and executions.
+      // Claims about one problem share its inputs and executions.
       std::vector<std::tuple<Values, const Variant*, const HeldClaim*>> claims;
       for (const Variant& variant : family.variants)
         for (const HeldClaim& claim : Registry::global().held_claims(family.id, variant.id))
@@ -218,7 +219,7 @@ TEST_CASE("a variant's numbers are those that its comment states", "[held]") {
   }
 }
 
-TEST_CASE("a claim that is false fails", "[held_claims]") {
+TEST_CASE("a false claim fails", "[held_claims]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("reduction");
   HeldValues held(family);

@@ -1,4 +1,4 @@
-// What is left out where branches and addresses alone are asked for: it changes none of them.
+// Instructions skipped when only branches and addresses matter: skipping changes neither.
 #include "sim/idle_ops.hpp"
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Of some clusters of a kernel: which instructions warps execute, and where these reach.
+/// Instructions that the first clusters of a kernel execute, and the addresses that they access.
 class Trace final : public sim::AccessListener {
  public:
   explicit Trace(const sim::LaunchState& launch) : global_(*launch.global) {
@@ -37,7 +37,7 @@ class Trace final : public sim::AccessListener {
     mix(access.width);
     mix(access.lanes);
     sim::for_each_lane(access.lanes, [&](unsigned lane) {
-      // Two runs have their buffers at two places.
+      // Buffers of two runs have different addresses: use offsets.
       const std::uint64_t at = access.address[lane];
       const auto* const buffer = access.space == sim::Space::global ? global_.find(at, 0) : nullptr;
       mix(buffer ? at - buffer->begin() : at);
@@ -45,7 +45,7 @@ class Trace final : public sim::AccessListener {
   }
 
   std::vector<std::uint64_t> executed;  ///< by cluster, block and instruction
-  std::uint64_t reached = 0;            ///< a hash, in order
+  std::uint64_t reached = 0;            ///< hash of accesses, in order
 
  private:
   void mix(std::uint64_t value) { reached = (reached ^ value) * 0x9E3779B97F4A7C15; }
@@ -74,7 +74,7 @@ std::vector<Trace> traces_of(const Family& family, const Values& values, const V
   return traces;
 }
 
-TEST_CASE("what is left out changes no branch and no address", "[families]") {
+TEST_CASE("skipping idle instructions changes no branch and no address", "[families]") {
   if (!has_machine_code()) return;
   constexpr double kFewOperations = 2e6;
   for (const Family& family : Registry::global().families()) {
@@ -107,8 +107,7 @@ TEST_CASE("what is left out changes no branch and no address", "[families]") {
   }
 }
 
-/// Of the first kernel of a variant, how many instructions of this name are left out, and how many
-/// there are.
+/// In a variant's first kernel, the number of skipped instructions with this mnemonic, and of all.
 std::pair<std::size_t, std::size_t> left_out(const char* family_id, const char* variant,
                                              std::string_view mnemonic) {
   const Family& family = family_of(family_id);
@@ -127,7 +126,7 @@ std::pair<std::size_t, std::size_t> left_out(const char* family_id, const char* 
   return count;
 }
 
-TEST_CASE("values are left out that come to nothing but stores, and others are not") {
+TEST_CASE("values that only reach stores are skipped, and no others") {
   if (!has_machine_code()) return;
   const auto all_of = [](auto count) { return count.second > 0 && count.first == count.second; };
   const auto none_of = [](auto count) { return count.second > 0 && count.first == 0; };
@@ -136,7 +135,7 @@ TEST_CASE("values are left out that come to nothing but stores, and others are n
     CHECK(all_of(left_out("matmul", "smem_tile", mnemonic)));
   }
   CHECK(all_of(left_out("matmul_tensor", "mma_sync", "HMMA")));
-  // Its loads say where others go, or how long a loop is.
+  // These loads determine other addresses, or the length of a loop.
   CHECK(none_of(left_out("gather", "gather_random", "LDG")));
   CHECK(none_of(left_out("divergence", "split_in_warp", "LDG")));
   CHECK(none_of(left_out("matmul", "smem_tile", "BAR")));

@@ -1,4 +1,4 @@
-// What launches move between L2 and DRAM, from the addresses of their blocks.
+// Traffic between L2 and DRAM, computed from the addresses of a launch's blocks.
 #include "model/launch_traffic.hpp"
 
 #include <algorithm>
@@ -43,14 +43,14 @@ double bytes_of(const std::vector<ByteRange>& ranges) {
   return sum;
 }
 
-/// Bytes of both together less those of `a`.
+/// Bytes in `b` that are not in `a`.
 double bytes_beyond(const std::vector<ByteRange>& a, const std::vector<ByteRange>& b) {
   std::vector<ByteRange> both = a;
   both.insert(both.end(), b.begin(), b.end());
   return bytes_of(joined(both)) - bytes_of(a);
 }
 
-/// What a kernel reads, or writes, by executing all of its blocks.
+/// Bytes that a kernel reads or writes, from executing all its blocks.
 std::vector<ByteRange> executed(const sim::LaunchState& launch, bool writes) {
   std::vector<ByteRange> all;
   const Extent& grid = launch.grid;
@@ -77,7 +77,7 @@ std::vector<ByteRange> moved(const std::vector<ByteRange>& ranges, std::int64_t 
   return found;
 }
 
-/// The same from the grid's footprint.
+/// The same bytes, from the grid's footprint.
 std::vector<ByteRange> expected(const GridFootprint& grid, bool writes) {
   std::vector<ByteRange> all;
   for (const GridPart& part : grid.parts) {
@@ -111,7 +111,7 @@ struct OneKernel {
   sim::LaunchState launch;
 };
 
-TEST_CASE("addresses of all blocks are those of each, and ascend where each is above the last") {
+TEST_CASE("shifts() matches shift() for every block, and ascends() reports increasing shifts") {
   for (const Extent& extent :
        {Extent{5, 1, 1}, Extent{4, 3, 1}, Extent{4, 3, 2}, Extent{1, 4, 2}}) {
     GridFootprint grid;
@@ -144,7 +144,7 @@ TEST_CASE("addresses of all blocks are those of each, and ascend where each is a
   CHECK(!grid.ascends(part));
 }
 
-TEST_CASE("blocks that were not executed touch what a few of them show", "[launch_traffic]") {
+TEST_CASE("footprints of a few blocks predict those of all blocks", "[launch_traffic]") {
   if (!has_machine_code()) return;
   struct Case {
     const char* family;
@@ -162,7 +162,7 @@ TEST_CASE("blocks that were not executed touch what a few of them show", "[launc
       {"partial_write", "write_strided", {{"n", many}, {"stride", std::int64_t{2}}}},
       {"matmul", "naive", extents(160, 192, 64)},
       {"matmul", "coarsen_1d", extents(320, 320, 64)},
-      // Blocks walk in groups of rows of tiles.
+      // Blocks traverse the tiles in groups of rows.
       {"matmul", "warp_tile", extents(1280, 640, 32)},
       {"matmul_tensor", "mma_cp_async", extents(1280, 640, 64)},
   };
@@ -183,8 +183,8 @@ TEST_CASE("blocks that were not executed touch what a few of them show", "[launc
   }
 }
 
-// Which places of its edges a row comes to depends on where it begins, and that comes again.
-TEST_CASE("rows that begin within a vector touch no more than the vectors at their ends",
+// The vectors that a row touches at its ends depend on its alignment, which repeats.
+TEST_CASE("footprints of unaligned rows exceed the accesses by at most a vector at each end",
           "[launch_traffic]") {
   if (!has_machine_code()) return;
   constexpr std::int64_t kRows = 600;
@@ -202,7 +202,7 @@ TEST_CASE("rows that begin within a vector touch no more than the vectors at the
   }
 }
 
-TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
+TEST_CASE("predicted footprints at a grid's edges stay within the accessed bytes",
           "[launch_traffic]") {
   if (!has_machine_code()) return;
   const OneKernel kernel(
@@ -218,7 +218,7 @@ TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
   }
 }
 
-TEST_CASE("addresses that depend on data are scattered, and others are not", "[launch_traffic]") {
+TEST_CASE("data-dependent addresses are marked as scattered, and no others", "[launch_traffic]") {
   if (!has_machine_code()) return;
   const auto scattered = [](const char* variant) {
     const OneKernel kernel("gather", variant, {{"n", std::int64_t{1 << 16}}});
@@ -230,7 +230,7 @@ TEST_CASE("addresses that depend on data are scattered, and others are not", "[l
     return count;
   };
   CHECK(scattered("gather_random") > 0);
-  // Where in its sector a value lies is random, too.
+  // Their loads are random only within a sector.
   CHECK(scattered("gather_strided") == 0);
   CHECK(scattered("gather_sequential") == 0);
 }
@@ -249,12 +249,12 @@ KernelTraffic traffic_of(const ResultRecord& row) {
   return sum;
 }
 
-TEST_CASE("device memory delivers and takes what an H200 counted", "[launch_traffic]") {
+TEST_CASE("DRAM traffic matches the counters of an H200", "[launch_traffic]") {
   if (!has_machine_code()) return;
   struct Case {
     const char* row;
     double read;     ///< largest relative error
-    double written;  ///< likewise; 0: next to nothing is
+    double written;  ///< largest relative error; 0: not checked
   };
   const Case cases[] = {
       {"coalescing.stride/coalescing/read_strided/n=67108864,stride=16,offset=1/cold", 0.01, 0.12},
@@ -284,9 +284,9 @@ TEST_CASE("device memory delivers and takes what an H200 counted", "[launch_traf
   }
 }
 
-TEST_CASE("traffic does not depend on where the host has put buffers", "[launch_traffic]") {
+TEST_CASE("traffic does not depend on the host addresses of buffers", "[launch_traffic]") {
   if (!has_machine_code()) return;
-  // So many that L2 follows one page of several.
+  // Large enough that the model samples pages of L2.
   const std::map<std::string, Value> values{{"n", std::int64_t{1} << 25}};
   const OneKernel a("gather", "gather_random", values);
   const OneKernel b("gather", "gather_random", values);
@@ -304,7 +304,7 @@ TEST_CASE("traffic does not depend on where the host has put buffers", "[launch_
   CHECK(of_a.written == of_b.written);
 }
 
-/// Whether an argument of the kernels leads to a buffer of which something has not been made.
+/// Whether an argument points into a buffer that is not completely initialized.
 bool has_buffer_to_make(sim::GlobalMemory& memory, const Steps& steps) {
   bool any = false;
   for (const Step& step : steps.all()) {
@@ -321,8 +321,7 @@ bool has_buffer_to_make(sim::GlobalMemory& memory, const Steps& steps) {
   return any;
 }
 
-TEST_CASE("inputs that only a device computes are made where they are touched",
-          "[launch_traffic]") {
+TEST_CASE("inputs that only a device computes are made on demand", "[launch_traffic]") {
   if (!has_machine_code()) return;
   const Family& family = *Registry::global().find("loss_scaling");
   const Values values = values_with(family, {{"n", std::int64_t{70'001}}});
@@ -336,7 +335,7 @@ TEST_CASE("inputs that only a device computes are made where they are touched",
   CHECK(std::equal(bytes.begin(), bytes.end(), whole.buffer(0).begin()));
 }
 
-/// What SMs of one GPC read at one time, of all that blocks read.
+/// Share of the sectors read that several SMs of one GPC read at the same time.
 double share_of_several(const char* family, const char* variant,
                         const std::map<std::string, Value>& values, std::int64_t resident) {
   const OneKernel kernel(family, variant, values);
@@ -354,7 +353,7 @@ double share_of_several(const char* family, const char* variant,
   return of_several / sum;
 }
 
-TEST_CASE("blocks of a product share what they read on their GPC, and those of a copy do not",
+TEST_CASE("blocks of a product share reads within their GPC, and blocks of a copy do not",
           "[launch_traffic]") {
   if (!has_machine_code()) return;
   const std::map<std::string, Value> square{
@@ -364,8 +363,8 @@ TEST_CASE("blocks of a product share what they read on their GPC, and those of a
   CHECK(share_of_several("gather", "gather_random", {{"n", std::int64_t{1} << 18}}, 1056) == 0);
 }
 
-// Writes a line per row of the recording.
-TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
+// Writes a line per recorded row.
+TEST_CASE("traffic of all recorded rows, as a file", "[.traffic_table]") {
   std::ofstream csv(setting("GPUEXP_TRAFFIC", "traffic.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
   csv << "key,mode,why_not,read,read_scattered,written,read_sectors,written_sectors,counted_read,"

@@ -1,4 +1,4 @@
-// NVRTC, CUDA's compiler as a library, loaded where there is one.
+// NVRTC, CUDA's compiler as a library, loaded if it is installed.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,10 @@ namespace gpuexp::test {
 
 class Nvrtc {
  public:
-  /// Nothing where the folder has no such library: the reason is in `why`.
+  /// Returns nullopt if the folder has no such library; `why` then holds the reason.
   static std::optional<Nvrtc> load(const std::filesystem::path& folder, const std::string& library,
                                    std::string& why) {
-    // It looks for its builtins in the system's folders, unless they are loaded.
+    // NVRTC searches the system's folders for its builtins unless they are loaded already.
     std::error_code no_folder;
     for (const auto& entry : std::filesystem::directory_iterator(folder, no_folder)) {
       const std::string name = entry.path().filename().string();
@@ -31,11 +31,11 @@ class Nvrtc {
 
   struct Cubin {
     std::string bytes;
-    std::string lowered_name;  ///< of the kernel that was asked for
+    std::string lowered_name;  ///< mangled name of `kernel`
   };
 
-  /// `kernel` as the source has it, with its template arguments. Throws std::runtime_error with
-  /// what the compiler says.
+  /// Compiles `source` and instantiates `kernel`, given with its template arguments. Throws
+  /// std::runtime_error with the compiler's log.
   Cubin compile(const std::string& source, const std::string& file,
                 const std::vector<std::string>& options, const std::string& kernel) const {
     Program program = nullptr;
@@ -65,7 +65,7 @@ class Nvrtc {
   }
 
  private:
-  // Declared here as nvrtc.h has them: the header is part of the library's package.
+  // Declared here because nvrtc.h is part of the library's package.
   using Program = void*;
   using Create = int(Program*, const char*, const char*, int, const char* const*,
                      const char* const*);

@@ -2,7 +2,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-// A loop, shared memory and barriers. 128 threads.
+// Loop, shared memory and barriers. Launched with 128 threads.
 extern "C" __global__ void block_sums(const float* in, float* out, int n) {
   __shared__ float sums[128];
   float sum = 0;
@@ -17,8 +17,8 @@ extern "C" __global__ void block_sums(const float* in, float* out, int n) {
   if (threadIdx.x == 0) out[blockIdx.x] = sums[0];
 }
 
-// Lanes leave the loop one after the other. The switch is an indexed branch by a table in constant
-// memory.
+// Lanes leave the loop one after another. The switch compiles to an indexed branch through a table
+// in constant memory.
 extern "C" __global__ void divergent(const int* in, int* out) {
   int value = in[threadIdx.x];
   int steps = 0;
@@ -47,7 +47,7 @@ extern "C" __global__ void convert(const float* in, __half* half, unsigned char*
 
 namespace counting {
 
-// Has a mangled name.
+// A template, so its name is mangled.
 template <int kBins>
 __global__ void histogram(const int* in, int* bins, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -56,7 +56,7 @@ __global__ void histogram(const int* in, int* bins, int n) {
 
 }  // namespace counting
 
-// Writes one element too many where `n` is the size of the buffer.
+// Writes one element past the end if `n` is the size of the buffer.
 extern "C" __global__ void overrun(int* out, int n) {
   const int i = static_cast<int>(threadIdx.x);
   if (i <= n) out[i] = i;  // fault: overrun

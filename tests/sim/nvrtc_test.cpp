@@ -1,5 +1,5 @@
-// What NVRTC makes of a kernel is executed as what nvcc makes: kernels of its cubins, held against
-// the host.
+// Kernels compiled by NVRTC run in the simulator like those compiled by nvcc. Results are compared
+// with the host's.
 #include "sim/nvrtc.hpp"
 
 #include <bit>
@@ -21,7 +21,7 @@ namespace {
 const std::string kFile = "tests/sim/nvrtc_kernels.cu";
 const std::string kHistogram = "counting::histogram<10>";
 
-/// Kernels of the file above as NVRTC compiles them, in a simulator.
+/// Kernels of kFile, compiled by NVRTC, in a simulator.
 class RuntimeKernels {
  public:
   RuntimeKernels(const Nvrtc& nvrtc, const std::string& architecture) {
@@ -73,7 +73,7 @@ class RuntimeKernels {
 void check_block_sums(RuntimeKernels& kernels) {
   constexpr std::int64_t kBlocks = 3;
   constexpr std::int64_t kThreads = 128;
-  // Whole numbers, so that the order of a sum does not matter.
+  // Integers, so the sum does not depend on the order.
   std::vector<float> in(1000);
   std::iota(in.begin(), in.end(), -100.0f);
   std::vector<float> out(kBlocks);
@@ -123,7 +123,7 @@ void check_divergent(RuntimeKernels& kernels) {
   CHECK(out == expected);
 }
 
-// Against what the toolkit's own headers compute on a host.
+// Compares with the results of the toolkit's headers on the host.
 void check_convert(RuntimeKernels& kernels) {
   std::vector<float> in;
   for (const float value :
@@ -190,7 +190,7 @@ void check_overrun(RuntimeKernels& kernels) {
   }
 }
 
-TEST_CASE("kernels that NVRTC compiles are executed, and their faults found", "[nvrtc]") {
+TEST_CASE("kernels compiled by NVRTC run, and their faults are reported", "[nvrtc]") {
   std::string why;
   const auto nvrtc = Nvrtc::load(GPUEXP_CUDA_LIBRARY_DIR, GPUEXP_NVRTC, why);
   if (!nvrtc) return skip(Tier::nvrtc, why);

@@ -1,4 +1,4 @@
-// What is counted place by place, and by source lines, of whole launches.
+// Counts per instruction and per source line of whole launches.
 #include "sim/observation.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void check_equal(const sim::MemoryCounts& a, const sim::MemoryCounts& b) {
   CHECK(a.shared_conflicts == b.shared_conflicts);
 }
 
-// Places add up to what blocks count by themselves, and lines to the instructions.
+// Checks that counts per instruction and per line sum to the totals of the launch.
 void check_sums(const std::vector<sim::KernelExecution>& executions) {
   for (const sim::KernelExecution& execution : executions) {
     REQUIRE(execution.places.size() == execution.counts.size());
@@ -55,7 +55,7 @@ void check_sums(const std::vector<sim::KernelExecution>& executions) {
   }
 }
 
-TEST_CASE("counts of places add up to those of the launch", "[observation]") {
+TEST_CASE("counts per instruction sum to those of the launch", "[observation]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const char* id : {"matmul", "matmul_tensor", "coalescing", "struct_layout"}) {
@@ -81,7 +81,7 @@ TEST_CASE("counts of places add up to those of the launch", "[observation]") {
   }
 }
 
-TEST_CASE("without being asked for, nothing is kept of places", "[observation]") {
+TEST_CASE("counts per instruction are kept only on request", "[observation]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("coalescing");
@@ -94,8 +94,8 @@ TEST_CASE("without being asked for, nothing is kept of places", "[observation]")
   }
 }
 
-// Of stride 4, lanes 4 to a 64-byte piece: the traced warp's addresses are those of the kernel.
-TEST_CASE("the traced warp's addresses are those that it accesses", "[observation]") {
+// At stride 4, a lane reads every fourth word, 16 bytes apart.
+TEST_CASE("the trace holds the addresses that the warp accesses", "[observation]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("coalescing");
@@ -115,12 +115,13 @@ TEST_CASE("the traced warp's addresses are those that it accesses", "[observatio
     CHECK(access.lanes == sim::kAllLanes);
     CHECK(access.width == 4);
     if (access.kind != sim::Access::load) continue;
-    const auto begin = reinterpret_cast<std::uint64_t>(problem.buffer(3).data());  // spread
+    const auto begin =
+        reinterpret_cast<std::uint64_t>(problem.buffer(3).data());  // buffer `spread`
     CHECK(access.address[31] - access.address[0] == 31 * 4 * 4);
     offsets.push_back(access.address[0] - begin);
   }
   std::sort(offsets.begin(), offsets.end());
-  // Values 1024 + 64 + 256 k of block 1 and warp 2, 16 bytes each.
+  // Values 1024 + 64 + 256 k of block 1 and warp 2, 16 bytes apart.
   CHECK(offsets == std::vector<std::uint64_t>{16 * 1088, 16 * 1344, 16 * 1600, 16 * 1856});
 }
 

@@ -1,5 +1,5 @@
-// What small problems of the family occupancy have not: blocks with all of their elements, in which
-// threads hold more values than they have registers for.
+// Cases that small problems of the family occupancy lack: full blocks, whose threads hold more
+// values than they have registers.
 #include <map>
 #include <string>
 
@@ -13,7 +13,7 @@
 namespace gpuexp::test {
 namespace {
 
-constexpr std::int64_t kElements = 3 * 80 * 256 + 5;  // three whole blocks, and a tail
+constexpr std::int64_t kElements = 3 * 80 * 256 + 5;  // three full blocks and a tail
 constexpr std::int64_t kSteps = 3;
 
 const Family& family() {
@@ -24,7 +24,7 @@ Values values_of_steps(std::int64_t steps) {
   return values_with(family(), {{"n", kElements}, {"steps", steps}});
 }
 
-/// By variant, of those that run at the problem.
+/// Counts per variant that supports the problem.
 std::map<std::string, sim::MemoryCounts> counts_of_steps(std::int64_t steps) {
   std::map<std::string, sim::MemoryCounts> counts;
   Problem problem(family(), values_of_steps(steps));
@@ -37,7 +37,7 @@ std::map<std::string, sim::MemoryCounts> counts_of_steps(std::int64_t steps) {
   return counts;
 }
 
-TEST_CASE("whole blocks compute what the reference does, with spills and without", "[occupancy]") {
+TEST_CASE("full blocks match the reference, with and without spills", "[occupancy]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const auto executor = make_simulated_executor(device(), kernels(), {});
@@ -55,8 +55,7 @@ TEST_CASE("whole blocks compute what the reference does, with spills and without
   }
 }
 
-TEST_CASE("what is spilled is loaded and stored at each step, four sectors at a time",
-          "[occupancy]") {
+TEST_CASE("each step loads and stores spilled registers, four sectors per request", "[occupancy]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   auto few = counts_of_steps(kSteps);
@@ -69,7 +68,7 @@ TEST_CASE("what is spilled is loaded and stored at each step, four sectors at a 
     CHECK(counted.local_load_requests > few[variant].local_load_requests);
     CHECK(counted.local_store_requests > few[variant].local_store_requests);
     CHECK(counted.local_load_sectors >= 4 * counted.local_load_requests);
-    CHECK(counted.other_accesses == 0);  // all lanes name one word
+    CHECK(counted.other_accesses == 0);  // all lanes access one word
     CHECK(counted.load_requests == few["held_natural"].load_requests);
   }
   CHECK(more["held_capped_32"].local_load_requests > more["held_capped_64"].local_load_requests);

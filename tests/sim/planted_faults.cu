@@ -39,7 +39,7 @@ __global__ void race_in_warp_kernel(int* out) {
   words[t] = 0;
   __syncwarp();
   int sum = 0;
-  // Loops, or else the compiler lets all lanes run together.
+  // The loops keep the compiler from executing both sides without divergence.
   if (t % 32 < kHalfWarp) {
 #pragma unroll 1
     for (int i = 0; i < t; ++i)
@@ -124,7 +124,7 @@ __global__ void barrier_in_branch_kernel(int* out) {
 template <bool is_faulty>
 __global__ void named_barrier_missed_kernel(int* out) {
   const int t = static_cast<int>(threadIdx.x);
-  const int barrier = 1 + t / kThreads;  // in a register
+  const int barrier = 1 + t / kThreads;  // barrier number in a register
   if (!is_faulty || t < kThreads / 2) {
     asm volatile("barrier.sync %0, 64;" ::"r"(barrier));  // fault: named_barrier_missed
   }
@@ -140,7 +140,7 @@ __device__ void arrive_at() {
   asm volatile("barrier.arrive %0, %1;" ::"n"(barrier), "n"(kThreads) : "memory");
 }
 
-// The first warp produces, the second one consumes what is in one buffer.
+// The first warp produces into one buffer, the second one consumes.
 template <bool is_faulty>
 __global__ void named_barrier_ring_kernel(int* out) {
   constexpr int kHasData = 1, kHasSpace = 2, kRounds = 4;

@@ -1,5 +1,5 @@
-// Kernels that are wrong on purpose: what the simulator says of each, and that it says nothing of
-// the same kernels without their fault.
+// Kernels with injected faults: the simulator reports each of them, and none in the same kernels
+// without the fault.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -23,7 +23,7 @@ namespace {
 using sim::Fault;
 using sim::FaultKind;
 
-/// "tests/sim/planted_faults.cu:18" of the line that has the fault's name.
+/// File and line ("tests/sim/planted_faults.cu:18") that names the fault.
 std::string line_of(const std::string& fault) {
   const std::string file = "tests/sim/planted_faults.cu";
   std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/" + file);
@@ -49,7 +49,7 @@ bool has_kernels() {
   return false;
 }
 
-/// Words that the host has written, and others to be written.
+/// Input words that the host has written, and poisoned output words.
 struct Words {
   std::vector<int> in = std::vector<int>(kPlantedThreads, 3);
   std::vector<int> out = std::vector<int>(kPlantedThreads, -1);
@@ -109,7 +109,8 @@ const std::vector<Planted>& planted() {
   return all;
 }
 
-TEST_CASE("planted faults are found, each with its line, and nothing without them", "[planted]") {
+TEST_CASE("injected faults are reported with their line, and correct kernels without a fault",
+          "[planted]") {
   if (!has_kernels()) return;
   for (const Planted& p : planted()) {
     INFO(p.name);
@@ -133,7 +134,7 @@ TEST_CASE("planted faults are found, each with its line, and nothing without the
   }
 }
 
-TEST_CASE("checks of memory can be switched off", "[planted]") {
+TEST_CASE("memory checks can be disabled", "[planted]") {
   if (!has_kernels()) return;
   Words words;
   sim::Checks checks;
@@ -143,7 +144,7 @@ TEST_CASE("checks of memory can be switched off", "[planted]") {
   CHECK(!fault_of(words.simulator, unwritten_shared(true, words.out.data())));
 }
 
-TEST_CASE("a kernel that reads what nothing has written is told which buffer", "[planted]") {
+TEST_CASE("a load of unwritten memory names the buffer", "[planted]") {
   if (!has_kernels()) return;
   Words words;
   const auto fault =
@@ -154,7 +155,7 @@ TEST_CASE("a kernel that reads what nothing has written is told which buffer", "
   CHECK(fault->thread == Extent{0, 0, 0});
 }
 
-/// What the simulator says of a variant at the family's default problem; empty: nothing.
+/// Fault of a variant at the given problem; nullopt if it has none.
 std::optional<Fault> fault_of(const Family& family, const std::string& id,
                               const std::map<std::string, Value>& problem_of) {
   sim::Simulator simulator(kernels(), 90);
@@ -172,7 +173,7 @@ std::optional<Fault> fault_of(const Family& family, const std::string& id,
   return std::nullopt;
 }
 
-TEST_CASE("the broken family's faults of memory are found", "[planted]") {
+TEST_CASE("memory faults of the broken family are reported", "[planted]") {
   if (!has_kernels()) return;
   const Family family = broken_family();
   struct Case {
@@ -197,7 +198,7 @@ TEST_CASE("the broken family's faults of memory are found", "[planted]") {
     CHECK_THAT(fault->words, contains_text(c.words));
     CHECK_THAT(fault->place, contains_text("tests/gpu/broken_family.cu:"));
   }
-  // Wrong results are no faults of memory.
+  // Wrong results are not memory faults.
   for (const char* variant : {"right", "nan", "bad_tile", "unwritten_tail", "changed_input"}) {
     INFO(variant);
     const auto fault = fault_of(family, variant, {});
@@ -205,7 +206,7 @@ TEST_CASE("the broken family's faults of memory are found", "[planted]") {
   }
 }
 
-TEST_CASE("products that are only a little off have no faults of memory", "[planted]") {
+TEST_CASE("slightly wrong products have no memory faults", "[planted]") {
   if (!has_kernels()) return;
   const std::map<std::string, Value> small{
       {"m", std::int64_t{17}}, {"n", std::int64_t{33}}, {"k", std::int64_t{64}}};
@@ -218,13 +219,14 @@ TEST_CASE("products that are only a little off have no faults of memory", "[plan
   }
 }
 
-TEST_CASE("references that refer to results hold each operation to what it found", "[planted]") {
+TEST_CASE("references that use results check each operation against its actual inputs",
+          "[planted]") {
   if (!has_kernels()) return;
   const Family family = chained_family();
   const auto executor = make_simulated_executor(device(), kernels(), {});
   executor->set_up(family, values_with(family), 7);
   check_each_operation(*executor, family);
-  // What makes z of it is told first.
+  // The step that makes z from it reports this first.
   CHECK_THROWS_WITH(executor->verify(*family.find("unwritten_first"), Mode::cold),
                     Catch::Matchers::Contains("read before anything wrote them"));
   check_each_operation(*executor, family);

@@ -1,4 +1,4 @@
-// Machine code made from this program's PTX, and why there may be none.
+// Compiling the program's PTX for another GPU, and the errors.
 #include "simulated/ptx_compiler.hpp"
 
 #include <bit>
@@ -29,11 +29,11 @@ const KernelResource& kernel_named(const std::string& part) {
   throw std::runtime_error("no kernel has " + part + " in its name");
 }
 
-TEST_CASE("a kernel's machine code for another GPU is made from its PTX", "[ptx]") {
+TEST_CASE("a kernel's PTX is compiled to machine code for another GPU", "[ptx]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const KernelResource& known = kernel_named("naive_kernel");
-  SECTION("with the architecture that was asked for, once") {
+  SECTION("for the given architecture, once") {
     const KernelResource& made = compiled_from_ptx(known, 86);
     CHECK(made.architecture == 86);
     CHECK(std::string(made.lowered_name) == known.lowered_name);
@@ -41,12 +41,12 @@ TEST_CASE("a kernel's machine code for another GPU is made from its PTX", "[ptx]
     CHECK(!made.code.empty());
     CHECK(&compiled_from_ptx(known, 86) == &made);
   }
-  SECTION("not for one that is older than the PTX") {
+  SECTION("not for an architecture older than the PTX") {
     CHECK_THROWS_WITH(compiled_from_ptx(known, 75),
                       "this binary holds no machine code of the kernel for compute capability 7.5, "
                       "and no PTX that this GPU runs");
   }
-  SECTION("not for one that ptxas does not know") {
+  SECTION("not for an architecture that ptxas does not support") {
     CHECK_THROWS_WITH(compiled_from_ptx(known, 81),
                       Contains("for compute capability 8.1, and its PTX was not compiled: ") &&
                           Contains("ptxas failed: "));
@@ -67,7 +67,8 @@ bool names(std::string_view operands, std::string_view reg) {
   return false;
 }
 
-/// How many loads' first readers in a straight line there are. Each has to wait for the load.
+/// Checks that the first reader of each load in straight-line code waits for it; returns their
+/// number.
 int check_readers_of_loads(const KernelCode& code) {
   int readers = 0;
   for (std::size_t i = 0; i < code.instructions.size(); ++i) {
@@ -90,15 +91,16 @@ int check_readers_of_loads(const KernelCode& code) {
   return readers;
 }
 
-// Volta's bits were measured by others, and nobody says that later GPUs have them. What the
-// disassembler does tell is which operands are kept for reuse.
-TEST_CASE("when an instruction may be issued is in the same bits on all GPUs", "[ptx]") {
+// The positions of control bits were published for Volta, not for later GPUs. The disassembler
+// confirms only the reuse flags.
+TEST_CASE("scheduling control bits have the same position on all GPUs", "[ptx]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const KernelResource& known = kernel_named("copy_kernelIfLi8E");
   for (const int compute_capability : {86, 100, 120}) {
     INFO(compute_capability);
-    const KernelCode code = read_code_text(compiled_from_ptx(known, compute_capability).code.text());
+    const KernelCode code =
+        read_code_text(compiled_from_ptx(known, compute_capability).code.text());
     int reused = 0;
     for (const ListedInstruction& listed : code.instructions) {
       constexpr std::string_view kReuse = ".reuse";
@@ -115,7 +117,7 @@ TEST_CASE("when an instruction may be issued is in the same bits on all GPUs", "
   }
 }
 
-TEST_CASE("without the toolkit's tools, PTX is not compiled", "[ptx]") {
+TEST_CASE("PTX is not compiled without the toolkit's tools", "[ptx]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const std::string path = std::getenv("PATH");

@@ -44,7 +44,8 @@ std::uint64_t hash(std::uint64_t so_far, const void* data, std::size_t bytes) {
   return so_far;
 }
 
-/// A number with `exponent_bits` and `fraction_bits`: any bits, or one on an edge of the format.
+/// A number with `exponent_bits` and `fraction_bits`: any bits, or a value at an edge of the
+/// format.
 std::uint64_t float_bits(Numbers& random, int exponent_bits, int fraction_bits) {
   const std::uint64_t fraction = (std::uint64_t{1} << fraction_bits) - 1;
   const std::uint64_t exponents = (std::uint64_t{1} << exponent_bits) - 1;
@@ -56,7 +57,7 @@ std::uint64_t float_bits(Numbers& random, int exponent_bits, int fraction_bits) 
   switch (random.below(8)) {
     case 0: return sign | random.below(exponents + 1) << fraction_bits | some;
     case 1: return sign | exponents << fraction_bits | (random.below(2) ? edge : 0);
-    case 2: return sign | edge;  // subnormal, or zero
+    case 2: return sign | edge;  // subnormal or zero
     case 3: return sign | (1 + random.below(3)) << fraction_bits | edge;
     case 4: return sign | (exponents - 1 - random.below(3)) << fraction_bits | edge;
     case 5: return sign | bias << fraction_bits | edge;
@@ -74,7 +75,7 @@ std::uint64_t integer_bits(Numbers& random, int bits) {
   switch (random.below(8)) {
     case 0: return random.below(4);
     case 1: return all - random.below(3);
-    case 2: return ((all >> 1) + random.below(3)) & all;  // around the least and the most
+    case 2: return ((all >> 1) + random.below(3)) & all;  // near the minimum and the maximum
     case 3: return one;
     case 4: return (one - 1) & all;
     case 5: return (0 - one) & all;
@@ -83,7 +84,7 @@ std::uint64_t integer_bits(Numbers& random, int bits) {
   }
 }
 
-/// Of 16 bits: once in 24 the NaN that stands for what lies outside of a tensor.
+/// 16-bit number; once in 24, the NaN that marks elements outside of a tensor.
 std::uint64_t half_bits(Numbers& random, int exponent_bits, int fraction_bits) {
   constexpr std::uint64_t kOutside = 0x7ff7;
   if (random.below(24) == 0) return kOutside | random.below(2) << 15;
@@ -104,7 +105,7 @@ std::uint64_t memory_bits(Numbers& random) {
   }
 }
 
-// What the words of a thread hold, as tests/scripts/random_programs/generator.py reads them.
+// Input words of a thread, in the layout of tests/scripts/random_programs/generator.py.
 void fill_thread(Numbers& random, std::uint32_t* words) {
   const auto wide = [&](unsigned at, std::uint64_t bits) {
     words[at] = static_cast<std::uint32_t>(bits);

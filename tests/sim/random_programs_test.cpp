@@ -1,12 +1,11 @@
-// Random programs on the simulator, against a GPU where there is one and against what an H200 gave.
-//   GPUEXP_RANDOM_ROUNDS=N      inputs per program (4)
+// Random programs in the simulator, compared with a GPU if there is one, and with results recorded
+// on an H200.
+//   GPUEXP_RANDOM_ROUNDS=N      inputs per program (default: 4)
 //   GPUEXP_RANDOM_REPORT=FILE   writes differences and counts by opcode
-//   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the results per program: of the GPU's, or of the
-//                               simulator's, whichever executes them
-//   GPUEXP_RANDOM_RESULTS=FILE  the GPU test writes all of its results, the test of them reads them
+//   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the results per program, of the GPU or the
+//   simulator GPUEXP_RANDOM_RESULTS=FILE  results that the GPU test writes and test [results] reads
 //   GPUEXP_RANDOM_DUMP=FILE     writes results for tests/scripts/random_kernels.py check: the
-//   simulator's,
-//                               or the GPU's of programs that differ
+//                               simulator's, or the GPU's for programs that differ
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -45,10 +44,10 @@ bool is_approximate(const RandomProgram& program) {
   return program.name[0] == 'a';
 }
 
-constexpr int kRecorded = 90;  ///< compute capability of the H200, whose code this program holds
+constexpr int kRecorded = 90;  ///< the H200's compute capability, whose code the binary contains
 
-/// Throws sim::Fault, or std::runtime_error where an instruction is not executed. Code for another
-/// compute capability is compiled from PTX.
+/// Throws sim::Fault, or std::runtime_error if an instruction is not supported. Compiles PTX for
+/// other compute capabilities.
 void simulate(const RandomProgram& program, RandomLaunch& launch,
               int compute_capability = kRecorded) {
   sim::Simulator simulator(kernels(), compute_capability);
@@ -88,7 +87,7 @@ struct OfOpcode {
   std::vector<std::string> first;
 };
 
-/// What came of comparing, by the opcodes of PTX.
+/// Results of the comparison by PTX opcode.
 class Comparison {
  public:
   void compare(const RandomProgram& program, const RandomLaunch& gpu, const RandomLaunch& cpu) {
@@ -145,7 +144,7 @@ class Comparison {
   static constexpr std::size_t kMostTold = 12;
   static constexpr unsigned kMostToldOfProgram = 3;
 
-  // What comes of a branch, a loop or memory names no operands.
+  // Results of branches, loops and memory accesses name no operands.
   static bool is_own_difference(const std::vector<RandomResult>& results, const RandomLaunch& cpu,
                                 const RandomLaunch& gpu, const RandomResult& result, unsigned t) {
     const std::string opcode = result.opcode();
@@ -167,12 +166,12 @@ void write_text(const std::string& file, const std::string& text) {
   out << text;
 }
 
-/// Bytes of a result that a program stores.
+/// Bytes per stored result.
 unsigned width_of(const RandomResult& result) {
   return result.name[0] == 'l' ? 8 : result.name[0] == 'h' ? 2 : 4;
 }
 
-/// Calls move(data, bytes) for what a launch leaves, without what is poisoned in all slots.
+/// Calls move(data, bytes) for each result and for the memory, without the poisoned rest of slots.
 template <class Move>
 void for_each_part(const RandomProgram& program, RandomLaunch& launch, const Move& move) {
   for (const RandomResult& result : results_of(program)) {
@@ -182,7 +181,7 @@ void for_each_part(const RandomProgram& program, RandomLaunch& launch, const Mov
   move(launch.memory.data(), launch.memory.size() * sizeof launch.memory[0]);
 }
 
-/// As tests/scripts/random_programs/oracle.py reads it.
+/// Writes the format that tests/scripts/random_programs/oracle.py reads.
 void dump(std::ofstream& to, const RandomProgram& program, const RandomLaunch& launch) {
   const std::string results = program.results;
   to << program.name << " " << program.slots << " " << results.size() << "\n" << results;
@@ -194,7 +193,7 @@ void dump(std::ofstream& to, const RandomProgram& program, const RandomLaunch& l
   write(launch.results.data(), launch.results.size() * sizeof launch.results[0]);
 }
 
-TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]") {
+TEST_CASE("random programs compute the same on GPU and CPU", "[gpu]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   if (const auto reason = no_device_reason()) return skip(Tier::gpu, "no GPU: " + *reason);
@@ -234,7 +233,7 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
   CHECK(comparison.is_equal());
 }
 
-TEST_CASE("random programs compute what a GPU's file says", "[results]") {
+TEST_CASE("random programs match a file of a GPU's results", "[results]") {
   std::ifstream all(variable("GPUEXP_RANDOM_RESULTS"), std::ios::binary);
   if (!all.is_open()) return;
   Comparison comparison;
@@ -288,7 +287,7 @@ std::map<std::string, std::string> recorded_hashes() {
   return recorded;
 }
 
-TEST_CASE("random programs compute what an H200 computed", "[recorded]") {
+TEST_CASE("random programs match results of an H200", "[recorded]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::map<std::string, std::string> recorded = recorded_hashes();
@@ -305,9 +304,8 @@ TEST_CASE("random programs compute what an H200 computed", "[recorded]") {
   CHECK(compared == recorded.size());
 }
 
-// Half of the programs on either, which is a file: a module is compiled whole.
-TEST_CASE("random programs as compiled for another GPU compute what an H200 computed",
-          "[other_gpu]") {
+// Half of the programs on each GPU, chosen by file: a module is compiled as a whole.
+TEST_CASE("random programs compiled for another GPU match results of an H200", "[other_gpu]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::map<std::string, std::string> recorded = recorded_hashes();
@@ -326,8 +324,8 @@ TEST_CASE("random programs as compiled for another GPU compute what an H200 comp
   CHECK(compared == recorded.size());
 }
 
-// What ptxas makes for another GPU differs in its instructions, not in what they compute.
-TEST_CASE("random programs compute the same as compiled for another GPU", "[.][other_gpus]") {
+// ptxas generates other instructions for another GPU, with the same results.
+TEST_CASE("random programs compute the same when compiled for another GPU", "[.][other_gpus]") {
   Comparison comparison;
   for (const int compute_capability : {100, 120}) {
     for (const RandomProgram& program : random_programs()) {

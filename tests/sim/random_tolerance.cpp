@@ -32,15 +32,15 @@ double value(std::uint64_t bits, Format format) {
   return 0;
 }
 
-/// Errors as powers of two; a row with no such error has 0 there.
+/// Stated errors as powers of two; 0: none of this kind.
 struct Stated {
   std::string_view opcode;
   double relative;
   double absolute;
 };
 
-// PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". An ulp
-// is at most 2^-23 of an fp32 number. Of sin and cos the error is that for arguments within 2 pi.
+// PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". An fp32
+// ulp is at most 2^-23 of the number. Errors of sin and cos hold for arguments within 2 pi.
 constexpr std::array kStated{
     Stated{"ex2.approx.f16", -9.9, 0},
     Stated{"ex2.approx.ftz.bf16", -7, 0},
@@ -75,7 +75,8 @@ bool is_near(const RandomResult& result, const RandomLaunch& launch,
              std::uint64_t expected) {
   const std::string opcode = result.opcode();
   const Format format = format_of(opcode);
-  // The last operand: one in front of the opcode is the result where the guard does not hold.
+  // The argument is the last operand. An operand before the opcode is the result if the guard is
+  // false.
   const std::string last = result.text.substr(result.text.rfind(' ') + 1);
   double argument = 0;
   for (const RandomResult* operand : operands_of(results, result)) {

@@ -1,4 +1,4 @@
-// Kernels of problems that span GPUs, whose ranks are executed at once and wait for each other.
+// Kernels of problems that span GPUs: their ranks run concurrently and wait for each other.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -16,9 +16,8 @@
 namespace gpuexp::test {
 namespace {
 
-/// Launches every variant that runs on the problem four times: twice while the first rank comes
-/// after the others, twice while the last one does. What one launch leaves in signals and inboxes is
-/// what the next one finds.
+/// Launches every variant that supports the problem four times: twice with a late first rank, twice
+/// with a late last rank. Signals and inboxes are not reset between launches.
 void check_ranks(const Family& family, const Values& values, int ranks, sim::Simulator& simulator) {
   HostProblem problem(family, values, 7, device(), simulator);
   for (const Variant& variant : family.variants) {
@@ -40,8 +39,8 @@ void check_ranks(const Family& family, const Values& values, int ranks, sim::Sim
   }
 }
 
-/// Of the second, the parts of some ranks take one block more than those of others. Where a
-/// problem has several extents, as products have, some ranks' parts are empty at the third.
+/// With the second sizes, some ranks have one block more than others. With the third ones, for
+/// products, some ranks' parts are empty.
 std::vector<std::vector<std::int64_t>> sizes_of(const Family& family) {
   const auto extents = std::count_if(family.parameters.begin(), family.parameters.end(),
                                      [](const Parameter& p) { return p.is_extent; });
@@ -49,7 +48,7 @@ std::vector<std::vector<std::int64_t>> sizes_of(const Family& family) {
   return {{264, 136, 72}, {65, 130, 75}, {24, 9, 40}};
 }
 
-TEST_CASE("ranks that wait for each other come to the right results, whoever is late", "[ranks]") {
+TEST_CASE("waiting ranks compute correct results, whichever rank is late", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   int families = 0;
@@ -65,7 +64,7 @@ TEST_CASE("ranks that wait for each other come to the right results, whoever is 
           for (std::size_t i = 0; i < values.size(); ++i) {
             if (family.parameters[i].is_extent) values[i] = extents.at(place++);
             if (family.parameters[i].name == "gpus") values[i] = gpus;
-            // Of a pipeline: a first micro-batch, a last one, and one between them.
+            // A pipeline gets a first, a middle and a last micro-batch.
             if (family.parameters[i].name == "batches") values[i] = std::int64_t{3};
           }
           const auto problem = family.make_problem(values);
@@ -82,7 +81,7 @@ TEST_CASE("ranks that wait for each other come to the right results, whoever is 
   CHECK(families > 0);
 }
 
-/// This thread, and those that it starts meanwhile.
+/// Pins this thread, and threads that it starts, to one core.
 class OnOneCore {
  public:
   OnOneCore() {
@@ -100,9 +99,9 @@ class OnOneCore {
   cpu_set_t before_;
 };
 
-// Each turn of a ping-pong ends with the other's: on one core of the host they must not look for as
-// long as the host lets a thread run.
-TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
+// Each step of the ping-pong waits for the other rank. On one core, ranks must yield instead of
+// spinning for a time slice.
+TEST_CASE("ranks alternate on one core of the host", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const OnOneCore here;
@@ -116,8 +115,8 @@ TEST_CASE("ranks take turns on one core of the host", "[ranks]") {
   CHECK(problem.check(variant).passed());
 }
 
-// Data beside the number of the launch, in one access: torn, the number would come without them.
-TEST_CASE("16 bytes of one rank are there for another as a whole", "[ranks]") {
+// Data and launch number are stored in one access. If it were torn, the number could arrive first.
+TEST_CASE("16-byte stores are visible to other ranks as a whole", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("collectives");
@@ -135,10 +134,10 @@ TEST_CASE("16 bytes of one rank are there for another as a whole", "[ranks]") {
   }
 }
 
-// On few SMs, so that small problems have several tiles for each block. Of 15 tiles, or 25 where
-// the GPUs split k, two blocks have 7 or 12 each and halve one; four have 3 each, one pair halves
-// two and the other one; or 6 each, and a pair halves one.
-TEST_CASE("blocks that stay send each of their tiles", "[ranks]") {
+// With few SMs, each block has several tiles. From 15 tiles, or 25 if GPUs split k, two blocks have 7
+// or 12 each and halve one. Four blocks have 3 each, where one pair halves two tiles and the other
+// pair one; or 6 each, where one pair halves one.
+TEST_CASE("persistent blocks send each of their tiles", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("tensor_parallel");
@@ -164,7 +163,7 @@ TEST_CASE("blocks that stay send each of their tiles", "[ranks]") {
   }
 }
 
-TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]") {
+TEST_CASE("a fault of one rank is reported, and a wrong buffer names its rank", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const Family& family = *Registry::global().find("peer_copy");
@@ -176,7 +175,7 @@ TEST_CASE("a fault of one rank is told, and names its buffer's rank", "[ranks]")
   };
   CHECK_THROWS_WITH(problem.launch(*family.find("loads")), "rank 1 fails");
   problem.before_launch = {};
-  // What nobody wrote fails where it lies.
+  // Unwritten output fails at the rank that owns it.
   problem.poison(*family.find("loads"));
   const Verification unwritten = problem.check(*family.find("loads"));
   CHECK(!unwritten.passed());

@@ -1,5 +1,5 @@
-// Results recorded on an H200 (docs/results/h200/all.json.zst), and their problems executed on the
-// CPU.
+// Results recorded on an H200 (docs/results/h200/all.json.zst), and execution of their problems on
+// the CPU.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ inline const Report& recording() {
   return report;
 }
 
-/// The seed of configs/all.json.
+/// Seed of configs/all.json.
 inline constexpr std::uint64_t kSeed = 7;
 
 inline Values values_of(const Family& family, const NamedValues& parameters) {
@@ -35,7 +35,7 @@ inline Values values_of(const Family& family, const NamedValues& parameters) {
   return values;
 }
 
-/// A problem with its inputs, and what executes kernels on it.
+/// A problem with its inputs, and the simulator that executes its kernels.
 struct Problem {
   Problem(const Family& family, const Values& values)
       : simulator(of_host_loops()), host(family, values, kSeed, device(), simulator) {}
@@ -50,7 +50,7 @@ struct Problem {
   HostProblem host;
 };
 
-/// An environment variable, or what stands for it where it is not set.
+/// An environment variable, or `otherwise` if it is not set.
 inline std::string setting(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value ? value : otherwise;

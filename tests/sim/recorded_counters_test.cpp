@@ -1,5 +1,5 @@
-// What the simulator counts, held against what an H200 counted of the same kernels on the same
-// inputs (docs/results/h200/all.json.zst).
+// Simulated counters, compared with those that an H200 recorded for the same kernels and inputs
+// (docs/results/h200/all.json.zst).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::optional<double> number(const std::vector<Field>& row, std::string_view col
   return place ? number_in(row[*place]) : std::nullopt;
 }
 
-/// A row of the recording, and the kernels of its launch in order.
+/// A recorded row, and the kernels of its launch in order.
 struct Cell {
   const ResultRecord* row = nullptr;
   const Family* family = nullptr;
@@ -38,7 +38,7 @@ struct Cell {
   double lane_instructions = 0;
 };
 
-/// Each variant on each problem once: instructions do not depend on the mode.
+/// Each variant on each problem once: instruction counts do not depend on the mode.
 const std::vector<Cell>& cells() {
   static const std::vector<Cell> all = [] {
     std::map<std::string, std::vector<const std::vector<Field>*>> kernels_of;
@@ -71,7 +71,7 @@ struct Comparison {
   double simulated;
   double recorded;
 
-  /// Of what was recorded; 1 where nothing was, but is simulated.
+  /// Relative to the recorded value; 1 if only the simulated one is not 0.
   double error() const {
     if (simulated == recorded) return 0;
     return recorded == 0 ? 1 : std::abs(simulated / recorded - 1);
@@ -80,7 +80,7 @@ struct Comparison {
 
 using Executions = std::vector<sim::KernelExecution>;
 
-/// The counters that the simulator knows, of kernels of a launch that were recorded together.
+/// Counters that the simulator supports, for kernels of a launch that were recorded together.
 std::vector<Comparison> compare(const Executions& executions, const std::vector<Field>& recorded) {
   LaunchCounts counts;
   counts.metrics.assign(sim::metric_names().begin(), sim::metric_names().end());
@@ -97,26 +97,26 @@ std::vector<Comparison> compare(const Executions& executions, const std::vector<
   return comparisons;
 }
 
-/// By how much a counter may differ. What instructions and their addresses decide does not; the
-/// load-store unit repeats wavefronts for reasons of its own.
+/// Allowed relative difference. Counters that depend only on instructions and addresses must be
+/// equal; the load-store unit repeats some wavefronts for unknown reasons.
 std::optional<double> allowed(const Cell& cell, const std::string& counter) {
   if (counter == "shared_load_wavefronts") return 0.01;
   if (counter == "shared_store_wavefronts") return 0.06;
-  // Of cp.async the rule is rough.
+  // The rule for cp.async is approximate.
   if (counter == "l1_tag_wavefronts" && cell.family->id != "wave_quantization") return 0.15;
   if (counter == "l1_tag_wavefronts" || counter == "l1_data_wavefronts") return std::nullopt;
   return 0;
 }
 
-/// Blocks of what takes long to execute whole.
+/// Samples blocks of problems that take long to execute.
 std::optional<sim::BlockSampling> sampling_of(const Cell& cell) {
   constexpr double kMostWhole = 3e8;
   if (cell.lane_instructions <= kMostWhole || cell.row->kernel_launches > 1) return std::nullopt;
   return sim::BlockSampling{};
 }
 
-/// Executes in order, so that variants of one problem share its inputs: each(cell, recorded kernel,
-/// executions). A launch of very many kernels is recorded as one.
+/// Calls each(cell, recorded kernel, executions) in order, so variants of one problem share its
+/// inputs. A launch of very many kernels is recorded as one.
 template <class Each>
 void execute(const std::vector<const Cell*>& wanted, const Each& each) {
   std::unique_ptr<Problem> problem;
@@ -140,7 +140,7 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
   }
 }
 
-/// Few and small, one for each kind of kernel.
+/// A few small problems, one per kind of kernel.
 constexpr const char* kSmall[] = {
     "/gather/gather_sequential/n=65536/",
     "/gather/gather_strided/n=131072/",
@@ -165,7 +165,7 @@ std::vector<const Cell*> small_cells() {
   return found;
 }
 
-TEST_CASE("the simulator counts what an H200 counted", "[counters]") {
+TEST_CASE("simulated counters match those of an H200", "[counters]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::size_t held = 0;
@@ -181,7 +181,7 @@ TEST_CASE("the simulator counts what an H200 counted", "[counters]") {
   CHECK(held > 100);
 }
 
-TEST_CASE("counts of another kernel are not those of the recording", "[counters]") {
+TEST_CASE("counters of another kernel differ from the recorded ones", "[counters]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const auto small = small_cells();
@@ -197,8 +197,8 @@ TEST_CASE("counts of another kernel are not those of the recording", "[counters]
   });
 }
 
-// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of.
-TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
+// Writes the input of docs/studies/simulated_counters/simulated_counters.py.
+TEST_CASE("all cells that are not too large, as a file", "[.recording]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_counters.csv"));
   const double most = std::stod(setting("GPUEXP_MOST_LANE_INSTRUCTIONS", "3e9"));
   const std::regex which(setting("GPUEXP_CELLS", "."));

@@ -1,4 +1,4 @@
-// Times predicted from machine code, held against those that an H200 took.
+// Times predicted from machine code, compared with those measured on an H200.
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -56,9 +56,8 @@ double l1_hit_pct(const CodeTime& code) {
   return 100 * sum.hits / sum.all;
 }
 
-/// By kernel of a launch: the counters that caches decide, and their values, or the part that they
-/// have in them. A launch of very many
-/// kernels is recorded as one.
+/// Per kernel of a launch: values of counters that depend on caches, or of the part that caches
+/// contribute. A launch of very many kernels is recorded as one.
 std::vector<std::map<std::string, double>> cache_counters(const std::vector<CacheCounts>& caches,
                                                           bool as_one) {
   LaunchCounts counts;
@@ -86,7 +85,7 @@ bool is_part(const std::string& counter) {
 
 using RecordedKernel = std::function<std::optional<double>(const std::string& counter)>;
 
-/// Of the launch of a recorded row, in order.
+/// Kernels of a recorded row's launch, in order.
 std::vector<RecordedKernel> recorded_kernels(const std::string& key) {
   const auto& table = recording().kernels;
   std::vector<RecordedKernel> found;
@@ -100,8 +99,8 @@ std::vector<RecordedKernel> recorded_kernels(const std::string& key) {
   return found;
 }
 
-// Clocks that warps spend in each state for each instruction that is issued, as Nsight Compute has
-// them (smsp__average_warps_issue_stalled_<state>_per_issue_active).
+// Cycles that warps spend in each state per issued instruction, as in Nsight Compute
+// (smsp__average_warps_issue_stalled_<state>_per_issue_active).
 std::string states_per_issue(const CodeTime& code) {
   const WarpClocks states = states_of(code);
   std::string text;
@@ -127,7 +126,7 @@ Predicted predicted_row(const std::string& part) {
   return {&*row, time_of(*row, family, *family.find(row->variant))};
 }
 
-/// The state in which warps spend most, of those that an H200 counts.
+/// The state, of those that an H200 counts, in which warps spend the most cycles.
 std::string most_stalled(const ResultRecord& row, const CodeTime& code, bool is_recorded) {
   constexpr std::pair<WarpState, const char*> kCounted[] = {
       {WarpState::long_scoreboard, "stalled_long_scoreboard"},
@@ -148,18 +147,18 @@ std::string most_stalled(const ResultRecord& row, const CodeTime& code, bool is_
   return name;
 }
 
-TEST_CASE("times predicted from machine code are those that an H200 took", "[recorded_times]") {
+TEST_CASE("times predicted from machine code match those of an H200", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  // Bound by the data stage, by issue, by shared memory, by DRAM, by diverged lanes.
+  // Bound by the data stage, issue, shared memory, DRAM, divergent lanes.
   const std::pair<const char*, double> near[] = {
       {"ladder/matmul/naive/m=1024,n=1024,k=1024/warm", 0.02},
-      // It waits for instructions, too, of which the model knows nothing.
+      // It also stalls on instruction fetches, which the model does not include.
       {"ladder/matmul/async_stages/m=2048,n=2048,k=2048/warm", 0.1},
       {"ladder_bf16/matmul_tensor/mma_cp_async/m=4096,n=4096,k=4096,", 0.06},
       {"ladder/matmul/coarsen_1d/m=1024,n=1024,k=1024/warm", 0.1},
       {"coalescing.stride/coalescing/read_strided/n=67108864,stride=2,offset=1/cold", 0.03},
-      // Of 23 us, of which floors of processes differ by one.
+      // It takes 23 us, and floors of processes differ by one.
       {"divergence/split_in_warp/n=4194304,fraction=0.03125,cost=32/", 0.1},
   };
   for (const auto& [part, limit] : near) {
@@ -169,13 +168,13 @@ TEST_CASE("times predicted from machine code are those that an H200 took", "[rec
   }
 }
 
-TEST_CASE("the predictions that the docs judge are those of this model", "[recorded_times]") {
+TEST_CASE("predictions stored in the docs are those of this model", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/predictions/current/all_h200.csv");
   std::map<std::string, double> kept;
   for (std::string line; std::getline(file, line);) {
-    // Keys with commas stand in quotes.
+    // Keys with commas are quoted.
     const bool is_quoted = line.front() == '"';
     const std::size_t end = line.find(is_quoted ? "\"," : ",", 1);
     const std::string time = line.substr(end + (is_quoted ? 2 : 1));
@@ -196,11 +195,10 @@ TEST_CASE("the predictions that the docs judge are those of this model", "[recor
   }
 }
 
-TEST_CASE("a predicted time does not depend on where the host has put buffers",
-          "[recorded_times]") {
+TEST_CASE("a predicted time does not depend on the host addresses of buffers", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  // Lanes of a warp lie more than 2 MiB apart, or anywhere.
+  // Addresses of a warp's lanes are more than 2 MiB apart, or random.
   for (const char* part : {"row_pitch/matmul/naive/m=1024,n=1024,k=1020/warm",
                            "gather_from_cache/gather/gather_random/n=524288"}) {
     const Predicted once = predicted_row(part);
@@ -212,7 +210,7 @@ TEST_CASE("a predicted time does not depend on where the host has put buffers",
   }
 }
 
-/// Variants whose code has no predicted time, and why.
+/// Variants without a predicted time, and the reason.
 const std::map<std::string, std::string>& without_time() {
   static const std::string atomics = "the time model has no rate of atomic operations";
   static const std::string bus = "accesses of kernels to host memory are not modelled";
@@ -298,8 +296,7 @@ const std::map<std::string, std::string>& without_time() {
   return reasons;
 }
 
-TEST_CASE("every variant's code has a predicted time, but those that are listed",
-          "[recorded_times]") {
+TEST_CASE("every variant has a predicted time, except those listed", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::map<std::string, std::string> found;
@@ -346,7 +343,7 @@ TEST_CASE("every variant's code has a predicted time, but those that are listed"
   }
 }
 
-TEST_CASE("warps wait for what an H200 counts that they wait for", "[recorded_times]") {
+TEST_CASE("predicted stall reasons match those of an H200", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const char* part :
@@ -360,8 +357,8 @@ TEST_CASE("warps wait for what an H200 counts that they wait for", "[recorded_ti
   }
 }
 
-// Writes a line per row of the recording, for scripts/prediction_errors.py.
-TEST_CASE("times of all recorded rows, in a file", "[.times]") {
+// Writes a line per recorded row, for scripts/prediction_errors.py.
+TEST_CASE("times of all recorded rows, as a file", "[.times]") {
   std::ofstream csv(setting("GPUEXP_TIMES", "times.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
   csv << "key,predicted_time_us,why_not,seconds,l1_hit_pct";
@@ -397,7 +394,7 @@ TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
     const CodeTime code = time_of(row, *family, *family->find(row.variant));
     const auto simulated = cache_counters(code.caches, recorded.size() == 1);
     if (std::min(simulated.size(), kMostKernelRows) != recorded.size()) continue;
-    std::set<std::pair<double, double>> seen;  // of hundreds of steps, those that differ
+    std::set<std::pair<double, double>> seen;  // different values among hundreds of steps
     for (std::size_t k = 0; k < recorded.size(); ++k) {
       if (!seen.insert({code.caches[k].l1_hits, code.caches[k].l2_sectors}).second) continue;
       for (const auto& [counter, value] : simulated[k]) {

@@ -1,4 +1,4 @@
-// Products of mma.sync as whoever asks for addresses and times alone has them summed: in fp32.
+// mma.sync when only addresses and times matter: the simulator sums products in fp32.
 #include <cmath>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// All elements of the product that mma_sync makes of small matrices.
+/// All elements of the product that variant mma_sync computes from small matrices.
 std::vector<double> product_of(const Changed& types, bool is_rough) {
   const Family& family = family_of("matmul_tensor");
   const std::int64_t side = 64;
@@ -41,12 +41,12 @@ std::vector<double> product_of(const Changed& types, bool is_rough) {
   return elements;
 }
 
-TEST_CASE("products that are summed in fp32 are those of tensor cores but for their rounding") {
+TEST_CASE("products summed in fp32 match those of tensor cores except for rounding") {
   if (!has_machine_code()) return;
   struct Types {
     const char* dtype;
     const char* accumulate;
-    double most_off;  ///< of the largest element
+    double most_off;  ///< relative to the largest element
   };
   const auto [dtype, accumulate, most_off] =
       GENERATE(Types{"fp16", "fp32", 1e-6}, Types{"bf16", "fp32", 1e-6},
@@ -66,7 +66,7 @@ TEST_CASE("products that are summed in fp32 are those of tensor cores but for th
     most = std::max(most, std::abs(rough[i] - exact[i]));
   }
   CHECK(largest > 1);
-  CHECK(most > 0);  // it is not the exact sum that is held against itself
+  CHECK(most > 0);  // the two results are computed differently
   CHECK(most <= most_off * largest);
 }
 

@@ -1,6 +1,6 @@
-// What small problems of the row-wise families have not: rows that take several vectors of each
-// thread, several blocks, or begin anywhere; and scores that are too large for a softmax without
-// its maximum, and means that are too large for sums of squares.
+// Cases that small problems of the row-wise families lack: rows with several vectors per thread,
+// several blocks or any alignment, scores too large for a softmax without maximum, and means too
+// large for sums of squares.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,12 +11,12 @@
 namespace gpuexp::test {
 namespace {
 
-// A prime, a multiple of a vector and one more, what a block holds, and what eight do.
-TEST_CASE("long rows are right, wherever they begin", "[rows]") {
+// A prime, a multiple of a vector plus one, the capacity of one block, and that of eight.
+TEST_CASE("long rows are correct at any alignment", "[rows]") {
   if (!has_machine_code()) return;
   constexpr std::int64_t kFewRows = 3;
   constexpr std::int64_t kColumns[] = {1009, 4104, 8193, 32768, 65536, 131071, 262144};
-  // Variants that any row has at least.
+  // Minimum number of variants that support every row length.
   const std::map<std::string, std::size_t> families{
       {"softmax", 3},       {"softmax_backward", 3}, {"cross_entropy", 3},
       {"normalization", 5}, {"residual_norm", 1},    {"normalization_backward", 1}};
@@ -33,8 +33,8 @@ TEST_CASE("long rows are right, wherever they begin", "[rows]") {
   }
 }
 
-// What blocks keep from row to row: several rows for each, of both norms.
-TEST_CASE("norms whose blocks go from row to row are right", "[rows]") {
+// Several rows per block, in both norms, test the values that blocks keep between rows.
+TEST_CASE("norms whose blocks process several rows are correct", "[rows]") {
   if (!has_machine_code()) return;
   constexpr std::int64_t kManyRows = 1200, kLongRow = 1024;
   for (const char* id : {"normalization", "normalization_backward"}) {
@@ -47,7 +47,7 @@ TEST_CASE("norms whose blocks go from row to row are right", "[rows]") {
   }
 }
 
-/// Of the result that a variant has where it is made to run.
+/// Verification of a variant that is executed even if it refuses the problem.
 Verification verified(const Family& family, const char* variant, const Changed& changed) {
   const auto executor = make_simulated_executor(device(), kernels(), {});
   executor->set_up(family, values_with(family, changed), 7);
@@ -58,9 +58,9 @@ bool is_refused(const Family& family, const char* variant, const char* parameter
   return family.find(variant)->unsupported(problem.get(), device()).has_value();
 }
 
-// What arrives while rows before it are worked on: several rows for each block that stays, so that
-// each place in its ring is taken more than once; rows of one block, of two and of eight.
-TEST_CASE("rows that arrive in rings are right", "[rows]") {
+// Rows arrive while earlier ones are processed. Each persistent block has enough rows to reuse
+// every slot of its ring; rows are handled by one, two and eight blocks.
+TEST_CASE("rows copied into rings are correct", "[rows]") {
   if (!has_machine_code()) return;
   const std::pair<std::int64_t, std::int64_t> shapes[] = {{1200, 136}, {300, 49152}, {60, 262144}};
   for (const char* id : {"softmax", "softmax_backward"}) {
@@ -73,7 +73,7 @@ TEST_CASE("rows that arrive in rings are right", "[rows]") {
   }
 }
 
-TEST_CASE("without the maximum, large scores are NaN", "[rows]") {
+TEST_CASE("without the maximum, large scores become NaN", "[rows]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("softmax");
   const auto scores = [](double scale) {
@@ -89,10 +89,10 @@ TEST_CASE("without the maximum, large scores are NaN", "[rows]") {
   CHECK(verified(family, "three_pass", scores(1000)).passed());
 }
 
-TEST_CASE("sums of squares lose what a large mean leaves of them", "[rows]") {
+TEST_CASE("sums of squares lose precision with a large mean", "[rows]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("normalization");
-  // As many as it takes for errors that each may have to be too many together.
+  // Enough elements that their individual errors exceed the allowed total.
   const auto numbers = [](double offset) {
     return Changed{{"rows", std::int64_t{64}}, {"columns", std::int64_t{4096}}, {"offset", offset}};
   };

@@ -1,4 +1,4 @@
-// Launches of which some blocks are executed, against the same launches executed whole.
+// Launches with only some blocks executed, compared with the same launches executed completely.
 #include <cmath>
 #include <map>
 
@@ -17,7 +17,7 @@ struct Case {
   std::string family;
   std::string variant;
   std::map<std::string, Value> values;
-  double least_error;  ///< the estimates' standard error lies between these
+  double least_error;  ///< minimum standard error of the estimates
   double most_error;
 };
 
@@ -27,21 +27,21 @@ const Variant& variant_of(const Family& family, const std::string& id) {
   return *variant;
 }
 
-TEST_CASE("some blocks of a grid tell what all of them count", "[sampling]") {
+TEST_CASE("a sample of a grid's blocks estimates the counters of all", "[sampling]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const std::int64_t one{1};
   const Case c = GENERATE_COPY(
       Case{"matmul", "naive", {{"m", 512 * one}, {"n", 256 * one}, {"k", 64 * one}}, 0, 0},
-      // The last blocks along each side do less; rows begin anywhere in a line.
+      // The last blocks along each side do less; rows have any alignment within a line.
       Case{"matmul", "naive", {{"m", 520 * one}, {"n", 264 * one}, {"k", 40 * one}}, 0, 0.003},
       Case{"coalescing", "read_strided", {{"n", 400'000 * one}, {"stride", 7 * one}}, 0, 0.003},
-      // Changes its output in place, most of which was zero before.
+      // Changes its output in place, which is mostly zero before.
       Case{"partial_write", "write_strided", {{"n", 100'000 * one}, {"stride", 4 * one}}, 0, 0.003},
-      // Random addresses and directions: blocks differ.
+      // Random addresses and branches: blocks differ.
       Case{"gather", "gather_random", {{"n", 300'000 * one}}, 1e-7, 0.003},
       Case{"divergence", "random", {{"n", 150'000 * one}, {"fraction", 0.03}}, 1e-5, 0.003},
-      // Two kinds of block, one behind the other.
+      // Two kinds of block, one after the other.
       Case{"divergence", "sorted", {{"n", 150'000 * one}, {"fraction", 0.3}}, 0, 0.003});
   INFO(c.family << "/" << c.variant);
   const Family& family = *Registry::global().find(c.family);
@@ -64,8 +64,8 @@ TEST_CASE("some blocks of a grid tell what all of them count", "[sampling]") {
   for (std::size_t m = 0; m < sim::kMetrics; ++m) {
     INFO(sim::metric_names()[m]);
     const double exact = whole.metrics()[m];
-    // Five standard errors of the worst metric. They are blind to blocks so few that none is drawn
-    // (the one in which a sorted side ends): these may take what the error itself may be.
+    // Five standard errors of the worst metric. They cannot account for blocks that are too rare to
+    // be drawn (the one where a sorted side ends): these may contribute the sampling error itself.
     const double allowed = std::max(5 * some.standard_error, sampling.standard_error) * exact;
     CHECK(std::abs(some.metrics()[m] - exact) <= (c.most_error == 0 ? 0 : allowed));
   }
@@ -99,11 +99,11 @@ class Sampled {
   SimulatedOptions options;
 };
 
-TEST_CASE("a sample of a launch is held to the reference", "[sampling]") {
+TEST_CASE("a sample of a launch is compared with the reference", "[sampling]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Sampled b;
-  SECTION("a right one passes in the elements that its blocks wrote") {
+  SECTION("a correct launch passes in the elements that its blocks wrote") {
     const Verification v = b.verify();
     CHECK(v.passed());
     CHECK(v.elements == 256 * 256);
@@ -111,11 +111,11 @@ TEST_CASE("a sample of a launch is held to the reference", "[sampling]") {
     CHECK(v.checked >= 8 * 16 * 16);
     CHECK(v.checked < v.elements);
   }
-  SECTION("one that writes nothing is wrong") {
+  SECTION("a launch that writes nothing is wrong") {
     b.naive->launch = [](const void*, const void*, const LaunchContext&) { return Steps(); };
     CHECK(!b.verify().passed());
   }
-  SECTION("one that sums too few products is wrong") {
+  SECTION("a launch that sums too few products is wrong") {
     const auto right = b.naive->launch;
     const auto problem = b.family.make_problem(values_with(
         b.family, {{"m", std::int64_t{256}}, {"n", std::int64_t{256}}, {"k", std::int64_t{63}}}));
@@ -130,7 +130,7 @@ TEST_CASE("a sample of a launch is held to the reference", "[sampling]") {
   }
 }
 
-/// What a family's reference kernels write, executed on the CPU, into arrays of `fill`.
+/// Output of a family's reference kernels, executed on the CPU, in arrays filled with `fill`.
 class ExecutedReference {
  public:
   ExecutedReference(const Family& family, const Values& values, double fill)
@@ -168,15 +168,15 @@ class ExecutedReference {
   std::shared_ptr<const void> data_;
 };
 
-// GPUs compute them where a reference of all elements costs too much.
-TEST_CASE("reference kernels compute the elements that are drawn, and no others", "[sampling]") {
+// GPUs run these kernels if a reference of all elements costs too much.
+TEST_CASE("reference kernels compute the drawn elements and no others", "[sampling]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr double kFill = -1234.5;
   for (const char* id : {"matmul", "matmul_tensor", "wave_quantization"}) {
     INFO(id);
     const Family& family = *Registry::global().find(id);
-    // Odd, so that pieces begin anywhere in a row and the last one is a part.
+    // Odd extents, so pieces start anywhere in a row and the last one is partial.
     std::map<std::string, Value> small{{"n", std::int64_t{97}}, {"k", std::int64_t{9}}};
     if (family.find_parameter("m")) small.emplace("m", std::int64_t{81});
     if (family.find_parameter("pitch")) small.emplace("pitch", std::int64_t{128});
@@ -206,7 +206,7 @@ std::int64_t input_elements(const Family& family, const void* problem) {
   return elements;
 }
 
-/// Problems that the device supports, those with the smallest inputs first.
+/// Problems that the device supports, smallest inputs first.
 std::vector<std::pair<std::int64_t, Values>> by_input_elements(const Family& family) {
   std::vector<std::pair<std::int64_t, Values>> problems;
   for (const Values& values : small_problems(family)) {
@@ -219,8 +219,8 @@ std::vector<std::pair<std::int64_t, Values>> by_input_elements(const Family& fam
   return problems;
 }
 
-// Inputs are made by the host where kernels are simulated.
-TEST_CASE("host loops fill inputs as their kernels do, bit by bit", "[host_loops]") {
+// The simulator fills inputs by host loops.
+TEST_CASE("host loops fill inputs like their kernels, bit by bit", "[host_loops]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {

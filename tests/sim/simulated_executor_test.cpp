@@ -1,5 +1,4 @@
-// What the executor on the CPU tells of launches: right ones, wrong ones, and those that it
-// refuses.
+// Results of the executor on the CPU: correct, wrong and refused launches.
 #include "simulated/simulated_executor.hpp"
 
 #include <map>
@@ -21,7 +20,7 @@ const DeviceSpec& spec_of(const std::string& id) {
   return found->second;
 }
 
-/// A matrix product of 64 × 64 × 64, whose variant `changed` takes another launch.
+/// A matrix product of 64 × 64 × 64, with a variant whose launch the tests replace.
 struct Bench {
   Bench() : family(*Registry::global().find("matmul")) {
     for (Variant& v : family.variants) {
@@ -50,18 +49,18 @@ struct Bench {
   SimulatedOptions options;
 };
 
-TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
+TEST_CASE("a simulated launch is compared with the host's reference", "[executor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Bench b;
-  SECTION("a right one passes") {
+  SECTION("a correct launch passes") {
     const Verification v = b.verify();
     CHECK(v.passed());
     CHECK(v.checked == 64 * 64);
     CHECK(v.error_rms_rel > 0);
     CHECK(v.error_rms_rel < 1e-5);
   }
-  SECTION("one that writes nothing is wrong in every element") {
+  SECTION("a launch that writes nothing is wrong in every element") {
     b.naive->launch = [](const void*, const void*, const LaunchContext&) { return Steps(); };
     const Verification v = b.verify();
     CHECK(!v.passed());
@@ -69,7 +68,7 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
     REQUIRE(!v.first_wrong.empty());
     CHECK(v.first_wrong.front().index == 0);
   }
-  SECTION("one that leaves its last row is wrong there") {
+  SECTION("a launch that omits its last row is wrong there") {
     const auto right = b.naive->launch;
     const auto smaller = values_with(
         b.family, {{"m", std::int64_t{63}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}});
@@ -82,7 +81,7 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
     REQUIRE(!v.first_wrong.empty());
     CHECK(v.first_wrong.front().index == 63 * 64);
   }
-  SECTION("one that writes to an input is told so") {
+  SECTION("a launch that writes to an input is reported") {
     const auto right = b.naive->launch;
     const auto data_of = b.family.make_data;
     void* input = nullptr;
@@ -95,7 +94,7 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
     };
     CHECK(b.verify().changed_input == b.family.buffers.front().name);
   }
-  SECTION("one that reads beyond its buffers has a fault that names kernel and block") {
+  SECTION("a launch that reads beyond its buffers has a fault that names kernel and block") {
     const auto right = b.naive->launch;
     const auto larger = values_with(
         b.family, {{"m", std::int64_t{4096}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}});
@@ -112,7 +111,7 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
       CHECK_THAT(fault.what(), contains_text("block ("));
     }
   }
-  SECTION("one that takes too long is ended") {
+  SECTION("a launch that takes too long is ended") {
     b.options.launch_timeout_s = 1e-9;
     try {
       b.verify();
@@ -122,7 +121,7 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
       CHECK_THAT(fault.what(), contains_text("--launch-timeout"));
     }
   }
-  SECTION("an interrupt ends it, too") {
+  SECTION("an interrupt ends a launch") {
     b.options.interrupted = [] { return true; };
     try {
       b.verify();
@@ -133,16 +132,16 @@ TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
   }
 }
 
-TEST_CASE("what is not simulated has its reason", "[executor]") {
+TEST_CASE("every refusal has a reason", "[executor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   Bench b;
   CHECK(b.refusal() == "");
-  SECTION("a library's call") {
+  SECTION("a library call") {
     b.naive->is_vendor = true;
     CHECK_THAT(b.refusal(), contains_text("library"));
   }
-  SECTION("a problem that takes minutes, of kernels that need each other's results") {
+  SECTION("a problem that takes minutes and has dependent kernels") {
     b.problem = b.family.make_problem(values_with(
         b.family,
         {{"m", std::int64_t{4096}}, {"n", std::int64_t{4096}}, {"k", std::int64_t{4096}}}));
@@ -155,7 +154,7 @@ TEST_CASE("what is not simulated has its reason", "[executor]") {
     b.options.blocks = {ExecutedBlocks::kAll};
     CHECK(b.refusal() == "");
   }
-  SECTION("a GPU whose machine code the binary lacks") {
+  SECTION("a GPU without machine code in the binary") {
     CHECK_THAT(b.refusal("t4"),
                contains_text("no machine code of the kernel for compute capability 7.5"));
   }

@@ -1,5 +1,4 @@
-// How fast kernels are executed, with checks and without, and timed: a benchmark, not run with the
-// others.
+// Benchmark of execution speed: with and without checks, and timed. Not part of the test run.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -20,10 +19,10 @@ namespace {
 struct Speeds {
   double without = 0;
   double with = 0;
-  double timed = 0;  ///< without checks, clock by clock, with L1
+  double timed = 0;  ///< without checks, cycle by cycle, with L1
 };
 
-/// Of the processor: others may use it as well.
+/// CPU time, which other processes do not affect.
 template <class Function>
 double seconds_of(const Function& function) {
   const std::clock_t begin = std::clock();
@@ -31,7 +30,7 @@ double seconds_of(const Function& function) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// Of which the host's time does not depend on the figures' exact values.
+/// Figures of an SM; the host's time does not depend on their exact values.
 SmFigures some_figures() {
   SmFigures f = figures();
   f.l1_bytes = 128 * 1024;
@@ -43,7 +42,7 @@ SmFigures some_figures() {
   return f;
 }
 
-/// Executes all blocks on one SM, and says how many instructions of warps that took.
+/// Executes all blocks on one SM and returns the number of warp instructions.
 std::uint64_t time_on_one_sm(sim::Simulator& simulator, const Steps& launch) {
   sim::LaunchState state = simulator.launch_of(std::get<KernelStep>(launch.all().front().action));
   state.checks.memory = false;
@@ -51,7 +50,7 @@ std::uint64_t time_on_one_sm(sim::Simulator& simulator, const Steps& launch) {
   const SmFigures figures = some_figures();
   const Schedule schedule = schedule_of(*state.program, figures);
   REQUIRE(schedule.refusal.empty());
-  constexpr std::int64_t kMostThreads = 2048;  // of an SM
+  constexpr std::int64_t kMostThreads = 2048;  // per SM
   const auto resident = static_cast<int>(kMostThreads / state.block.count());
   const BlocksOfSm blocks{state.grid.count(), 1, resident};
   return time_on_sm(state, schedule, figures, blocks, [] { return false; }).instructions;
@@ -94,7 +93,7 @@ Speeds speeds_of(const Family& family, const Variant& variant) {
   return speeds;
 }
 
-TEST_CASE("speed of execution with checks, without, and timed", "[.speed]") {
+TEST_CASE("execution speed with checks, without checks, and timed", "[.speed]") {
   const Family& family = *Registry::global().find("matmul");
   for (const char* id :
        {"naive", "coalesced", "smem_tile", "coarsen_2d", "double_buffered", "async_stages"}) {

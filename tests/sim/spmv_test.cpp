@@ -1,5 +1,5 @@
-// What small problems of spmv have not: rows that take several blocks, blocks that take several
-// rounds, and matrices of files, with empty rows and more columns than rows.
+// Cases that small problems of spmv lack: rows of several blocks, blocks of several rounds, and
+// matrices from files, with empty rows and more columns than rows.
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -16,7 +16,7 @@ std::size_t check_spmv(const Changed& changed) {
   return check_variants(family_of("spmv"), changed);
 }
 
-TEST_CASE("rows of several blocks and blocks of several rounds are right", "[spmv]") {
+TEST_CASE("rows of several blocks and blocks of several rounds are correct", "[spmv]") {
   if (!has_machine_code()) return;
   CHECK(check_spmv({{"rows", std::int64_t{250007}}, {"matrix", "power_law"}}) == 7);
   CHECK(check_spmv(
@@ -25,7 +25,7 @@ TEST_CASE("rows of several blocks and blocks of several rounds are right", "[spm
   CHECK(check_spmv({{"rows", std::int64_t{20011}}, {"matrix", "banded"}}) == 8);
 }
 
-/// Entries anywhere in a file, most of them in few rows.
+/// Writes a matrix with random entries, most of them in a few rows.
 void write_matrix(const std::string& file, std::int64_t rows, std::int64_t columns,
                   std::int64_t entries, const char* field, bool is_symmetric) {
   std::mt19937_64 random(static_cast<std::uint64_t>(entries));
@@ -47,7 +47,7 @@ void write_matrix(const std::string& file, std::int64_t rows, std::int64_t colum
   }
 }
 
-TEST_CASE("matrices of files are right", "[spmv]") {
+TEST_CASE("matrices from files are correct", "[spmv]") {
   if (!has_machine_code()) return;
   const ScratchFolder folder;
   const auto check = [&](std::int64_t rows, std::int64_t columns, std::int64_t entries,
@@ -63,7 +63,7 @@ TEST_CASE("matrices of files are right", "[spmv]") {
   CHECK(check(5003, 5003, 60013, "real", true) == 7);
 }
 
-TEST_CASE("values of any size that fp32 has are right", "[spmv]") {
+TEST_CASE("values of the whole fp32 range are correct", "[spmv]") {
   if (!has_machine_code()) return;
   const ScratchFolder folder;
   for (const std::string value : {"2e-38", "1e-45", "3e-39", "3e38"}) {
@@ -82,8 +82,8 @@ TEST_CASE("values of any size that fp32 has are right", "[spmv]") {
   CHECK(check_spmv({{"matrix", rows}}) == 7);
 }
 
-/// What an element of an output may err by, if the matrix has a single row of equal values and x is
-/// 1; and its RMS.
+/// Allowed error of an output element, and allowed RMS error, for a matrix of one row of equal
+/// values and x = 1.
 struct Allowed {
   double element;
   double rms;
@@ -130,7 +130,7 @@ std::string output_of(const char* variant) {
   return family_of("spmv").find(variant)->writes.front();
 }
 
-TEST_CASE("an error of 1e-36 is seen in rows of at most 64 entries", "[spmv]") {
+TEST_CASE("an error of 1e-36 is detected in rows of at most 64 entries", "[spmv]") {
   constexpr int kEntries = 64;
   for (const Variant& variant : family_of("spmv").variants) {
     INFO(variant.id);
@@ -141,7 +141,7 @@ TEST_CASE("an error of 1e-36 is seen in rows of at most 64 entries", "[spmv]") {
   CHECK(of_products.rms > kEntries * 0x1p-126);
 }
 
-TEST_CASE("what L2 flushes to zero is allowed for each atomic addition, and not without any",
+TEST_CASE("the tolerance includes L2's flush to zero per atomic addition, and only then",
           "[spmv]") {
   constexpr float kSubnormal = 0x1p-149f;
   const auto flushed = [&](const char* variant, int nonzeros) {
@@ -154,13 +154,13 @@ TEST_CASE("what L2 flushes to zero is allowed for each atomic addition, and not 
          {"csr_thread_per_row", "ell", "csr_warp_per_row", "csr_lanes_per_row", "merge_path"}) {
       INFO(without);
       CHECK(flushed(without, nonzeros) == Approx(nonzeros * lost_without).epsilon(1e-3));
-      // Less than the result, so that one that nobody wrote is wrong.
+      // Less than the result, so an unwritten element is wrong.
       CHECK(flushed(without, nonzeros) * 0x1p-126 < nonzeros * static_cast<double>(kSubnormal));
     }
     CHECK(flushed("coo_atomics", nonzeros) == Approx(nonzeros).epsilon(1e-3));
   }
   CHECK(flushed("coo_segmented", 1) == Approx(1).epsilon(1e-3));
-  CHECK(flushed("coo_segmented", 1000) == Approx(2).epsilon(1e-3));  // of two warps
+  CHECK(flushed("coo_segmented", 1000) == Approx(2).epsilon(1e-3));  // two warps
   CHECK(flushed("coo_segmented", 5000) == Approx(6).epsilon(1e-3));
   CHECK(flushed("csr_adaptive", 2048) == Approx(2048 * lost_without).epsilon(1e-3));
   CHECK(flushed("csr_adaptive", 2049) == Approx(3).epsilon(1e-3));
@@ -183,7 +183,7 @@ TEST_CASE("steps own the matrix of the file that they copy", "[spmv]") {
   CHECK(copies == 4);
 }
 
-TEST_CASE("a file that is no matrix is refused", "[spmv]") {
+TEST_CASE("a file that is not a matrix is refused", "[spmv]") {
   const Parameter& matrix = *family_of("spmv").find_parameter("matrix");
   CHECK(matrix.names_file(Value{std::string("absent.mtx")}));
   CHECK(matrix.names_file(Value{std::string("*.mtx")}));

@@ -1,5 +1,5 @@
-// What small problems of the stencils have not: blocks that lie inside as a whole, with accesses of
-// every width, and walks along z of more than one block.
+// Cases that small stencil problems lack: interior blocks, with accesses of every width, and walks
+// of several blocks along z.
 #include <array>
 #include <map>
 
@@ -29,10 +29,10 @@ void check(const char* family_id, const std::map<std::string, Value>& extents) {
   }
 }
 
-// Rows of whole vectors of four, of two and of one; three blocks along either axis and a bit more.
+// Row lengths divisible by vectors of four, two and one; more than three blocks along each axis.
 constexpr std::array<std::int64_t, 3> kRows{400, 398, 397};
 
-TEST_CASE("planes with blocks that are inside as a whole", "[stencil]") {
+TEST_CASE("planes with interior blocks are correct", "[stencil]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const std::int64_t nx : kRows) {
@@ -41,7 +41,7 @@ TEST_CASE("planes with blocks that are inside as a whole", "[stencil]") {
   }
 }
 
-TEST_CASE("volumes with blocks that are inside as a whole", "[stencil]") {
+TEST_CASE("volumes with interior blocks are correct", "[stencil]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const std::int64_t nx : kRows)

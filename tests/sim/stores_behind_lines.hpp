@@ -1,13 +1,13 @@
-// A kernel whose warps load lines together, and store what has come to shared memory.
+// A kernel whose warps load lines at the same time and store the loaded words to shared memory.
 #pragma once
 
 #include "family/step.hpp"
 
 namespace gpuexp::test {
 
-/// One block of so many warps. Each turn begins with a barrier, some thousand clocks after the one
-/// before; then each warp loads 1 or 4 lines that nobody has loaded before, and stores each when it
-/// has come. `lines` has as many words as all load.
+/// One block of `warps` warps. Each of `turns` iterations starts with a barrier, some thousand
+/// cycles after the previous one. Each warp then loads 1 or 4 new lines and stores each when it has
+/// arrived. `lines` has one word per loaded word.
 Steps stores_behind_lines(int warps, int loads, int turns, const unsigned* lines, unsigned* sink);
 
 }  // namespace gpuexp::test

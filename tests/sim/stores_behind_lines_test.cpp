@@ -1,4 +1,4 @@
-// How often stores to shared memory are repeated that follow their own warps' lines.
+// Repeated stores to shared memory that follow the arrival of their warp's lines.
 #include "sim/stores_behind_lines.hpp"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// With the carve-out that the launches had whose repeats were counted.
+/// Uses the carve-out of the launches whose repeats were counted.
 SmFigures figures_of_h200() {
   constexpr std::int64_t kKib = 1024;
   constexpr double kNanosecond = 1.98;  // clocks
@@ -31,8 +31,8 @@ SmFigures figures_of_h200() {
   return f;
 }
 
-/// Lines begin where they do on a GPU, whose allocations begin at a multiple of 256 bytes: an
-/// address of the heap would make the test depend on what else the heap holds.
+/// Aligns lines as on a GPU, whose allocations start at a multiple of 256 bytes. Heap addresses
+/// would make the test depend on the heap's other contents.
 struct alignas(4096) Page {
   unsigned words[1024];
 };
@@ -56,9 +56,9 @@ double repeats_per_store(int warps, int loads) {
   return time_on_sm(launch, schedule, f, blocks, [] { return false; }).repeats.stores / stores;
 }
 
-TEST_CASE("stores behind their own lines are repeated as often as an H200 counts") {
+TEST_CASE("stores that follow their own lines are repeated as often as on an H200") {
   if (!has_machine_code()) return;
-  // Of warps that load and store at once: what ncu counted, in the mean over 132 SMs.
+  // Mean over 132 SMs, counted by ncu, with warps that load and store at the same time.
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/studies/shared_memory/stores_behind_own_lines.csv");
   std::string head;
   std::getline(file, head);

@@ -196,7 +196,7 @@ __global__ void reduce_kernel(const unsigned* in, unsigned* tensor,
   }
 }
 
-/// Words that a copy may read.
+/// Fills the words that a copy may read.
 __device__ void fill_box(unsigned* box, int words) {
   for (int i = threadIdx.x; i < words; i += kThreads)
     box[i] = i;

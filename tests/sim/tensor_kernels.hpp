@@ -1,4 +1,4 @@
-// Kernels that copy boxes of tensors, and ones that call functions by pointers.
+// Kernels that copy boxes of tensors, and kernels that call functions through pointers.
 #pragma once
 
 #include <array>
@@ -9,38 +9,37 @@ namespace gpuexp::test {
 
 using BoxPlace = std::array<int, 5>;
 
-/// The box at a place, as it lies in shared memory, to `out`.
+/// Copies the box at a place to `out`, in its shared memory layout.
 Steps load_box(const TensorMap& map, const BoxPlace& place, unsigned* out);
-/// Each of three blocks of a cluster gets it from the second one.
+/// Each of three blocks of a cluster receives the box from the second one.
 Steps multicast_box(const TensorMap& map, const BoxPlace& place, unsigned* out);
-/// Words of `in`, as they lie in shared memory, into the tensor.
+/// Stores words of `in`, in shared memory layout, into the tensor.
 Steps store_box(const TensorMap& map, const BoxPlace& place, const unsigned* in);
 
 enum class BoxReduction { add, min, max, increment, decrement, with_and, with_or, with_xor };
-/// The tensor's 256 words are `in` first, and then changed by the words that follow.
+/// Initializes the tensor with 256 words of `in` and reduces the words after them into it.
 Steps reduce_box(const TensorMap& map, const BoxPlace& place, BoxReduction how, const unsigned* in,
                  unsigned* tensor);
 
-/// With the fault, the line of tensor_kernels.cu that has its name in a comment is the one to be
-/// reported. Of a tensor of 16 × 16 words in `out`:
-/// its map says that it has one row more.
+/// With the fault, the simulator must report the line of tensor_kernels.cu that names it in a
+/// comment. Tensors have 16 × 16 words in `out`. Here the map has one row too many.
 Steps tensor_overrun(bool is_faulty, unsigned* out);
-/// The box in shared memory is not aligned.
+/// The box in shared memory is misaligned.
 Steps tensor_misaligned(bool is_faulty, unsigned* out);
-/// The box begins at a multiple of 16 bytes of its rows, or not.
+/// The box starts at a byte offset of its rows that is not a multiple of 16.
 Steps tensor_coordinate(bool is_faulty, unsigned* out);
-/// The first row of what is stored is that of the tensor, or the one before it.
+/// The first stored row is the row before the tensor's first one.
 Steps tensor_below(bool is_faulty, unsigned* out);
-/// What is stored was not written.
+/// Stores shared memory that was not written.
 Steps tensor_unwritten(bool is_faulty, unsigned* out);
-/// The map has another number of dimensions.
+/// The map has a different number of dimensions.
 Steps tensor_dimensions(bool is_faulty, unsigned* out);
 
-/// Each thread of 96 calls one of three functions by a pointer from a table, in 3 ways.
+/// Each of 96 threads calls one of three functions through a pointer from a table, in 3 ways.
 Steps call_by_pointer(const unsigned* in, unsigned* out);
 /// A function that calls itself, and one whose pointer is an argument.
 Steps call_recursively(const unsigned* in, unsigned* out);
-/// A null pointer, for one thread.
+/// One thread calls a null pointer.
 Steps call_of_nothing(bool is_faulty, unsigned* out);
 
 }  // namespace gpuexp::test

@@ -1,4 +1,4 @@
-// Copies of boxes of tensors, and calls by pointers.
+// Copies of tensor boxes, and calls through pointers.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -19,7 +19,7 @@ using sim::FaultKind;
 constexpr std::size_t kInput = 8192;
 
 struct BoxCase {
-  TensorMap map;  ///< but for its memory
+  TensorMap map;  ///< without its memory
   BoxPlace place{};
 
   std::size_t elements() const {
@@ -29,8 +29,8 @@ struct BoxCase {
     return count;
   }
   std::size_t bytes() const { return elements() * size_of(map.type); }
-  /// Where the i-th element of the box lies in the tensor, in bytes; below 0: outside. Rows are
-  /// written in whole groups of 16 bytes.
+  /// Byte offset of the box's i-th element in the tensor, negative if outside. Stores write rows in
+  /// groups of 16 bytes.
   std::int64_t offset(std::size_t i, bool is_written = false) const {
     const auto group = static_cast<std::int64_t>(16 / size_of(map.type));
     std::int64_t offset = 0;
@@ -45,8 +45,8 @@ struct BoxCase {
     }
     return offset;
   }
-  /// Where it lies in shared memory (CUDA C++ Programming Guide, "Swizzle modes"): which of the
-  /// groups of 16 bytes of a row of 128 is changed by the row's number.
+  /// Byte offset in shared memory (CUDA C++ Programming Guide, "Swizzle modes"): the row number is
+  /// XORed into the index of the 16-byte group within a 128-byte row.
   std::size_t shared_offset(std::size_t i) const {
     const std::size_t at = i * size_of(map.type);
     const std::size_t group = at / 16 % 8;
@@ -105,7 +105,7 @@ const std::vector<BoxCase>& boxes() {
   return all;
 }
 
-// What fma.oob takes for outside; of 16 bits.
+// The 16-bit value that fma.oob treats as out of bounds.
 constexpr std::uint16_t kOutside = 0x7ff7;
 
 void expect_load(const BoxCase& c, const DeviceWords& in, unsigned* out) {
@@ -162,12 +162,12 @@ std::vector<DeviceCase> box_cases() {
   return cases;
 }
 
-// ---- reductions, of tensors in 256 words
+// ---- reductions of tensors of 256 words
 
 struct ReductionCase {
   BoxReduction how;
   BoxCase box;
-  /// Of the bits of two elements.
+  /// Result bits from the bits of two elements.
   std::uint64_t (*result)(std::uint64_t a, std::uint64_t b);
 };
 
@@ -233,7 +233,7 @@ std::vector<DeviceCase> reduction_cases() {
   return cases;
 }
 
-TEST_CASE("boxes of tensors are what the host says", "[tensors]") {
+TEST_CASE("tensor boxes match the host", "[tensors]") {
   if (!has_machine_code()) return;
   const DeviceWords in = device_input(kInput);
   for (const DeviceCase& c : box_cases())
@@ -242,7 +242,7 @@ TEST_CASE("boxes of tensors are what the host says", "[tensors]") {
     check_on_cpu(c, in);
 }
 
-TEST_CASE("boxes of tensors are on a GPU what they are on the CPU", "[tensors][gpu]") {
+TEST_CASE("tensor boxes match on GPU and CPU", "[tensors][gpu]") {
   check_on_gpu(box_cases(), device_input(kInput));
   check_on_gpu(reduction_cases(), device_input(kInput));
 }
@@ -254,7 +254,7 @@ struct TensorFault {
   Steps (*steps)(bool is_faulty, unsigned* out);
 };
 
-TEST_CASE("faults of tensor copies are found, each with its line, and nothing without them",
+TEST_CASE("tensor copy faults are reported with their line, and correct kernels without a fault",
           "[tensors]") {
   if (!has_machine_code()) return;
   for (const TensorFault& f : {
@@ -304,7 +304,7 @@ TEST_CASE("a tensor map that the driver refuses is refused", "[tensors]") {
       contains_text("NaN"));
 }
 
-// ---- calls by pointers
+// ---- calls through pointers
 
 unsigned called(unsigned which, unsigned a, unsigned b) {
   const unsigned mixed = b % 3 == 0 ? a + b : a * 3 ^ b;
@@ -345,18 +345,18 @@ const std::vector<DeviceCase>& call_cases() {
   return all;
 }
 
-TEST_CASE("functions are called by pointers", "[calls]") {
+TEST_CASE("functions are called through pointers", "[calls]") {
   if (!has_machine_code()) return;
   const DeviceWords in = device_input(kInput);
   for (const DeviceCase& c : call_cases())
     check_on_cpu(c, in);
 }
 
-TEST_CASE("functions are called by pointers on a GPU as on the CPU", "[calls][gpu]") {
+TEST_CASE("calls through pointers match on GPU and CPU", "[calls][gpu]") {
   check_on_gpu(call_cases(), device_input(kInput));
 }
 
-TEST_CASE("a call of no function is a fault", "[calls]") {
+TEST_CASE("a call of a null function is a fault", "[calls]") {
   if (!has_machine_code()) return;
   const auto fault = fault_of([](unsigned* out) { return call_of_nothing(true, out); });
   REQUIRE(fault);

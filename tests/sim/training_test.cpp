@@ -1,6 +1,5 @@
-// Networks in training: an MLP that learns, in launches that are executed on the CPU one after the
-// other; steps whose gradients overflow; and a transformer block's arrays. The GPU's test has
-// larger ones (tests/gpu/training_test.cpp).
+// Training of networks: an MLP that learns in successive launches on the CPU, steps whose gradients
+// overflow, and a transformer block. The GPU test has larger ones (tests/gpu/training_test.cpp).
 #include <memory>
 
 #include "sim/execution.hpp"
@@ -19,7 +18,7 @@ TrainingMemory simulated() {
   TrainingMemory m;
   m.allocate = [state](std::int64_t bytes) -> void* {
     const auto doubles = static_cast<std::size_t>(bytes) / sizeof(double) + 1;
-    // Buffers begin at multiples of 256 bytes.
+    // Aligns buffers to 256 bytes.
     constexpr std::size_t kAlignment = 256;
     state->memory.push_back(std::make_unique<double[]>(doubles + kAlignment / sizeof(double)));
     void* at = state->memory.back().get();
@@ -63,7 +62,7 @@ std::vector<Losses> curves(const char* dtype, const char* variant, std::uint64_t
   return all;
 }
 
-TEST_CASE("a network learns the same in all precisions, separate and fused", "[training]") {
+TEST_CASE("a network learns equally well in all precisions, separate and fused", "[training]") {
   if (!has_machine_code()) return;
   const Spread fp32(curves("fp32", "fused", kSeeds));
   CHECK(fp32.most.back() < 0.4 * fp32.least.front());
@@ -76,7 +75,7 @@ TEST_CASE("a network learns the same in all precisions, separate and fused", "[t
   }
 }
 
-TEST_CASE("an overflow leaves all but the scale of the loss", "[training]") {
+TEST_CASE("an overflow changes only the loss scale", "[training]") {
   if (!has_machine_code()) return;
   for (const char* variant : {"separate", "fused", "fused_recompute"}) {
     INFO(variant);
@@ -100,7 +99,7 @@ TrainingRun small_block(const char* dtype, const char* variant, bool planted) {
           simulated()};
 }
 
-TEST_CASE("an overflow in a block leaves all but the scale of the loss", "[training]") {
+TEST_CASE("an overflow in a block changes only the loss scale", "[training]") {
   if (!has_machine_code()) return;
   for (const char* variant : {"separate", "fused"}) {
     INFO(variant);
@@ -108,8 +107,8 @@ TEST_CASE("an overflow in a block leaves all but the scale of the loss", "[train
   }
 }
 
-// What small problems have not: several heads, and sizes of which none is a multiple of a tile.
-TEST_CASE("a block is right in all phases and types", "[training]") {
+// Small problems lack several heads and sizes that are not multiples of a tile.
+TEST_CASE("a block is correct in all phases and types", "[training]") {
   if (!has_machine_code()) return;
   const std::pair<const char*, std::size_t> phases[] = {
       {"step", 6}, {"forward", 2}, {"backward", 3}, {"update", 2}};
@@ -123,7 +122,7 @@ TEST_CASE("a block is right in all phases and types", "[training]") {
   }
 }
 
-TEST_CASE("a block is right over several tiles of tokens", "[training]") {
+TEST_CASE("a block is correct over several tiles of tokens", "[training]") {
   if (!has_machine_code()) return;
   for (const char* dtype : {"bf16", "fp32"}) {
     const Changed sizes = {{"sequences", std::int64_t{1}}, {"tokens", std::int64_t{261}},
@@ -133,7 +132,7 @@ TEST_CASE("a block is right over several tiles of tokens", "[training]") {
   }
 }
 
-TEST_CASE("a block's overflow is found by the gradients that it is planted in", "[training]") {
+TEST_CASE("an overflow injected into a block is detected by the gradients", "[training]") {
   if (!has_machine_code()) return;
   // Few hidden units and many tokens make the first rows of other sequences largest.
   const std::pair<std::int64_t, std::int64_t> most[] = {{2, 40}, {3, 1}, {8, 1}};
@@ -145,7 +144,7 @@ TEST_CASE("a block's overflow is found by the gradients that it is planted in", 
   }
 }
 
-TEST_CASE("the scale of the loss doubles after as many good steps as it takes", "[training]") {
+TEST_CASE("the loss scale doubles after the growth interval of good steps", "[training]") {
   if (!has_machine_code()) return;
   TrainingRun run = small_run("fp16", "fused", false, 0);
   run.begin(1);

@@ -1,6 +1,6 @@
-// What Triton compiles is read and executed as the program's own kernels are: the PTX that
-// scripts/bench_pytorch.py keeps, assembled by ptxas, launched with the shape and the arguments
-// that are kept beside it, and held against the host.
+// Kernels compiled by Triton run in the simulator like the program's own. scripts/bench_pytorch.py
+// stores their PTX, shape and arguments; ptxas assembles the PTX. Results are compared with the
+// host's.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = GPUEXP_SOURCE_DIR;
 
-// Blocks of a kept grid that are executed, from the first on, and bytes of an array at most.
+// Limits on the grid's executed blocks, starting at block 0, and on bytes of an array.
 constexpr std::int64_t kMostBlocks = 2000;
 constexpr std::int64_t kBlocksOfLarge = 24;
 constexpr std::int64_t kLargeBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
 
-/// Compiled without a GPU for the tests, and what was launched where results were recorded. The
-/// first was made with Triton 3.6 by
+/// Kernels compiled without a GPU for the tests, and those launched in recorded results. The first
+/// file was made with Triton 3.6 by
 ///   scripts/bench_pytorch.py --ptx 90 tests/sim/data/triton_cells.json --out FOLDER
 std::vector<fs::path> kept_files() {
   std::vector<fs::path> files{kSource / "tests/sim/data/triton_kernels.json"};
@@ -92,13 +92,13 @@ double value_of(Bf16 stored) {
 template <class T>
 T stored(float value) {
   if constexpr (sizeof(T) == sizeof(float)) return value;
-  return static_cast<T>(std::bit_cast<std::uint32_t>(value) >> 16);  // whatever it rounds to
+  return static_cast<T>(std::bit_cast<std::uint32_t>(value) >> 16);  // truncates
 }
 
 template <class T>
 constexpr double kRoundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-8;
 
-/// Any bits, but numbers where a kernel computes with them: in [-3, 3).
+/// Random bits; values in [-3, 3) if the kernel computes with them.
 template <class T>
 std::vector<T> inputs(std::int64_t count, bool is_moved) {
   std::vector<T> in(static_cast<std::size_t>(count));
@@ -117,7 +117,7 @@ std::vector<T> inputs(std::int64_t count, bool is_moved) {
 
 // ---- a launch
 
-/// Executes the first `blocks` of the kept grid.
+/// Executes the first `blocks` blocks of the stored grid.
 template <class T>
 void execute(ForeignKernels& kernels, const Launch& launch, std::int64_t blocks,
              const std::vector<T>& x, std::vector<T>& y) {
@@ -142,7 +142,7 @@ void execute(ForeignKernels& kernels, const Launch& launch, std::int64_t blocks,
   kernels.simulator().run(Steps(std::move(step)));
 }
 
-/// An element-wise kernel: element i is block i / BLOCK's.
+/// An element-wise kernel: block i / BLOCK computes element i.
 template <class T>
 void check_computed(ForeignKernels& kernels, const Launch& launch) {
   const auto per_block = static_cast<std::int64_t>(launch.constants.at("BLOCK"));
@@ -157,7 +157,7 @@ void check_computed(ForeignKernels& kernels, const Launch& launch) {
   std::fill(y.begin(), y.end(), stored<T>(NAN));
   execute(kernels, launch, blocks, x, y);
 
-  // The bounds of kernels/fusion.cu, with ELU's for an approximate exponential.
+  // Tolerances of kernels/fusion.cu, plus that of ELU's approximate exponential.
   const bool is_elu = launch.kernel == "elu_kernel";
   constexpr double u = 0x1p-24;
   const double growth = std::pow(1 + kRoundoff<T>, 4) * (1 + 10 * u) - 1;
@@ -177,7 +177,7 @@ void check_computed(ForeignKernels& kernels, const Launch& launch) {
   CHECK(wrong == 0);
 }
 
-/// A tile per block, down the columns of tiles: `output_order` of kernels/transpose.cu.
+/// One tile per block, down the columns of tiles: `output_order` of kernels/transpose.cu.
 template <class T>
 void check_moved(ForeignKernels& kernels, const Launch& launch) {
   if (launch.array_bytes() > kMostBytes) return;
@@ -237,7 +237,7 @@ bool has(const KernelCode& code, const std::string& opcode) {
                      [&](const ListedInstruction& i) { return i.opcode.starts_with(opcode); });
 }
 
-/// What the kernel cannot do without: loads and stores, and whatever it is about.
+/// Instructions that the kernel must contain.
 void check_code(const KernelResource& row, const std::string& kernel) {
   const KernelCode code = read_code_text(row.code.text());
   std::vector<std::string> opcodes{"LDG", "STG"};
@@ -249,8 +249,7 @@ void check_code(const KernelResource& row, const std::string& kernel) {
   }
 }
 
-TEST_CASE("what Triton compiles is read, and executed with what is kept of its launches",
-          "[triton]") {
+TEST_CASE("kernels compiled by Triton run with their stored shape and arguments", "[triton]") {
   if (const std::string missing = lacks_code_tools(); !missing.empty())
     return skip(Tier::machine_code, missing);
   for (const fs::path& file : kept_files()) {
@@ -265,7 +264,7 @@ TEST_CASE("what Triton compiles is read, and executed with what is kept of its l
     for (auto& [name, of_module] : launches) {
       const Json& module = kept.at("modules").at(name);
       const auto target = module.at("target").get<std::string>();
-      // All are the same code: the one with the least to execute.
+      // All launches run the same code: choose the smallest.
       const Launch& launch = *std::min_element(
           of_module.begin(), of_module.end(),
           [](const Launch& a, const Launch& b) { return a.array_bytes() < b.array_bytes(); });
@@ -279,7 +278,7 @@ TEST_CASE("what Triton compiles is read, and executed with what is kept of its l
   }
 }
 
-TEST_CASE("what Triton compiles is held against its arguments", "[triton]") {
+TEST_CASE("arguments of Triton kernels are checked", "[triton]") {
   if (const std::string missing = lacks_code_tools(); !missing.empty())
     return skip(Tier::machine_code, missing);
   const Json kept = Json::parse(read_text(kept_files().front().string()));

@@ -1,4 +1,4 @@
-// A kernel whose blocks write and read the same words of 8 bytes meanwhile.
+// A kernel whose blocks concurrently write and read the same 8-byte words.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace gpuexp::test {
 
 inline constexpr int kWholeWords = 32;
 
-/// One block writes words of two equal halves, `turns` times; another reads them as often, and
-/// counts in `torn` those whose halves differ.
+/// One block writes words of two equal halves, `turns` times. Another block reads them as often and
+/// counts in `torn` the words whose halves differ.
 Steps whole_words(int turns, std::uint64_t* words, unsigned* torn);
 
 }  // namespace gpuexp::test

@@ -1,4 +1,4 @@
-// Words of 8 bytes that blocks on two threads of the host write and read at once.
+// 8-byte words that blocks on two host threads write and read concurrently.
 #include "sim/whole_words.hpp"
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("a word of 8 bytes that another block writes is read old or new, never half of each") {
+TEST_CASE("an 8-byte word that another block writes is read old or new, never half of each") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::vector<std::uint64_t> words(kWholeWords, 0);
