@@ -1,4 +1,4 @@
-// One problem on the GPU and on the CPU, for tests that hold one against the other.
+// Executes one problem on the GPU and the CPU, for tests that compare the two.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ inline const KernelResources& built_kernels() {
   return resources;
 }
 
-/// As the executor on the CPU has it.
+/// Simulator with the settings of the executor on the CPU.
 struct DeviceSimulator : sim::Simulator {
   DeviceSimulator() : Simulator(built_kernels(), this_device().compute_capability()) {
     takes_host_loops = true;
@@ -41,7 +41,8 @@ struct BothExecutors {
         gpu(family, values, kSeed, this_device(), stream),
         cpu(family, values, kSeed, this_device(), simulator) {}
 
-  /// Variants whose kernels run here, and of which the CPU executes all blocks soon enough.
+  /// Calls `run` for variants that this device supports and whose blocks the CPU can all execute in
+  /// reasonable time.
   void for_each_variant(const std::function<void(const Variant&)>& run) {
     constexpr double kMostOperations = 2e8;
     SimulatedOptions options;
@@ -62,7 +63,7 @@ struct BothExecutors {
   HostProblem cpu;
 };
 
-/// Runs the test on each of the family's small problems that this device takes.
+/// Runs the test on each of the family's small problems that this device supports.
 inline void for_small_problems(const Family& family,
                                const std::function<void(BothExecutors&)>& test) {
   for (const Values& small : small_problems(family)) {

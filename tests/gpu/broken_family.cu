@@ -44,13 +44,13 @@ __global__ void double_kernel(Problem p, const float* x, float* y) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (fault == Fault::overrun_end && i == p.n) y[i] = 0.0f;
   if (fault == Fault::overrun_begin && i == 0) y[-1] = 0.0f;
-  // 2^60 bytes away: outside of every mapping.
+  // 2^60 bytes past y: not mapped.
   if (fault == Fault::illegal_address && i == 0) y[std::int64_t{1} << 58] = 0.0f;
   if (fault == Fault::misaligned_address && i == 0)
     *reinterpret_cast<float*>(reinterpret_cast<char*>(y) + 1) = 0.0f;
   if (fault == Fault::trap && i == 0) __trap();
   if (fault == Fault::device_assert) assert(i < 0);
-  // The input holds no such number, which the compiler cannot know.
+  // The input holds no such value, but the compiler does not know that.
   while (fault == Fault::endless && *const_cast<const volatile float*>(x) < 2.0f) {
   }
   if (i >= p.n || (fault == Fault::unwritten_tail && i == p.n - 1)) return;
@@ -89,7 +89,7 @@ Variant variant(const char* id) {
   return v;
 }
 
-// A launch that only a call can make go wrong.
+// A launch by a call, which the library cannot inspect.
 template <class Call>
 Variant calling(const char* id, Call call) {
   Variant v = variant<Fault::none>(id);
@@ -105,7 +105,7 @@ void double_right(const Problem& p, const Data& d, Stream stream, unsigned block
   GPUEXP_CUDA(cudaGetLastError());
 }
 
-// Writes in its first launch only: what a benchmark that never poisons again would take for right.
+// Writes only in its first launch: passes if a benchmark does not poison outputs again.
 Variant stale() {
   return calling("stale", [launches = std::make_shared<int>(0)](const Problem& p, const Data& d,
                                                                 Stream stream) {
@@ -113,14 +113,14 @@ Variant stale() {
   });
 }
 
-// More threads than any block may have.
+// More threads than a block may have.
 Variant beyond_limits() {
   return calling("beyond_limits", [](const Problem& p, const Data& d, Stream stream) {
     double_right(p, d, stream, 4096);
   });
 }
 
-// A launch that allocates more than any GPU has.
+// A launch that allocates more memory than any GPU has.
 Variant out_of_memory() {
   return calling("out_of_memory", [](const Problem&, const Data&, Stream) {
     void* memory = nullptr;
@@ -128,7 +128,7 @@ Variant out_of_memory() {
   });
 }
 
-// Waits for the GPU inside of its launch.
+// A launch that waits for the GPU.
 Variant waiting(const char* id, Timing timing) {
   Variant v = calling(id, [](const Problem& p, const Data& d, Stream stream) {
     double_right(p, d, stream);
@@ -138,7 +138,7 @@ Variant waiting(const char* id, Timing timing) {
   return v;
 }
 
-// A kernel of its own, which only its first launch in a process loads.
+// A separate kernel, loaded by its first launch in a process.
 template <int>
 __global__ void own_kernel(Problem p, const float* x, float* y) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -155,7 +155,7 @@ Variant timed(const char* id, Timing timing) {
   return v;
 }
 
-// A fill, and then the kernel.
+// A fill, then the kernel.
 Variant cleared() {
   Variant v = variant<Fault::none>("cleared");
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -220,7 +220,7 @@ __global__ void past_allocation_kernel(float* end) {
   *end = 1.0f;
 }
 
-// Each thread reads what one of the other warp wrote, with no barrier in between.
+// Each thread reads a word that the other warp wrote, without a barrier.
 __global__ void race_kernel(int* out) {
   __shared__ int words[2 * kTile];
   words[threadIdx.x] = static_cast<int>(threadIdx.x) + *out;

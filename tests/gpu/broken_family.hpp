@@ -1,19 +1,18 @@
-// A family whose variants are wrong in one way each, to see that every one is rejected.
+// A family whose variants have one fault each, which must be detected.
 #pragma once
 
 #include "family/family.hpp"
 
 namespace gpuexp::test {
 
-/// y = 2·x over n elements. `right`, `waits` and `waits_undeclared` compute it; the others each
-/// have the fault that they are named after.
+/// y = 2·x over n elements. `right`, `waits` and `waits_undeclared` compute it; each other variant
+/// has the fault in its name.
 Family broken_family();
 
-/// Writes one float past the end of an allocation: what compute-sanitizer's memcheck must report.
+/// Writes one float past the end of an allocation: compute-sanitizer's memcheck must report it.
 void write_past_allocation();
 
-/// Reads and writes one word of shared memory from two warps without a barrier: what racecheck must
-/// report.
+/// Two warps access one word of shared memory without a barrier: racecheck must report it.
 void race_in_shared_memory();
 
 }  // namespace gpuexp::test

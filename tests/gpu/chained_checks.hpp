@@ -1,4 +1,4 @@
-// What either executor has to say of the chained family.
+// Expected verification results of the chained family, for either executor.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace gpuexp::test {
 
-/// The first wrong elements of each output of a variant; the problem is set up.
+/// Number of first wrong elements per output of a variant. The problem must be set up.
 inline std::map<std::string, std::size_t> wrong_outputs(Executor& executor,
                                                         const Variant& variant) {
   const Verification result = executor.verify(variant, Mode::cold);
@@ -21,7 +21,8 @@ inline std::map<std::string, std::size_t> wrong_outputs(Executor& executor,
   return wrong;
 }
 
-/// Each result is held to what its operation found, right or wrong, in any order of variants.
+/// Checks that each result is compared with the actual inputs of its operation, for any order of
+/// variants.
 inline void check_each_operation(Executor& executor, const Family& family) {
   using Wrong = std::map<std::string, std::size_t>;
   const auto wrong_in = [&](const char* variant) {

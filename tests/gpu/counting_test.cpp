@@ -1,4 +1,4 @@
-// Hardware counters of launches on a real device.
+// Hardware counters of launches on a GPU.
 #include <chrono>
 #include <map>
 
@@ -14,7 +14,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// An executor that counts what launches move through memory.
+/// An executor that reads memory counters of launches.
 struct MemoryCounting {
   const DeviceSpec device = query_device(0, {}).spec;
   const std::unique_ptr<Executor> executor = make_cuda_executor(0, device);
@@ -23,7 +23,7 @@ struct MemoryCounting {
   const std::vector<std::string> metrics = metrics_of(counters);
   const CounterSupport support = reader.counter_support(metrics);
 
-  /// True, after saying so, where hardware counters cannot be read.
+  /// Reports the reason and returns true if hardware counters cannot be read.
   bool is_skipped() const {
     if (support.unavailable.empty()) return false;
     skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
@@ -43,7 +43,7 @@ struct MemoryCounting {
   }
 };
 
-TEST_CASE("counters of a launch are those that its addresses make", "[engine][counters]") {
+TEST_CASE("counters of a launch match its addresses", "[engine][counters]") {
   const Family* family = Registry::global().find("coalescing");
   REQUIRE(family);
   const MemoryCounting memory;
@@ -66,17 +66,18 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   auto strided = count("read_strided", kLarge, 8, Mode::cold);
   CHECK(strided["global_load_sectors_per_request"] == Approx(32.0).epsilon(0.02));
   CHECK(strided["dram_read_bytes"] == Approx(32.0 * kLarge).epsilon(0.05));
-  // What fits in L2 is there from the launch before, or is not, as the mode says.
+  // Data that fits in L2 is still there in mode warm, not in mode cold.
   const std::int64_t small = memory.device.l2_bytes / 32;
   CHECK(count("read_contiguous", small, 1, Mode::cold)["dram_read_bytes"] ==
         Approx(4.0 * static_cast<double>(small)).epsilon(0.05));
   CHECK(count("read_contiguous", small, 1, Mode::warm)["dram_read_bytes"] <
         0.4 * static_cast<double>(small));
-  // The driver evicts much of L2 as it begins a pass, which is no part of a warm launch.
+  // The driver evicts much of L2 at the start of a pass, which must not count as part of a warm
+  // launch.
   const std::int64_t quarter_of_l2 = memory.device.l2_bytes / 16;
   CHECK(count("read_contiguous", quarter_of_l2, 1, Mode::warm)["dram_read_bytes"] <
         0.4 * static_cast<double>(quarter_of_l2));
-  // Timing afterwards finds no profiler in force.
+  // No profiler is active in later timing.
   const Variant& contiguous = *family->find("read_contiguous");
   memory.executor->set_up(*family, choice_combinations(*family).front(), 1);
   memory.executor->timer()->warm_up(contiguous, Mode::warm, {1, 1});
@@ -85,7 +86,7 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
       [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
 }
 
-TEST_CASE("counts do not depend on what was counted before", "[engine][counters]") {
+TEST_CASE("counts do not depend on earlier counts", "[engine][counters]") {
   const MemoryCounting memory;
   if (memory.is_skipped()) return;
   const Family* family = Registry::global().find("divergence");
@@ -116,15 +117,15 @@ TEST_CASE("counts do not depend on what was counted before", "[engine][counters]
   }
 }
 
-/// Launches of small problems. What prepares one may be a fill, or a replay of many launches; of
-/// plain ones it is neither.
+/// Launches of small problems. Before each there may be a fill or a replay of many launches; plain
+/// launches have neither.
 std::vector<CountedLaunch> small_launches(bool is_plain) {
   std::vector<CountedLaunch> launches;
   for (const char* id : {"coalescing", "divergence", "partial_write"}) {
     const Family* family = Registry::global().find(id);
     REQUIRE(family);
     if (is_plain && family->reset) continue;
-    // What fits in L2 several times: of 32 MiB, the share that stays depends on their addresses.
+    // L2 holds several times this size; of 32 MiB, the share that stays depends on addresses.
     Values values = choice_combinations(*family).front();
     for (std::size_t p = 0; p < values.size(); ++p) {
       if (family->parameters[p].name == "n") values[p] = Value{std::int64_t{1} << 20};
@@ -153,16 +154,15 @@ void check_same(const LaunchCounts& together, const LaunchCounts& alone) {
     INFO(counter);
     if (a) CHECK(*a == *b);
   }
-  // What L2 keeps differs from launch to launch: of all.json, counted together and then alone, nine
-  // in ten rows are within 1 MB.
+  // The contents of L2 differ between launches. In all.json, DRAM bytes counted together and
+  // separately differ by less than 1 MB in nine of ten rows.
   const auto dram = select_counters({"dram_read_bytes"});
   constexpr double kKeptBytes = 2e6;
   CHECK(*counted(dram.front(), together) ==
         Approx(*counted(dram.front(), alone)).epsilon(0.02).margin(kKeptBytes));
 }
 
-TEST_CASE("launches that are counted together have the counts that each has alone",
-          "[engine][counters]") {
+TEST_CASE("counting launches together or separately gives equal counts", "[engine][counters]") {
   const MemoryCounting memory;
   if (memory.is_skipped()) return;
   const bool is_plain = GENERATE(true, false);
@@ -177,7 +177,7 @@ TEST_CASE("launches that are counted together have the counts that each has alon
   };
   std::vector<LaunchCounts> together;
   std::vector<LaunchCounts> alone;
-  count_ms({launches.front()}, together);  // what is made once
+  count_ms({launches.front()}, together);  // one-time initialization
   together.clear();
   const double together_ms = count_ms(launches, together);
   double alone_ms = 0;
@@ -192,11 +192,11 @@ TEST_CASE("launches that are counted together have the counts that each has alon
                                 << name_of(launches[i].mode));
     check_same(together[i], alone[i]);
   }
-  // Half the time on an H200, where a launch and what prepares it take 44 ms in seven passes.
+  // On an H200 it takes half the time: a launch and its preparation take 44 ms in seven passes.
   if (is_plain) CHECK(together_ms < 0.75 * alone_ms);
 }
 
-TEST_CASE("fills and kernels of a launch are counted one by one", "[engine][counters]") {
+TEST_CASE("fills and kernels of a launch are counted separately", "[engine][counters]") {
   const MemoryCounting memory;
   if (memory.is_skipped()) return;
   const Family family = broken_family();
@@ -209,7 +209,7 @@ TEST_CASE("fills and kernels of a launch are counted one by one", "[engine][coun
   CHECK_THAT(counts[1].kernels[0].kernel, contains_text("cudaMemsetAsync"));
   CHECK_THAT(counts[1].kernels[1].kernel, contains_text("own_kernel"));
   const auto stores = select_counters({"global_store_sectors"}).front();
-  // 4000 bytes by warps, the last of 8 lanes.
+  // 4000 bytes in sectors of 32 bytes.
   CHECK(counted(stores, counts[0]) == 125.0);
 }
 

@@ -1,5 +1,5 @@
-// Variants that are said to be deterministic leave equal bits, launch after launch, and one of
-// those that add floats in any order does not.
+// Deterministic variants have bitwise-identical results in every launch. A variant that adds floats
+// in any order does not.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kSeed = 7;
 constexpr int kLaunches = 10;
 
-/// What a launch leaves in each output that the variant fills.
+/// Contents of each output of a variant after a launch.
 using Outputs = std::vector<std::vector<unsigned char>>;
 
 class Problem {
@@ -30,7 +30,7 @@ class Problem {
   const DeviceSpec& device() const { return device_; }
   const void* problem() const { return launches_.problem(); }
 
-  /// Of one launch on outputs that have nothing of those before.
+  /// Outputs of one launch, poisoned before it.
   Outputs launch(const Variant& variant) {
     const Family& family = launches_.family();
     std::vector<std::size_t> filled;
@@ -59,7 +59,7 @@ class Problem {
   ProblemLaunches launches_;
 };
 
-/// Launches whose outputs are not those of the first.
+/// Number of launches whose outputs differ from those of the first.
 int launches_that_differ(Problem& problem, const Variant& variant) {
   const Outputs first = problem.launch(variant);
   int differ = 0;
@@ -79,7 +79,7 @@ std::int64_t output_bytes(const Family& family, const Values& values) {
   return bytes;
 }
 
-/// Halves the largest of its sizes, if one may be smaller.
+/// Halves the largest size that may be halved; returns false if there is none.
 bool shrink(const Family& family, Values& values) {
   std::int64_t* largest = nullptr;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -92,8 +92,8 @@ bool shrink(const Family& family, Values& values) {
   return largest != nullptr;
 }
 
-/// Large enough that blocks come in another order each time, and not so large that the host
-/// compares outputs for minutes; every combination of choices.
+/// All combinations of choices. Sizes are large enough that the order of blocks varies, and small
+/// enough that the host compares outputs within minutes.
 std::vector<Values> large_problems(const Family& family, const DeviceSpec& device) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 26;
   std::vector<Values> problems = choice_combinations(family);
@@ -114,11 +114,11 @@ bool can_run(const Problem& problem, const Family& family, const Variant& varian
   return !(variant.unsupported && variant.unsupported(problem.problem(), problem.device()));
 }
 
-TEST_CASE("variants that are said to be deterministic leave equal bits in ten launches",
+TEST_CASE("deterministic variants have bitwise-identical results in ten launches",
           "[determinism]") {
   const DeviceSpec device = query_device(0, {}).spec;
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     const bool has_any = std::any_of(family.variants.begin(), family.variants.end(),
                                      [](const Variant& v) { return v.deterministic; });
     if (!has_any) continue;
@@ -140,7 +140,7 @@ TEST_CASE("variants that are said to be deterministic leave equal bits in ten la
       };
       for (const Values& values : large_problems(family, device))
         launch_on(values, declared);
-      std::set<std::string> left = declared;  // of those that take no such problem, small ones
+      std::set<std::string> left = declared;  // variants that support only small problems
       for (const Values& values : small_problems(family)) {
         for (const std::string& id : launched)
           left.erase(id);
@@ -152,7 +152,7 @@ TEST_CASE("variants that are said to be deterministic leave equal bits in ten la
   }
 }
 
-TEST_CASE("floats that blocks add atomically differ from launch to launch", "[determinism]") {
+TEST_CASE("atomic float sums differ between launches", "[determinism]") {
   const Family* const family = Registry::global().find("atomics");
   REQUIRE(family);
   const Variant* const variant = family->find("float_block_first");

@@ -1,5 +1,5 @@
-// The executor and the runner on a real device: wrong results are rejected, faults cost their own
-// cell and what comes after says so, and the resource table agrees with the driver.
+// The executor and the runner on a GPU: wrong results are rejected, a fault fails its cell and is
+// reported in later ones, and the resource table matches the driver.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -43,7 +43,7 @@ std::unique_ptr<Executor> in_a_worker(const DeviceSpec&) {
   return std::make_unique<RemoteExecutor>(options);
 }
 
-/// Runs the variants of the broken family that the names give, in one group per mode.
+/// Runs the named variants of the broken family, in one group per mode.
 class BrokenRun {
  public:
   explicit BrokenRun(const std::vector<std::string>& variants,
@@ -81,7 +81,7 @@ class BrokenRun {
   std::map<std::string, Row> rows_;
 };
 
-TEST_CASE("launches back to back are timed together, one by one and as a graph", "[engine]") {
+TEST_CASE("back-to-back launches are timed together, enqueued or as a graph", "[engine]") {
   const Mode mode = GENERATE(Mode::back_to_back, Mode::back_to_back_graph);
   const auto make = GENERATE(in_this_process, in_a_worker);
   const BrokenRun run({"right", "nan"}, make, mode);
@@ -96,15 +96,15 @@ TEST_CASE("launches back to back are timed together, one by one and as a graph",
   CHECK(replays <= (is_captured(mode) ? 50 : 1));
   CHECK_FALSE(right.traits->gated);
   REQUIRE(right.floor_us);
-  // An empty kernel in the same mode takes no longer than one that does something.
+  // An empty kernel in the same mode is not slower than one with work.
   CHECK(right.time_us->median > 0.8 * *right.floor_us);
   CHECK(run.row("nan").status == Status::incorrect);
 }
 
-TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
+TEST_CASE("wrong results are rejected and have no time", "[engine]") {
   const std::vector<std::string> wrong{"nan",   "unwritten_tail", "overrun_end", "overrun_begin",
                                        "stale", "bad_tile",       "one_percent", "changed_input"};
-  // The right one comes last: what the others broke is whole again.
+  // `right` comes last: it must pass after the others' damage.
   std::vector<std::string> all = wrong;
   all.push_back("right");
   const BrokenRun run(all);
@@ -130,7 +130,8 @@ TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
              contains_text("32 of 1000 elements are wrong; first y[32]"));
 }
 
-TEST_CASE("references that refer to results hold each operation to what it found", "[engine]") {
+TEST_CASE("references that use results check each operation against its actual inputs",
+          "[engine]") {
   const Family family = chained_family();
   const auto executor = in_this_process(query_device(0, {}).spec);
   executor->set_up(family, values_with(family), 7);
@@ -140,8 +141,7 @@ TEST_CASE("references that refer to results hold each operation to what it found
   check_each_operation(*executor, family);
 }
 
-TEST_CASE("registers in the generated table are those that the driver reports",
-          "[engine][machine_code]") {
+TEST_CASE("registers in the generated table match the driver's", "[engine][machine_code]") {
   std::size_t count = 0;
   const KernelResource* table = kernel_resource_table(count);
   if (count == 0) {
@@ -152,7 +152,7 @@ TEST_CASE("registers in the generated table are those that the driver reports",
   GPUEXP_CUDA(cudaSetDevice(0));
   int checked = 0;
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     for (const Values& values : choice_combinations(family)) {
       const auto problem = family.make_problem(values);
       for (const Variant& variant : family.variants) {
@@ -179,9 +179,8 @@ TEST_CASE("registers in the generated table are those that the driver reports",
   CHECK(checked > 0);
 }
 
-// Memory returned to the driver is cleared in the background, which slows whatever is measured
-// next.
-TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
+// The driver clears returned memory in the background, which slows the next measurement.
+TEST_CASE("the process keeps freed memory and reuses it", "[engine]") {
   int pools = 0;
   GPUEXP_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0));
   if (pools == 0) return skip(Tier::hardware, "the device has no memory pools");
@@ -201,8 +200,8 @@ TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
   CHECK(free_bytes() == with_kept);
 }
 
-// Not a check but a measurement, for docs/results/README.md: copies of 512 MiB, one after the
-// other, after memory was given back to the driver, and after it went into a pool that keeps it.
+// A measurement for docs/results/README.md: successive copies of 512 MiB, after memory was returned
+// to the driver, and after it was returned to a pool that keeps it.
 TEST_CASE("measured: copies after memory was freed", "[.freed]") {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   constexpr std::size_t kGiB = std::size_t{1} << 30;
@@ -246,8 +245,7 @@ TEST_CASE("measured: copies after memory was freed", "[.freed]") {
   }
 }
 
-// Hidden, for runs under compute-sanitizer: each must be reported, or the sanitizer was not
-// watching.
+// Hidden tests for compute-sanitizer, which must report each of them; otherwise it does not work.
 TEST_CASE("planted: a write past an allocation", "[.planted][memcheck]") {
   write_past_allocation();
 }
@@ -255,20 +253,21 @@ TEST_CASE("planted: a race in shared memory", "[.planted][racecheck]") {
   race_in_shared_memory();
 }
 
-TEST_CASE("a gate that a launch waits behind opens itself, and the cell says why", "[engine]") {
+TEST_CASE("a gate that its launch waits for opens by itself, and the row gives the reason",
+          "[engine]") {
   const BrokenRun run({"right", "waits", "waits_undeclared", "waits_on_host_clock"});
   CHECK(run.row("right").traits->gated);
   CHECK(run.row("waits").status == Status::passed);
   CHECK(!run.row("waits").traits->gated);
   CHECK(run.row("waits_on_host_clock").status == Status::passed);
   CHECK(!run.row("waits_on_host_clock").traits->gated);
-  // The host's clock has the way to the GPU and back in it.
+  // The host's clock includes the round trip to the GPU.
   CHECK(run.row("waits_on_host_clock").time_us->median > run.row("right").time_us->median);
   CHECK(run.row("waits_undeclared").status == Status::failed);
   CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declare Timing::ungated"));
 }
 
-TEST_CASE("first launches hold what is loaded on first use", "[engine]") {
+TEST_CASE("first launches include loading on first use", "[engine]") {
   const BrokenRun run({"right", "in_fresh_processes", "from_first"}, in_a_worker);
   for (const char* variant : {"in_fresh_processes", "from_first"}) {
     const Row& row = run.row(variant);
@@ -284,7 +283,7 @@ TEST_CASE("first launches hold what is loaded on first use", "[engine]") {
   CHECK(from_first.front() > 2 * later);
   const std::vector<double>& fresh = run.row("in_fresh_processes").samples_us;
   CHECK(*std::min_element(fresh.begin(), fresh.end()) > 2 * later);
-  // What run_estimate.cpp says that a process costs.
+  // Cost of a process, as used in run_estimate.cpp.
   const auto seconds_of = [](const char* variant) {
     const auto start = std::chrono::steady_clock::now();
     const BrokenRun timed({variant}, in_a_worker);
@@ -299,7 +298,7 @@ TEST_CASE("first launches hold what is loaded on first use", "[engine]") {
   CHECK(here.row("right").status == Status::passed);
 }
 
-TEST_CASE("every mode verifies, times and says how", "[engine]") {
+TEST_CASE("every mode verifies, times and reports its traits", "[engine]") {
   const auto traits = [](Mode mode) {
     const BrokenRun run({"right", "one_percent"}, in_this_process, mode);
     INFO(name_of(mode) << ": " << run.row("right").reason);
@@ -316,8 +315,8 @@ TEST_CASE("every mode verifies, times and says how", "[engine]") {
   CHECK(graph.rotated_bytes == 256 * 2 * 1000 * std::int64_t{sizeof(float)});
 }
 
-// In a process of its own: the fault takes the context with it.
-TEST_CASE("a fault fails its cell and says so in those after it", "[engine][fault]") {
+// In a separate process, because the fault destroys the context.
+TEST_CASE("a fault fails its cell and is reported in later cells", "[engine][fault]") {
   const BrokenRun run({"right", "illegal_address", "one_percent"});
   CHECK(run.row("right").status == Status::not_run);
   CHECK(run.row("illegal_address").status == Status::failed);
@@ -326,7 +325,7 @@ TEST_CASE("a fault fails its cell and says so in those after it", "[engine][faul
   CHECK_THAT(run.row("one_percent").reason, contains_text("the device was lost before"));
 }
 
-TEST_CASE("a fault in a worker costs its own cell", "[engine][worker]") {
+TEST_CASE("a fault in a worker fails only its cell", "[engine][worker]") {
   const std::map<std::string, std::string> name_of_fault{
       {"illegal_address", "cudaErrorIllegalAddress"},
       {"misaligned_address", "cudaErrorMisalignedAddress"},
@@ -353,7 +352,7 @@ TEST_CASE("a fault in a worker costs its own cell", "[engine][worker]") {
   }
 }
 
-TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]") {
+TEST_CASE("the SM clock is between 10 and 101 % of the maximum", "[engine]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const CudaStream stream;
   SmClock clock(device.sm_count);
@@ -366,7 +365,7 @@ TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]"
   }
 }
 
-TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
+TEST_CASE("a clock reading reports the share of time under load", "[engine]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const Family family = broken_family();
   const Variant& right = *family.find("right");
@@ -379,7 +378,7 @@ TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
   const auto idle = executor->timer()->sm_clock();
   REQUIRE(idle.has_value());
   CHECK(idle->load < 0.01);
-  // A flush before each sample is load, too.
+  // A flush before each sample counts as load.
   executor->timer()->sample(std::vector<const Variant*>(100, &right), Mode::cold,
                             [](std::size_t, const Sample&) {});
   const auto sampled = executor->timer()->sm_clock();

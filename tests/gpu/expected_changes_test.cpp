@@ -1,5 +1,5 @@
-// Every variant that says which counters or metrics change, and the variant that it compares to,
-// counted on the device at the family's default problem, or where the variant is shown.
+// Expected changes of counters and metrics, measured on the GPU. Each variant and the one that it
+// compares to run at the family's default problem, or at the problem of `shown_at`.
 #include <algorithm>
 #include <map>
 
@@ -31,7 +31,7 @@ std::string names_of(const CounterValues& values) {
   return names;
 }
 
-/// Counts the variants of one problem, each once.
+/// Counters of the variants of one problem, each counted once.
 class Counted {
  public:
   Counted(Executor& executor, const DeviceSpec& device, const Family& family, const Values& values)
@@ -53,7 +53,7 @@ class Counted {
     counters_ = select_counters(names);
   }
 
-  /// Why there are no counters; empty when there are.
+  /// Why counters cannot be read; empty if they can.
   std::string unavailable() {
     return counters_.empty()
                ? ""
@@ -64,7 +64,7 @@ class Counted {
     return runs_on(device_, family_, variant, problem_.get());
   }
 
-  /// Holds the variant against what the one that it compares to, which runs there, came to.
+  /// Compares the variant with `reference`, whose counts are in `of_reference`.
   void check(const Variant& variant, const Variant& reference, Counted& of_reference) {
     const auto changes = expected_changes_at(variant.expected_changes, problem_.get());
     if (changes.empty()) return;
@@ -139,7 +139,7 @@ TEST_CASE("counters change as variants declare", "[expected_changes]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const auto executor = make_cuda_executor(0, device);
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     DYNAMIC_SECTION(family.id) {
       for (const Values& values : choice_combinations(family)) {
         std::map<Values, Counted> problems;
@@ -153,7 +153,7 @@ TEST_CASE("counters change as variants declare", "[expected_changes]") {
           if (variant.expected_changes.empty()) continue;
           const Variant& reference = *family.find(variant.compare_to);
           Counted& counted = at(family.shown_at(variant, values));
-          // Where it cannot be shown at one problem with what it compares to.
+          // The reference may need another problem than the variant.
           Counted& of_reference =
               counted.runs(reference) ? counted : at(family.shown_at(reference, values));
           INFO(describe(family, family.shown_at(variant, values)));

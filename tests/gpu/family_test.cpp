@@ -1,5 +1,5 @@
-// Every variant of every family on small awkward problems: device reference against host loops,
-// then each variant against the reference. Run one family with `-c <family>`.
+// Every variant of every family on small awkward problems: the device reference is compared with
+// host loops, then each variant with the reference. Run one family with `-c <family>`.
 #include <cmath>
 #include <cstring>
 
@@ -40,7 +40,7 @@ class Buffers {
     return pointers;
   }
 
-  /// Copies all buffers to the host and gives their addresses there.
+  /// Copies all buffers to the host and returns their addresses there.
   std::vector<void*> download() {
     std::vector<void*> pointers;
     for (std::size_t i = 0; i < device_.size(); ++i) {
@@ -112,8 +112,8 @@ References host_references(const Family& family, const void* problem, const void
   return r;
 }
 
-// Device and host may contract and order differently: a few units in the last place of the
-// magnitude.
+// Device and host may contract and order differently, so they differ by a few units in the last
+// place of the magnitude.
 void check_close(const std::vector<double>& got, const std::vector<double>& expected,
                  const std::vector<double>& magnitude) {
   constexpr double kRelative = 1e-12;
@@ -138,7 +138,7 @@ bool runs_here(const Family& family, const Variant& variant, const void* problem
   return !(variant.unavailable && variant.unavailable());
 }
 
-/// What the first variant that runs here leaves, for references that are made from it.
+/// Results of the first supported variant, for references that use results.
 void make_results(const Family& family, const void* problem, const void* data) {
   if (family.reset) run(family.reset(problem, data));
   for (const Variant& variant : family.variants) {
@@ -202,7 +202,7 @@ void test_family(const Family& family) {
 
 TEST_CASE("every family verifies on small awkward problems", "[families]") {
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     DYNAMIC_SECTION(family.id) {
       test_family(family);
     }

@@ -25,7 +25,7 @@ using FamilyType = FamilyOf<Problem, Data<T>>;
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 
-// To nearest even, 10 bits after the leading one.
+// Rounds to nearest even, with 10 bits after the leading one.
 __device__ float to_tf32(float x) {
   const unsigned bits = __float_as_uint(x);
   return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
@@ -48,7 +48,7 @@ struct Fp32Sum {
   }
 };
 
-// As tensor cores do it that sum in fp16: a few products exactly, then one rounding.
+// Sums like tensor cores with fp16 accumulators: a few products exactly, then one rounding.
 template <bool drops_slice>
 struct Fp16Sum {
   static constexpr int kStep = 16;
@@ -92,7 +92,7 @@ typename FamilyType<T>::Variant variant(const char* id) {
   return v;
 }
 
-// `bound` is what the reference's magnitudes are made of.
+// `bound` computes the reference's magnitudes.
 template <class T, class Bound>
 FamilyType<T> declare(const char* id, Bound bound) {
   FamilyType<T> f(id, Topic::matrix_products, "Is a product rejected of which every element is a little off?");
@@ -126,7 +126,7 @@ namespace gpuexp::test {
 
 using namespace faulty_product;
 
-// The tolerance is that of kernels/matmul.cu.
+// Tolerance of kernels/matmul.cu.
 Family faulty_fp32_product() {
   auto f = declare<float>("faulty_fp32", [](const Problem&) { return AbsoluteBound{}; });
   f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
@@ -136,7 +136,7 @@ Family faulty_fp32_product() {
   return f.build();
 }
 
-// The tolerance is that of kernels/matmul_tensor.cu where fp16 accumulates.
+// Tolerance of kernels/matmul_tensor.cu with fp16 accumulation.
 Family faulty_fp16_product() {
   const auto bound = [](const Problem& p) {
     return tensor_core_bound(p.k, DataType::fp16, DataType::fp16);

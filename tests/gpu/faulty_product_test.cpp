@@ -1,5 +1,5 @@
-// Faults that every element hides below its own bound are found by all elements together, at the
-// sizes at which they used to pass.
+// Faults below the bound of every element are detected by the RMS error, at sizes where they once
+// passed.
 #include "gpu/faulty_product.hpp"
 
 #include <fmt/format.h>
@@ -27,13 +27,13 @@ void check_rejected(const Family& family, const Values& values, const char* faul
   CHECK(right.passed());
   CHECK(right.rms.over_allowed() < 0.75);
   const Verification wrong = verified(fault);
-  // Of tens of millions of elements the bound of each finds a handful, if any.
+  // Bounds per element detect at most a handful of tens of millions of elements.
   CHECK(wrong.wrong <= 10);
   CHECK(!wrong.passed());
   CHECK(!wrong.rms_passed());
   CHECK(wrong.rms.buffer == "c");
   CHECK(wrong.rms.over_allowed() > 1.5);
-  // The same numbers in the same order: sums do not depend on which block was first.
+  // The RMS sum does not depend on the order of blocks.
   CHECK(verified(fault).rms.got == wrong.rms.got);
 }
 

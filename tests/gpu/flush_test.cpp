@@ -1,4 +1,4 @@
-// What a flush of the caches leaves of a buffer that L2 held.
+// Share of a buffer that stays in L2 after a flush.
 #include <algorithm>
 #include <numeric>
 
@@ -15,9 +15,9 @@
 namespace gpuexp::test {
 namespace {
 
-// Each line of a buffer is loaded once, one load at a time on each SM, with nothing else going on.
-// A hit takes 260 to 500 cycles on an H200, by how far the line's slice of L2 is from the SM, and a
-// miss 450 to 1200, so that single loads do not always tell; the mean over all lines does.
+// Each SM loads each line of a buffer once, one load at a time, with no other work. On an H200 a
+// hit takes 260 to 500 cycles, depending on the distance between SM and L2 slice, and a miss 450 to
+// 1200. Single loads are therefore ambiguous; the mean over all lines is not.
 class ResidentBuffer {
  public:
   explicit ResidentBuffer(const DeviceSpec& device)
@@ -34,7 +34,7 @@ class ResidentBuffer {
     miss_cycles_ = mean_cycles(kMostL2s);
   }
 
-  /// Share of the lines that are in L2 after so many times its size was read.
+  /// Share of the lines still in L2 after reading `l2s` times its size.
   double survivors(double l2s) {
     const double cycles = mean_cycles(l2s);
     const double share = (miss_cycles_ - cycles) / (miss_cycles_ - hit_cycles_);
@@ -47,7 +47,7 @@ class ResidentBuffer {
   static constexpr std::int64_t kMostL2s = 8;
 
   double mean_cycles(double l2s_flushed) {
-    // Written, then read: dirty lines are the harder ones to be rid of.
+    // Memory is written, then read: dirty lines are harder to evict.
     GPUEXP_CUDA(cudaMemsetAsync(resident_.get(), 0, static_cast<std::size_t>(resident_.bytes()),
                                 stream_.get()));
     queue_cache_flush(resident_.get(), resident_.bytes(), sink_.as<unsigned>(), stream_.get());
@@ -60,7 +60,7 @@ class ResidentBuffer {
                                 static_cast<std::size_t>(d_cycles_.bytes()), cudaMemcpyDeviceToHost,
                                 stream_.get()));
     stream_.synchronize();
-    // Without the slowest, which waited for a page to be translated.
+    // Excludes the slowest loads, which waited for address translation.
     std::sort(cycles.begin(), cycles.end());
     cycles.resize(cycles.size() - cycles.size() / 50);
     return std::accumulate(cycles.begin(), cycles.end(), 0.0) / static_cast<double>(cycles.size());
@@ -77,7 +77,7 @@ class ResidentBuffer {
   double miss_cycles_ = 0;
 };
 
-TEST_CASE("a flush leaves nothing of a resident buffer", "[engine][flush]") {
+TEST_CASE("a flush evicts a resident buffer completely", "[engine][flush]") {
   ResidentBuffer buffer(query_device(0, {}).spec);
   CHECK(buffer.survivors(0) > 0.95);
   for (const double l2s : {0.5, 1.0, 1.5})

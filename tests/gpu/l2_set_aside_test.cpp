@@ -1,5 +1,4 @@
-// The part of L2 that is set aside for a launch with a window: there while it runs, gone
-// afterwards.
+// L2 is set aside for a launch with an access policy window only while the launch runs.
 #include <stdexcept>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-TEST_CASE("L2 is set aside as long as the object lives", "[launcher][l2_set_aside]") {
+TEST_CASE("L2 is set aside for the lifetime of the object", "[launcher][l2_set_aside]") {
   L2SetAside::clear();
   REQUIRE(L2SetAside::now() == 0);
   {
@@ -32,8 +31,8 @@ TEST_CASE("L2 is set aside as long as the object lives", "[launcher][l2_set_asid
   CHECK(L2SetAside::now() == 0);
 }
 
-/// l2_persistence, whose `window` notes what is set aside while its launch is enqueued, and then
-/// fails if it is told to.
+/// Family l2_persistence that records what is set aside when a launch is enqueued, and fails if
+/// `fails` is set.
 class Watched {
  public:
   Watched() : family_(*Registry::global().find("l2_persistence")) {
@@ -66,10 +65,10 @@ class Watched {
   Family family_;
 };
 
-TEST_CASE("each sample of a variant with a window finds L2 set aside, and no other does",
+TEST_CASE("L2 is set aside for samples of a variant with a window, and only for them",
           "[launcher][l2_set_aside]") {
   Watched watched;
-  const L2SetAside found(8 * kMiB);  // as a process may begin
+  const L2SetAside found(8 * kMiB);  // a process may start with L2 set aside
   const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
   CHECK(L2SetAside::now() == 0);
   executor->set_up(watched.family(), watched.values(), 7);
@@ -85,7 +84,7 @@ TEST_CASE("each sample of a variant with a window finds L2 set aside, and no oth
   executor->timer()->sample({&window, &other, &window, &window}, Mode::warm,
                             [](std::size_t, const Sample&) {});
   CHECK(L2SetAside::now() == 0);
-  // Each is primed by a launch of its own, as its lines persist no more.
+  // Each sample has its own priming launch, because lines do not persist between samples.
   REQUIRE(watched.seen.size() == 8);
   for (std::size_t i = 0; i < watched.seen.size(); ++i) {
     CAPTURE(i);
@@ -93,7 +92,7 @@ TEST_CASE("each sample of a variant with a window finds L2 set aside, and no oth
     CHECK((is_other ? watched.seen[i] == 0 : watched.seen[i] >= 4 * kMiB));
   }
 
-  SECTION("also when a launch fails") {
+  SECTION("also if a launch fails") {
     watched.fails = true;
     CHECK_THROWS(
         executor->timer()->sample({&window}, Mode::warm, [](std::size_t, const Sample&) {}));

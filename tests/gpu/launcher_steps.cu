@@ -1,4 +1,4 @@
-// Steps as CUDA runs them: order, dependencies between streams, attributes.
+// Steps as CUDA executes them: order, dependencies between streams, attributes.
 #include <cuda.h>
 
 #include "gpu/launcher_steps.hpp"
@@ -12,7 +12,7 @@ __global__ void add_kernel(int* to, const int* from, int value) {
   *to = *from + value;
 }
 
-// Long enough for whoever does not wait to be seen.
+// Slow enough to detect a step that does not wait.
 __global__ void slow_set_kernel(int* to, int value) {
   const long long start = clock64();
   while (clock64() - start < 20'000'000) {
@@ -24,7 +24,7 @@ __global__ void count_kernel(int* count) {
   atomicAdd(count, 1);
 }
 
-// PTX ISA, cp.async.bulk.tensor: the copy arrives at a barrier that expects its bytes.
+// PTX ISA, cp.async.bulk.tensor: the copy completes on an mbarrier that expects its bytes.
 __global__ void read_box_kernel(float* to, const __grid_constant__ CUtensorMap map, int elements,
                                 int x, int y) {
 #if __CUDA_ARCH__ >= 900

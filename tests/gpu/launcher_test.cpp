@@ -25,23 +25,22 @@ struct Places {
   CudaStream stream;
 };
 
-TEST_CASE("steps run in order, and those of other streams when what they wait for is done",
-          "[launcher]") {
+TEST_CASE("steps run in order, and those of other streams after their dependencies", "[launcher]") {
   const Places places;
   const auto expect = [&](const Steps& steps) {
     enqueue(steps, places.stream);
     places.stream.synchronize();
   };
-  SECTION("a step waits for one of another stream") {
+  SECTION("a step waits for one on another stream") {
     expect(slow_then_waiting(places.at(0), places.at(1)));
     CHECK(value_at(places.at(0)) == 5);
     CHECK(value_at(places.at(1)) == 7);
   }
-  SECTION("what follows on the first stream waits for all") {
+  SECTION("the next launch waits for all streams") {
     expect(slow_on_other_stream(places.at(0)) +
            Steps(CopyStep{places.at(1), places.at(0), sizeof(int)}));
     CHECK(value_at(places.at(0)) == 7);
-    CHECK(value_at(places.at(1)) == 0);  // same launch, no dependency: the copy came first
+    CHECK(value_at(places.at(1)) == 0);  // no dependency within the launch: the copy ran first
     expect(CopyStep{places.at(1), places.at(0), sizeof(int)});
     CHECK(value_at(places.at(1)) == 7);
   }
@@ -60,7 +59,7 @@ TEST_CASE("steps run in order, and those of other streams when what they wait fo
   }
 }
 
-/// A tensor of 40 × 10 floats, of which element (x, y) is 100 y + x.
+/// A tensor of 40 × 10 floats; element (x, y) is 100 y + x.
 class Tensor {
  public:
   static constexpr int kWidth = 40;
@@ -79,7 +78,7 @@ class Tensor {
   }
   static float value(int x, int y) { return static_cast<float>(100 * y + x); }
 
-  /// The box at (x, y) as it lies in shared memory.
+  /// The box at (x, y) in shared memory layout.
   std::vector<float> box_at(int x, int y) const {
     const CudaStream stream;
     const DeviceMemory to(32 * 8 * sizeof(float));
@@ -101,7 +100,7 @@ bool has_tensor_maps() {
   return query_device(0, {}).spec.compute_capability() >= 90;
 }
 
-TEST_CASE("a tensor map reads boxes, filled outside of the tensor", "[launcher]") {
+TEST_CASE("a tensor map reads boxes and fills elements outside of the tensor", "[launcher]") {
   if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
   Tensor tensor;
   const bool fills_with_nan = GENERATE(false, true);
@@ -122,9 +121,9 @@ TEST_CASE("a tensor map reads boxes, filled outside of the tensor", "[launcher]"
   }
 }
 
-// CUDA C++ Programming Guide, "Swizzle modes": within 1024 bytes, the 16-byte group is exclusive-or
-// of its own number and that of its 128-byte row.
-TEST_CASE("a tensor map swizzles what lies in shared memory", "[launcher]") {
+// CUDA C++ Programming Guide, "Swizzle modes": within 1024 bytes, the index of a 16-byte group is
+// XORed with the index of its 128-byte row.
+TEST_CASE("a tensor map swizzles data in shared memory", "[launcher]") {
   if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
   Tensor tensor;
   tensor.map.swizzle = Swizzle::bytes_128;
@@ -138,7 +137,7 @@ TEST_CASE("a tensor map swizzles what lies in shared memory", "[launcher]") {
   }
 }
 
-TEST_CASE("a tensor map that the driver refuses is named in full", "[launcher]") {
+TEST_CASE("a refused tensor map is described completely", "[launcher]") {
   if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
   Tensor tensor;
   const auto refusal = [&] {
@@ -151,7 +150,7 @@ TEST_CASE("a tensor map that the driver refuses is named in full", "[launcher]")
     }
     return std::string("none");
   };
-  SECTION("a stride of no whole 16 bytes") {
+  SECTION("a stride that is not a multiple of 16 bytes") {
     tensor.map.strides = {164};
     CHECK_THAT(refusal(), contains_text("extents 40 x 10, strides 164 B, box 32 x 8"));
   }
@@ -159,7 +158,7 @@ TEST_CASE("a tensor map that the driver refuses is named in full", "[launcher]")
     tensor.map.swizzle = Swizzle::bytes_64;
     CHECK_THAT(refusal(), contains_text("swizzle 64 B"));
   }
-  SECTION("a stride that is missing") {
+  SECTION("a missing stride") {
     tensor.map.strides.clear();
     CHECK_THAT(refusal(), contains_text("expected one stride fewer than extents"));
   }
@@ -175,7 +174,7 @@ TEST_CASE("steps on several streams are captured into a graph and replayed", "[l
   CHECK(value_at(places.at(1)) == 7);
 }
 
-TEST_CASE("steps that are submitted as a graph run as often as they are enqueued", "[launcher]") {
+TEST_CASE("a submitted graph of steps runs once per enqueue", "[launcher]") {
   const auto submission = GENERATE(Submission::graph, Submission::updated_graph);
   const Places places;
   const PreparedSteps prepared(slow_then_waiting(places.at(0), places.at(1)), places.stream,
@@ -190,12 +189,12 @@ TEST_CASE("steps that are submitted as a graph run as often as they are enqueued
   }
 }
 
-TEST_CASE("a host that reads memory waits for what wrote it", "[launcher]") {
+TEST_CASE("a host read waits for the writes to its memory", "[launcher]") {
   const Places places;
   int* managed = nullptr;
   GPUEXP_CUDA(cudaMallocManaged(reinterpret_cast<void**>(&managed), sizeof *managed));
   *managed = 0;
-  // The slow step is on another stream, which the first waits for.
+  // The slow step runs on another stream, which the first stream waits for.
   const PreparedSteps slow(slow_on_other_stream(managed), places.stream);
   slow.enqueue();
   enqueue(HostReadStep{managed, sizeof *managed}, places.stream);
@@ -210,7 +209,7 @@ TEST_CASE("a host that reads memory waits for what wrote it", "[launcher]") {
   GPUEXP_CUDA(cudaFree(managed));
 }
 
-TEST_CASE("a timeline says when steps ran, in the order of what they wait for", "[launcher]") {
+TEST_CASE("a timeline reports the times of steps in dependency order", "[launcher]") {
   const Places places;
   const PreparedSteps prepared(slow_then_waiting(places.at(0), places.at(1)), places.stream);
   CHECK(prepared.overlap());
@@ -225,18 +224,18 @@ TEST_CASE("a timeline says when steps ran, in the order of what they wait for", 
   CHECK(value_at(places.at(1)) == 7);
 }
 
-TEST_CASE("the legacy default stream orders what blocks with it", "[launcher]") {
+TEST_CASE("the legacy default stream synchronizes with blocking streams", "[launcher]") {
   const Places places;
   Steps steps =
       slow_on_other_stream(places.at(0)) + Steps(CopyStep{places.at(1), places.at(0), sizeof(int)});
   steps.all()[0].stream = kFirstBlockingStream;
-  SECTION("a copy in it waits") {
+  SECTION("a copy on the default stream waits") {
     steps.all()[1].stream = kDefaultStream;
     enqueue(steps, places.stream);
     places.stream.synchronize();
     CHECK(value_at(places.at(1)) == 7);
   }
-  SECTION("a copy in another blocking stream does not") {
+  SECTION("a copy on another blocking stream does not wait") {
     steps.all()[1].stream = kFirstBlockingStream - 1;
     enqueue(steps, places.stream);
     places.stream.synchronize();
@@ -244,7 +243,7 @@ TEST_CASE("the legacy default stream orders what blocks with it", "[launcher]") 
   }
 }
 
-TEST_CASE("prepared steps are enqueued as often as one likes, also after a move", "[launcher]") {
+TEST_CASE("prepared steps can be enqueued repeatedly, even after a move", "[launcher]") {
   const Places places;
   PreparedSteps prepared(with_every_attribute(places.at(0), places.memory.get(), 512),
                          places.stream);

@@ -14,7 +14,7 @@ __global__ void line_access_kernel(LineAccess access, unsigned char* begin,
   __shared__ alignas(128) unsigned char copied[32][128];
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(copied[lane]));
   if (access == LineAccess::load) {
-    // What nothing depends on, ptxas leaves out.
+    // ptxas removes a load whose result has no use.
     asm volatile(
         "{ .reg .pred p; .reg .u32 word;\n\t"
         "ld.global.ca.u32 word, [%0];\n\t"

@@ -1,4 +1,4 @@
-// One access of one warp, to lines of the caller's choice.
+// One access by one warp to given lines.
 #pragma once
 
 #include <array>
@@ -8,17 +8,17 @@ struct CUstream_st;
 
 namespace gpuexp::test {
 
-/// The copies are cp.async to shared memory; the last is committed.
+/// The copies are cp.async to shared memory; committed_copy also commits its group.
 enum class LineAccess { load, store, add, copy, committed_copy };
 
-/// Where each lane goes, from the begin.
+/// Byte offset of each lane's access from `begin`.
 struct LaneOffsets {
   std::array<std::int64_t, 32> of;
   int lanes;
 };
 
-/// No word is all ones. The lanes access a word each with one instruction; the kernel accesses no
-/// other global memory.
+/// Each lane accesses one word with one instruction; the kernel has no other global accesses. No
+/// word may be all ones.
 void queue_line_access(LineAccess access, void* begin, const LaneOffsets& offsets,
                        CUstream_st* stream);
 

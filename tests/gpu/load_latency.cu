@@ -11,7 +11,7 @@ __global__ void load_latency_kernel(const unsigned* begin, std::int64_t lines, u
     const unsigned* const address = begin + line * kWordsPerLine;
     unsigned start;
     unsigned end;
-    // The second reading depends on the loaded word, so that it cannot come before it.
+    // The second clock read depends on the loaded word, so it follows the load.
     asm volatile(
         "{ .reg .pred p; .reg .u32 word;\n\t"
         "mov.u32 %0, %%clock;\n\t"

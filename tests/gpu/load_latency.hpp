@@ -1,4 +1,4 @@
-// What single loads take: tells where a line was.
+// Latency of single loads, which shows where a line was.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace gpuexp::test {
 
 inline constexpr std::int64_t kCacheLineBytes = 128;
 
-/// Loads one word of each of the lines past L1 and writes how many cycles that took, one load at a
-/// time on each SM: a line that L2 holds takes a fraction of what one in DRAM does.
+/// Loads one word of each line, bypassing L1, and writes the cycles per load, with one load at a
+/// time per SM. L2 hits take a fraction of the cycles of DRAM accesses.
 void queue_load_latencies(const void* begin, std::int64_t lines, unsigned* d_cycles,
                           CUstream_st* stream);
 

@@ -1,5 +1,5 @@
-// Runs the GPU tests, or exits with kSkipped, which ctest shows as skipped, when no GPU can be used
-// here. Under GPUEXP_REQUIRE_GPU=1 a missing GPU is a failure.
+// Runs the GPU tests. Without a usable GPU it exits with kSkipped, which ctest shows as skipped, or
+// fails if GPUEXP_REQUIRE_GPU=1.
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// What tests of faults start: a worker that knows the broken family.
+// Worker for tests of faults, with the broken family registered.
 [[noreturn]] void work() {
   gpuexp::Registry registry;
   registry.add(gpuexp::test::broken_family());

@@ -41,7 +41,7 @@ Variant variant(const char* id, const char* writes) {
   return v;
 }
 
-/// y = x over all elements but so many of the last.
+/// y = x except for the last `less` elements.
 Variant copies(const char* id, std::int64_t less) {
   Variant v = variant(id, "y");
   v.launch = [less](const Problem& p, const Data& d, const LaunchContext&) {

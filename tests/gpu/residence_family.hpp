@@ -1,12 +1,12 @@
-// Families whose buffers live elsewhere than in device memory.
+// A family with buffers outside of device memory.
 #pragma once
 
 #include "family/family.hpp"
 
 namespace gpuexp::test {
 
-/// x lives in one residence, y and z in the other. Variants: `copies` (y = x) and `adds` (z += x, a
-/// kernel), which are right; `copies_less`, `copies_beyond` and `changes_x`, which are not.
+/// x has one residence, y and z the other. `copies` (y = x) and `adds` (z += x, by a kernel) are
+/// correct; `copies_less`, `copies_beyond` and `changes_x` are wrong.
 Family residence_family(Residence x, Residence y_and_z);
 
 }  // namespace gpuexp::test

@@ -1,4 +1,4 @@
-// Buffers in every kind of memory: made, guarded, restored and verified.
+// Buffers in every kind of memory are allocated, guarded, restored and verified.
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/guarded_memory.hpp"
@@ -10,7 +10,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("buffers live where they say, and are verified there", "[engine][residence]") {
+TEST_CASE("buffers of every residence are allocated and verified there", "[engine][residence]") {
   const auto x = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
                           Residence::pageable, Residence::mapped, Residence::managed);
   const auto y = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
@@ -24,7 +24,7 @@ TEST_CASE("buffers live where they say, and are verified there", "[engine][resid
   };
   CHECK(verify("copies").passed());
   if (x != Residence::pageable && y != Residence::pageable) {
-    // In place: without a reset in between, the second would find what the first has left.
+    // `adds` updates z in place: without a reset, the second result would be wrong.
     CHECK(verify("adds").passed());
     CHECK(verify("adds").passed());
     executor->timer()->warm_up(*family.find("adds"), Mode::cold, {2, 1});
@@ -36,7 +36,7 @@ TEST_CASE("buffers live where they say, and are verified there", "[engine][resid
   CHECK(verify("copies").passed());
 }
 
-TEST_CASE("buffers begin at multiples of their alignment", "[engine][residence]") {
+TEST_CASE("buffers are aligned", "[engine][residence]") {
   const auto residence = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
                                   Residence::pageable, Residence::mapped, Residence::managed);
   for (const std::int64_t bytes : {1, 100, 4097, (2 << 20) - 1, 5 << 20}) {
@@ -49,7 +49,7 @@ TEST_CASE("buffers begin at multiples of their alignment", "[engine][residence]"
   }
 }
 
-TEST_CASE("the next buffer of a size takes the host's memory of the last", "[engine][residence]") {
+TEST_CASE("host memory is reused by the next buffer of its size", "[engine][residence]") {
   const auto residence = GENERATE(Residence::pinned, Residence::write_combined, Residence::mapped,
                                   Residence::pageable);
   CAPTURE(static_cast<int>(residence));
@@ -59,17 +59,17 @@ TEST_CASE("the next buffer of a size takes the host's memory of the last", "[eng
   CHECK(larger.get() != first);
   const KeptHostMemory second(kBytes, residence);
   CHECK(second.get() == first);
-  CHECK(KeptHostMemory(kBytes, residence).get() != first);  // which is in use
+  CHECK(KeptHostMemory(kBytes, residence).get() != first);  // `second` is in use
   KeptHostMemory::return_all();
-  static_cast<unsigned char*>(second.get())[kBytes - 1] = 1;  // still there
+  static_cast<unsigned char*>(second.get())[kBytes - 1] = 1;  // not freed
 }
 
-TEST_CASE("managed memory that a launch does not reach stays where it is", "[engine][residence]") {
+TEST_CASE("managed memory is restored only if a launch accesses it", "[engine][residence]") {
   Family family = residence_family(Residence::device, Residence::managed);
   constexpr std::int64_t kCount = 1001;
   const void* y = nullptr;
   family.reset = [&](const void*, const void* data) {
-    y = static_cast<const void* const*>(data)[1];  // of x, y and z
+    y = static_cast<const void* const*>(data)[1];  // data: x, y, z
     return Steps(PrefetchStep{y, kCount * std::int64_t{sizeof(float)}, true});
   };
   const DeviceSpec device = query_device(0, {}).spec;

@@ -1,5 +1,4 @@
-// Verification by some elements of a reference that costs more than it may: what it finds, and what
-// it cannot see.
+// Verification with a sampled reference: faults that it detects, and those that it misses.
 #include <fmt/format.h>
 
 #include "family/registry.hpp"
@@ -15,7 +14,7 @@ namespace gpuexp::test {
 namespace {
 
 constexpr std::int64_t kElements = 1 << 20;
-constexpr double kNothing = 1e-12;  ///< seconds in which no reference is computed
+constexpr double kNothing = 1e-12;  ///< seconds; too short for any reference
 
 std::unique_ptr<Executor> executor_with(double most_reference_s) {
   CudaOptions options;
@@ -23,7 +22,8 @@ std::unique_ptr<Executor> executor_with(double most_reference_s) {
   return make_cuda_executor(0, query_device(0, {}).spec, options);
 }
 
-/// The broken family's tile at element 32 is in the first piece.
+/// The seed decides whether the first piece is drawn, which contains the broken family's tile at
+/// element 32.
 std::uint64_t seed_that_draws_first(bool is_drawn) {
   std::uint64_t seed = 1;
   while (affordable_draw(0, kElements, kElements, seed).has(0) != is_drawn)
@@ -38,7 +38,7 @@ Verification verified(Executor& executor, const Family& family, const char* vari
   return v;
 }
 
-TEST_CASE("a reference above its bound is computed for random elements, one below for all",
+TEST_CASE("a reference above its time limit is computed for random elements, one below for all",
           "[sampled_reference]") {
   const Family family = broken_family();
   const auto below = executor_with(CudaOptions{}.most_reference_s);
@@ -53,12 +53,12 @@ TEST_CASE("a reference above its bound is computed for random elements, one belo
   CHECK(v.checked > 1000);
   CHECK(v.checked < 10'000);
   CHECK(verified(*above, family, "right").checked == v.checked);
-  // So few elements that all are compared.
+  // Few enough elements that all are compared.
   above->set_up(family, {std::int64_t{4000}}, 1);
   CHECK(verified(*above, family, "right").checked == 4000);
 }
 
-TEST_CASE("a sample finds what is wrong in it, and NaN, guards and inputs anywhere",
+TEST_CASE("a sample detects faults in its elements, and NaN, guards and inputs anywhere",
           "[sampled_reference]") {
   const Family family = broken_family();
   const auto executor = executor_with(kNothing);
@@ -82,8 +82,9 @@ TEST_CASE("a sample finds what is wrong in it, and NaN, guards and inputs anywhe
   CHECK(!verified(*executor, family, "unwritten_tail").passed());
 }
 
-TEST_CASE("an output that is an input, too, is compared whole: what nobody wrote is no NaN there",
-          "[sampled_reference]") {
+TEST_CASE(
+    "an output that is also an input is compared completely, since unwritten elements are not NaN",
+    "[sampled_reference]") {
   const Family& family = *Registry::global().find("partial_write");
   const auto executor = executor_with(kNothing);
   executor->set_up(family, values_with(family, {{"n", std::int64_t{100'003}}}), 1);
@@ -93,8 +94,8 @@ TEST_CASE("an output that is an input, too, is compared whole: what nobody wrote
   CHECK(v.checked == v.elements);
 }
 
-// Each variant that can run, by all modes that differ in how many copies they write to.
-TEST_CASE("right products pass by a sample of their references, and their rows say so",
+// Each supported variant, in modes with one and with several copies of the outputs.
+TEST_CASE("correct products pass with sampled references, and their rows say so",
           "[sampled_reference]") {
   const DeviceSpec device = query_device(0, {}).spec;
   for (const char* id : {"matmul", "matmul_tensor"}) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs compute-sanitizer's memcheck and racecheck over every variant of every family at small sizes, after a planted
-# fault for each tool that it must find. Arguments: the GPU test program (default build/tests/gpuexp_gpu_tests), then
-# the folder for logs (default sanitizer-logs).
+# Runs compute-sanitizer's memcheck and racecheck on every variant of every family at small sizes,
+# after an injected fault that each tool must detect. Arguments: the GPU test program (default:
+# build/tests/gpuexp_gpu_tests), the folder for logs (default: sanitizer-logs).
 set -uo pipefail
 
 tests=${1:-build/tests/gpuexp_gpu_tests}
@@ -35,7 +35,7 @@ for tool in memcheck racecheck; do
   fi
 done
 
-# The largest first, so that none is left to run alone at the end.
+# Largest first, so that no large one runs by itself at the end.
 for tool in racecheck memcheck; do
   for file in $(ls -S "$(dirname "$0")"/../../kernels/*.cu); do
     while (($(jobs -rp | wc -l) >= jobs)); do wait -n || failures=1; done

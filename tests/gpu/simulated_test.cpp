@@ -1,5 +1,4 @@
-// Kernels executed on the CPU, against the same kernels on the GPU: bit by bit. Run one family with
-// `-c <family>`.
+// Kernels on the CPU and the GPU, compared bit by bit. Run one family with `-c <family>`.
 #include <cstring>
 #include <map>
 
@@ -14,14 +13,14 @@
 namespace gpuexp::test {
 namespace {
 
-/// Elements that two executions computed, and those of them with other bits.
+/// Number of elements that two executions computed, and of those that differ bitwise.
 struct Agreement {
   std::size_t elements = 0;
   std::size_t differ = 0;
   std::string first;  ///< difference
 };
 
-/// What may differ, and why.
+/// Variants that may differ, with the reason.
 const std::map<std::string, std::string>& not_bit_equal() {
   static const std::string approximate =
       "ex2, lg2, sin and others are approximate, and their tables are the hardware's";
@@ -173,11 +172,11 @@ void test_problem(BothExecutors& both, std::map<std::string, Agreement>& agreeme
   });
 }
 
-TEST_CASE("the CPU computes the bits that the GPU computes", "[simulated]") {
+TEST_CASE("CPU and GPU results are bitwise identical", "[simulated]") {
   if (built_kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     DYNAMIC_SECTION(family.id) {
       std::map<std::string, Agreement> agreements;
       for_small_problems(family, [&](BothExecutors& both) { test_problem(both, agreements); });

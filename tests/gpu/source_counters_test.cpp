@@ -1,4 +1,4 @@
-// What the CPU counts at each instruction, against what the GPU counts there.
+// Counters per instruction on the CPU, compared with those of the GPU.
 #include "gpu/source_counters.hpp"
 
 #include <map>
@@ -46,16 +46,16 @@ Executed by_place(const std::vector<sim::KernelExecution>& executions) {
   return executed;
 }
 
-/// Instructions that both counted, and those of them with another count.
+/// Number of instructions that both counted, and of those with different counts.
 struct Differences {
   std::size_t compared = 0;
   std::size_t differ = 0;
   std::string first;
 };
 
-/// What CUPTI says of the addresses of these is not what the hardware does with them: of cp.async
-/// it takes lanes that copy nothing for ones that do, and the writes to shared memory by another
-/// rule; atomics have sectors, and wgmma wavefronts, that L1 does not count with those of loads.
+/// For these instructions CUPTI's counts differ from the hardware's. For cp.async it counts
+/// inactive lanes, and writes to shared memory by another rule. For atomics it counts sectors, and
+/// for wgmma wavefronts, that L1 does not count with loads.
 bool is_counted_otherwise(std::string_view sass) {
   for (const std::string_view opcode : {"LDGSTS", "ATOM", "RED.", "REDG", "HGMMA"}) {
     if (sass.substr(0, opcode.size()) == opcode) return true;
@@ -73,7 +73,7 @@ void test_variant(BothExecutors& both, const Variant& variant) {
   both.simulator.observe(observation);
   both.cpu.poison(variant);
   const Executed executed = by_place(both.cpu.launch(variant));
-  // The first kernel from here on is the one that is counted.
+  // CUPTI counts the first kernel after this.
   both.gpu.prepare(variant);
   both.gpu.reset(variant, Mode::warm);
   both.stream.synchronize();
@@ -102,7 +102,7 @@ void test_variant(BothExecutors& both, const Variant& variant) {
   }
 }
 
-/// Of the family's small problems, the first from the middle on that both can execute.
+/// Tests the first small problem, starting in the middle, that both can execute.
 void test_first_problem(const Family& family, const Variant& variant) {
   const std::vector<Values> problems = small_problems(family);
   for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -117,12 +117,12 @@ void test_first_problem(const Family& family, const Variant& variant) {
   }
 }
 
-// CUPTI counts one kernel per process: `-c FAMILY -c VARIANT` names it.
-TEST_CASE("the CPU counts at each instruction what the GPU counts", "[.][source_counters]") {
+// CUPTI counts one kernel per process: choose it with `-c FAMILY -c VARIANT`.
+TEST_CASE("counters per instruction match on CPU and GPU", "[.][source_counters]") {
   if (built_kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
-    if (family.gpus) continue;  // each of its ranks has a process of its own
+    if (family.gpus) continue;  // each rank needs its own process
     DYNAMIC_SECTION(family.id) {
       for (const Variant& variant : family.variants) {
         DYNAMIC_SECTION(variant.id) {

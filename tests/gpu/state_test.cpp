@@ -1,11 +1,11 @@
-// The state of the real device: NVML answers what a check cannot do without.
+// Device state of a GPU, read through NVML.
 #include "gpu/device_query.hpp"
 #include "gpu/nvml_state.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
 
-TEST_CASE("the driver tells clocks, power and temperature of this GPU", "[state]") {
+TEST_CASE("the driver reports clocks, power and temperature of this GPU", "[state]") {
   const auto uuid = device_uuid(0);
   REQUIRE(uuid);
   CHECK(*uuid == query_device(0, {}).uuid);
@@ -25,7 +25,7 @@ TEST_CASE("the driver tells clocks, power and temperature of this GPU", "[state]
   CHECK(s.performance_state);
 }
 
-TEST_CASE("there is no GPU of an ordinal that this machine does not have", "[state]") {
+TEST_CASE("an ordinal without a GPU is refused", "[state]") {
   CHECK_FALSE(device_uuid(device_count()));
   CHECK_FALSE(device_uuid(-1));
 }

@@ -1,5 +1,4 @@
-// The banks of L1's tags, as the simulator takes them to be, against the wavefronts that the GPU
-// counts.
+// The simulator's mapping of lines to L1 tag banks, compared with wavefronts that the GPU counts.
 #include "sim/tag_bank.hpp"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ LaneOffsets lines(const std::vector<std::int64_t>& numbers) {
   return offsets;
 }
 
-/// Pairs that tell every two bits of the number apart, rows of matrices, and lines anywhere.
+/// Pairs that distinguish every two bits of a line number, rows of matrices, and random lines.
 std::vector<LaneOffsets> sets_of_lines() {
   std::vector<LaneOffsets> sets;
   for (int i = 0; i < kLineBits; ++i)
@@ -65,8 +64,7 @@ double wavefronts(const unsigned char* begin, const LaneOffsets& offsets) {
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
-TEST_CASE("accesses take the wavefronts of the tag stage that the banks ask for",
-          "[engine][counters]") {
+TEST_CASE("tag stage wavefronts match the banks of the accessed lines", "[engine][counters]") {
   const CudaStream stream;
   const DeviceMemory memory(2 * kReach);
   const auto first = reinterpret_cast<std::uintptr_t>(memory.get());
@@ -79,7 +77,7 @@ TEST_CASE("accesses take the wavefronts of the tag stage that the banks ask for"
                                           {LineAccess::add, 0},
                                           {LineAccess::copy, 1},
                                           {LineAccess::committed_copy, 2}};
-  constexpr std::size_t kTogether = 32;  // launches that share a pass
+  constexpr std::size_t kTogether = 32;  // launches counted in one pass
   try {
     HardwareCounters counters;
     for (const auto& [kind, more] : further) {

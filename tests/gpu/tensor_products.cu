@@ -49,7 +49,7 @@ __global__ void mma_kernel(Product product, const Fragments* lanes, std::uint32_
 
 __global__ void wgmma_kernel(Product product, const Fragments* lanes, std::uint32_t* results) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  // Two core matrices of 8 rows of 16 bytes, one behind the other along K.
+  // Two consecutive core matrices along K, of 8 rows of 16 bytes.
   __shared__ alignas(128) unsigned char b[256];
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned lane = threadIdx.x % kWarp;
@@ -74,7 +74,7 @@ __global__ void wgmma_kernel(Product product, const Fragments* lanes, std::uint3
     default:
       GPUEXP_WGMMA("m64n8k16.f16.f16.f16", "{%0, %1}", "{%2, %3, %4, %5}, %6", ", 0", "+r"(d[0]),
                    "+r"(d[1]));
-      d[2] = d[3] = 0;  // of fp16, two words hold all
+      d[2] = d[3] = 0;  // two words hold all fp16 elements
   }
   for (int j = 0; j < 4; ++j)
     results[4 * i + j] = d[j];

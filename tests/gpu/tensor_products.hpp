@@ -1,4 +1,4 @@
-// Products on the tensor cores, of whatever bits they are given.
+// Tensor core products of arbitrary bits.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,16 @@ inline bool is_wgmma(Product product) {
   return product >= Product::wgmma_fp16;
 }
 
-/// What one lane has of a product of 16 × 8 (a warp's rows of wgmma's 64, B being the first
-/// warp's), 32 bytes along K: fragments as the PTX ISA has them.
+/// One lane's fragments, as in the PTX ISA, of a product of 16 × 8 with 32 bytes along K. For
+/// wgmma, a is the warp's rows of the 64, and b comes from the first warp.
 struct Fragments {
   std::uint32_t a[4];
   std::uint32_t b[2];
   std::uint32_t c[4];
 };
 
-/// D of each lane, four words each; whole warps, of wgmma whole warpgroups. Throws CudaError.
+/// Four words of D per lane. `lanes` holds whole warps, or whole warpgroups for wgmma. Throws
+/// CudaError.
 std::vector<std::uint32_t> products(Product product, const std::vector<Fragments>& lanes);
 
 }  // namespace gpuexp::test

@@ -1,5 +1,4 @@
-// The rule by which the simulator adds products, held against tensor cores of compute
-// capability 9.0.
+// The simulator's rule for sums of products, compared with tensor cores of compute capability 9.0.
 #include <map>
 #include <random>
 
@@ -36,7 +35,7 @@ std::string_view type_of(Product p) {
   }
 }
 
-/// What D of a warp should be, word for word; `of_b` has the lanes whose B is taken.
+/// Expected words of a warp's D; B comes from the lanes `of_b`.
 std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fragments* of_b) {
   const std::string_view type = type_of(p);
   const unsigned bits_each = 8 * bytes_of(p);
@@ -87,8 +86,8 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
 
 enum class Bits { moderate, any, special };
 
-/// Elements of like size, of any bits, or on the edges of the format, with an infinity or NaN now
-/// and then.
+/// Elements of similar magnitude, with random bits, or at the edges of the format; sometimes
+/// infinity or NaN.
 std::uint32_t element_bits(std::mt19937& random, SmallFloat f, Bits kind) {
   const auto draw = [&](std::uint32_t below) {
     return static_cast<std::uint32_t>(random()) % below;
@@ -114,7 +113,7 @@ SmallFloat format_of(std::string_view type) {
   return kFp16;
 }
 
-TEST_CASE("the simulator adds products as tensor cores do, bit by bit", "[tensor_sum]") {
+TEST_CASE("the simulator sums products like tensor cores, bit by bit", "[tensor_sum]") {
   if (query_device(0, {}).spec.compute_capability() != 90)
     return skip(Tier::hardware, "the rule is that of compute capability 9.0");
   const std::map<std::string, Product> kProducts{

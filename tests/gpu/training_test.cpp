@@ -1,6 +1,6 @@
-// Networks that learn in 500 steps, an MLP and a transformer block: of each, ten runs in fp32 with
-// seeds of their own come first, and those of other precisions and other kernels are held to their
-// spread. `[.recording]` writes what all come to.
+// Training of an MLP and a transformer block for 500 steps. Ten runs in fp32 with different seeds
+// define the spread that runs with other precisions and kernels must stay within. `[.recording]`
+// writes all losses.
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -37,12 +37,12 @@ struct Arithmetic {
   const char* variant;
 };
 
-// What is learned, by which family's network. A network without attention cannot make the block's
-// targets, whose variance is then left of the loss.
+// A family's network and its problem. A network without attention cannot learn the block's targets,
+// so their variance remains in the loss.
 struct Task {
   const char* family;
   std::map<std::string, Value> sizes;
-  double least_left;  // of the first window's loss, the last's at most
+  double least_left;  // maximum last loss relative to the first, by window
 };
 const Task& of_mlp() {
   static const Task task{"training_step",
@@ -105,17 +105,17 @@ void check_learning(const Task& task) {
   }
 }
 
-TEST_CASE("a network learns the same in all precisions and by all kernels", "[training]") {
+TEST_CASE("a network learns equally well in all precisions and with all kernels", "[training]") {
   if (!can_run()) return;
   check_learning(of_mlp());
 }
 
-TEST_CASE("a block learns the same in all precisions and by all kernels", "[training]") {
+TEST_CASE("a block learns equally well in all precisions and with all kernels", "[training]") {
   if (!can_run()) return;
   check_learning(of_block());
 }
 
-TEST_CASE("an overflow leaves all but the scale of the loss", "[training]") {
+TEST_CASE("an overflow changes only the loss scale", "[training]") {
   if (!can_run()) return;
   Task one_layer = of_mlp();
   one_layer.sizes["layers"] = std::int64_t{1};
@@ -127,7 +127,7 @@ TEST_CASE("an overflow leaves all but the scale of the loss", "[training]") {
   }
 }
 
-// A row per window of steps: the least, mean and most of ten runs' losses.
+// One row per window of steps: minimum, mean and maximum of ten runs' losses.
 void record(const Task& task, const std::string& file) {
   std::ofstream csv(file);
   csv << "run,dtype,variant,step,loss_least,loss_mean,loss_most\n";

@@ -1,4 +1,4 @@
-// Every variant of every family on small, irregular problems: its machine code, executed on the
+// Every variant of every family on small awkward problems: its machine code, executed on the
 // CPU, compared with the host's loops. Run one family with `-c <family>`.
 #include <array>
 #include <cstddef>

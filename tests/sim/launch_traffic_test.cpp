@@ -364,7 +364,7 @@ TEST_CASE("blocks of a product share reads within their GPC, and blocks of a cop
 }
 
 // Writes a line per recorded row.
-TEST_CASE("traffic of all recorded rows, as a file", "[.traffic_table]") {
+TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
   std::ofstream csv(setting("GPUEXP_TRAFFIC", "traffic.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
   csv << "key,mode,why_not,read,read_scattered,written,read_sectors,written_sectors,counted_read,"

@@ -134,9 +134,9 @@ TEST_CASE("16-byte stores are visible to other ranks as a whole", "[ranks]") {
   }
 }
 
-// With few SMs, each block has several tiles. From 15 tiles, or 25 if GPUs split k, two blocks have 7
-// or 12 each and halve one. Four blocks have 3 each, where one pair halves two tiles and the other
-// pair one; or 6 each, where one pair halves one.
+// With few SMs, each block has several tiles. From 15 tiles, or 25 if GPUs split k, two blocks have
+// 7 or 12 each and halve one. Four blocks have 3 each, where one pair halves two tiles and the
+// other pair one; or 6 each, where one pair halves one.
 TEST_CASE("persistent blocks send each of their tiles", "[ranks]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -198,7 +198,7 @@ TEST_CASE("counters of another kernel differ from the recorded ones", "[counters
 }
 
 // Writes the input of docs/studies/simulated_counters/simulated_counters.py.
-TEST_CASE("all cells that are not too large, as a file", "[.recording]") {
+TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_counters.csv"));
   const double most = std::stod(setting("GPUEXP_MOST_LANE_INSTRUCTIONS", "3e9"));
   const std::regex which(setting("GPUEXP_CELLS", "."));

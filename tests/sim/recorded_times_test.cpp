@@ -358,7 +358,7 @@ TEST_CASE("predicted stall reasons match those of an H200", "[recorded_times]") 
 }
 
 // Writes a line per recorded row, for scripts/prediction_errors.py.
-TEST_CASE("times of all recorded rows, as a file", "[.times]") {
+TEST_CASE("times of all recorded rows, in a file", "[.times]") {
   std::ofstream csv(setting("GPUEXP_TIMES", "times.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
   csv << "key,predicted_time_us,why_not,seconds,l1_hit_pct";
@@ -380,9 +380,9 @@ TEST_CASE("times of all recorded rows, as a file", "[.times]") {
   }
 }
 
-// Writes what docs/studies/simulated_counters/simulated_counters.py makes a table of, beside what
-// counters_test writes.
-TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
+// Writes the second input of docs/studies/simulated_counters/simulated_counters.py, next to that of
+// recorded_counters_test.
+TEST_CASE("cache counters of all recorded rows, in a file", "[.caches]") {
   std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_caches.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
   csv << "key,kernel,counter,simulated,recorded\n";
