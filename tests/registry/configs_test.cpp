@@ -1,4 +1,4 @@
-// The configs of this repository, against the families that they name.
+// The configs of this repository, checked against the families that they name.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -55,9 +55,9 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
   CHECK(configs > 0);
 }
 
-// Estimates of `plan` are as good as what is recorded: a change of the settings or of the configs
-// asks for a new record (a run of `all` on an H200, and its file in <cache>/cell_times).
-TEST_CASE("what the cells of the configs take is recorded for an H200") {
+// `plan` estimates from these times. After a change of settings or configs, record them again: run
+// `all` on an H200 and copy its file from <cache>/cell_times.
+TEST_CASE("times of the configs' cells are recorded for an H200") {
   const CellTimes recorded({}, kSource / "configs/cell_times/h200.txt");
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   for (const char* name : {"all", "quickstart", "repeat", "unseen", "unmeasured", "ceilings"}) {
@@ -94,7 +94,7 @@ TEST_CASE("machines with different GPUs divide a config into the same shards", "
       for (const std::size_t count : {1, 4, 100})
         divisions.push_back(sharded_cells(plan, count));
     }
-    // Wave edges are at other sizes on another GPU, and the plan is another one.
+    // Wave edges depend on the GPU, so its plan differs.
     const auto keys = [](const std::vector<ShardedCell>& cells) {
       std::vector<std::string> all;
       for (const ShardedCell& cell : cells)
@@ -110,8 +110,8 @@ TEST_CASE("machines with different GPUs divide a config into the same shards", "
   }
 }
 
-/// Reading a config has held that its claims name experiments, variants, values and columns that
-/// there are.
+/// read_config has already checked that claims name existing experiments, variants, values and
+/// columns.
 TEST_CASE(
     "the configs of published figures have claims, of devices that are listed, and are one run",
     "[figures]") {
@@ -135,8 +135,8 @@ TEST_CASE(
     CHECK(titles.insert(figure.title).second);
 }
 
-/// A row that no device runs would leave its claim unmeasured everywhere.
-TEST_CASE("an H200 runs every row that published figures claim, libraries aside", "[figures]") {
+/// A claim about a row that no device runs could never be measured.
+TEST_CASE("an H200 runs every claimed row of published figures, except libraries", "[figures]") {
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const Config config = read_as_one(configs_in("configs/figures"), Registry::global());
   const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
@@ -170,7 +170,7 @@ TEST_CASE("an H200 runs every row that published figures claim, libraries aside"
   }
 }
 
-/// What it launches is not known.
+/// Whether a kernel of the variant launches other kernels, whose occupancy is unknown.
 bool launches_from_kernels(const Variant& variant, const void* problem, const DeviceSpec& device) {
   const std::vector<Shape> shapes = variant.shapes(problem, device);
   return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
@@ -179,7 +179,7 @@ bool launches_from_kernels(const Variant& variant, const void* problem, const De
   });
 }
 
-TEST_CASE("every lesson's cell has a limit, and all but those of unknown kernels an occupancy") {
+TEST_CASE("every cell of a lesson has a limit, and an occupancy if its kernels are known") {
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const Ceilings ceilings =
       read_ceilings_file(kSource / "configs" / "ceilings" / "h200.json").ceilings();
@@ -201,8 +201,8 @@ TEST_CASE("every lesson's cell has a limit, and all but those of unknown kernels
   }
 }
 
-TEST_CASE("what predictions are judged by has enough cells, and none that was seen before") {
-  // Where wave_edges lie depends on the device; this is the one it was recorded on.
+TEST_CASE("configs that evaluate predictions have enough cells, and none in common") {
+  // Wave edges depend on the device; these configs were recorded on an H200.
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const auto keys_of = [&](const char* file) {
     const Config config = read_config(kSource / "configs" / file, Registry::global());

@@ -1,4 +1,4 @@
-// What variants declare of hardware counters, held against counters that an H200 gave.
+// Expected counter changes of variants, compared with counters recorded on an H200.
 #include <map>
 #include <set>
 
@@ -15,7 +15,7 @@
 namespace gpuexp::test {
 namespace {
 
-// With what variants declare now.
+// Recorded rows with the variants' current declarations.
 Report recorded() {
   Report report = read_report(std::string(GPUEXP_SOURCE_DIR) + "/tests/cli/data/counted.json");
   for (ResultRecord& row : report.table.rows) {
@@ -28,7 +28,7 @@ Report recorded() {
   return report;
 }
 
-// "family/variant" of those whose expected changes the rows show.
+// Variants ("family/variant") whose expected changes the rows show.
 std::set<std::string> check_expected_changes(const ExperimentResults& experiment) {
   std::map<std::string, RecordRef> rows;
   for (const ResultRecord& row : experiment.rows)
@@ -51,7 +51,7 @@ std::set<std::string> check_expected_changes(const ExperimentResults& experiment
   return checked;
 }
 
-TEST_CASE("counters that an H200 gave changed as variants declare") {
+TEST_CASE("counters recorded on an H200 changed as variants declare") {
   const Report report = recorded();
   std::set<std::string> checked;
   std::set<std::string> families;
@@ -63,7 +63,7 @@ TEST_CASE("counters that an H200 gave changed as variants declare") {
     if (families.count(family.id) == 0) continue;
     for (const Variant& variant : family.variants) {
       const std::string id = family.id + "/" + variant.id;
-      // No lesson reads and copies the same array.
+      // No lesson both reads and copies the same array.
       if (variant.expected_changes.empty() || id == "vector_width/read_4b") continue;
       INFO(id);
       CHECK(checked.count(id) == 1);
@@ -71,8 +71,8 @@ TEST_CASE("counters that an H200 gave changed as variants declare") {
   }
 }
 
-// A condition that the problem does not meet would leave the test on a GPU with nothing to hold.
-TEST_CASE("every variant promises changes at the problem that shows it") {
+// Without a change that applies at this problem, the GPU test would check nothing.
+TEST_CASE("every variant's expected changes apply at the problem that shows it") {
   for (const Family& family : Registry::global().families()) {
     for (const Variant& variant : family.variants) {
       if (variant.expected_changes.empty()) continue;
@@ -83,7 +83,7 @@ TEST_CASE("every variant promises changes at the problem that shows it") {
   }
 }
 
-// At one choice of types at least.
+// For at least one combination of types.
 bool is_supported(const Family& family, const Variant& variant, bool is_shown) {
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   for (const Values& values : choice_combinations(family)) {
@@ -94,7 +94,7 @@ bool is_supported(const Family& family, const Variant& variant, bool is_shown) {
   return false;
 }
 
-TEST_CASE("a variant is shown at a problem that an H200 runs, its family's default where it can") {
+TEST_CASE("a variant's shown_at problem runs on an H200, and is set only if the default does not") {
   for (const Family& family : Registry::global().families()) {
     for (const Variant& variant : family.variants) {
       INFO(family.id << "/" << variant.id);

@@ -1,4 +1,4 @@
-// What the program declares for scripts, and the files in which they read it.
+// Figures that families declare, compared with the file that scripts read.
 
 #include <cstdlib>
 #include <fstream>
@@ -25,7 +25,7 @@ Json axes_json(const Figure& figure) {
   return axes;
 }
 
-// Each figure once, on a line of its own, with the families that declare it.
+// One line per figure, with the families that declare it.
 std::string figures_text() {
   std::vector<std::string> names;
   std::map<std::string, Json> figures;
@@ -50,7 +50,7 @@ std::string figures_text() {
 
 }  // namespace
 
-TEST_CASE("families that declare one figure declare it alike", "[figures]") {
+TEST_CASE("families that share a figure declare the same axes and title", "[figures]") {
   std::map<std::string, const Figure*> first;
   for (const Family& family : Registry::global().families()) {
     std::set<std::string> own;

@@ -1,4 +1,4 @@
-// Which problems show a latency: what a chase refuses, because it would measure another memory.
+// Problems that a pointer chase refuses because it would measure another memory.
 #include <optional>
 #include <string>
 
@@ -19,7 +19,7 @@ DeviceSpec device(int sm_count) {
   return d;
 }
 
-/// Why the variant does not run; empty where it does.
+/// Why the variant is unsupported; empty if it is supported.
 std::string refusal(const char* variant, std::int64_t steps, std::int64_t bytes,
                     const DeviceSpec& d) {
   const Family& family = *Registry::global().find("latency");
@@ -28,8 +28,8 @@ std::string refusal(const char* variant, std::int64_t steps, std::int64_t bytes,
   return family.find(variant)->unsupported(problem.get(), d).value_or("");
 }
 
-TEST_CASE("chases on all SMs in DRAM come to no line twice", "[latency]") {
-  // 1,638,400 lines, of which each of 100 SMs has 16,384.
+TEST_CASE("chases on all SMs in DRAM visit no line twice", "[latency]") {
+  // 1,638,400 lines; the share of each of 100 SMs is 16,384.
   constexpr std::int64_t kBytes = 200 * kMib;
   constexpr std::int64_t kShare = kBytes / 128 / 100;
   CHECK(refusal("dram_all_sms", kShare, kBytes, device(100)).empty());
@@ -40,7 +40,8 @@ TEST_CASE("chases on all SMs in DRAM come to no line twice", "[latency]") {
         "needs bytes >= 209715200, four times this device's L2");
 }
 
-TEST_CASE("a chase that never moved would end elsewhere", "[latency]") {
+TEST_CASE("a number of steps with which a chase would return to its start is refused",
+          "[latency]") {
   constexpr std::int64_t kLines = kMib / 128;
   const std::string why =
       "needs steps that are not a multiple of 8192, the number of nodes: a walk that never moved "
@@ -59,7 +60,7 @@ TEST_CASE("a chase that never moved would end elsewhere", "[latency]") {
   }
 }
 
-TEST_CASE("chases on all SMs in L2 stay there", "[latency]") {
+TEST_CASE("chases on all SMs in L2 fit into L2", "[latency]") {
   CHECK(refusal("l2_all_sms", 1 << 20, 25 * kMib, device(100)).empty());
   CHECK(refusal("l2_all_sms", 1 << 20, 26 * kMib, device(100)) ==
         refusal("l2", 1 << 20, 26 * kMib, device(100)));

@@ -1,4 +1,4 @@
-// The pages of docs/lessons against the registry and the configs.
+// Pages of docs/lessons, checked against the registry and the configs.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -23,7 +23,7 @@ std::string page_text(const std::string& lesson) {
   return text.str();
 }
 
-// all.json has the experiments of every lesson, each named <lesson>.<experiment>.
+// Lessons in all.json, whose experiments are named <lesson>.<experiment>.
 std::set<std::string> lessons() {
   const Config all = read_config(kRepository / "configs" / "all.json", Registry::global(), {});
   std::set<std::string> names;
@@ -41,7 +41,7 @@ std::set<std::string> families_of(const std::string& lesson) {
   return ids;
 }
 
-// The families that parts of this kind show.
+// Families shown by parts of these kinds.
 std::set<std::string> shown(const std::string& lesson, std::set<LessonPartKind> kinds) {
   std::set<std::string> families;
   for (const LessonPiece& piece : parse_lesson(page_text(lesson), lesson).pieces) {

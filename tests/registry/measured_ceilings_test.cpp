@@ -1,5 +1,5 @@
-// From rows to ceilings: which row counts, what is taken off its time, and what leaves a ceiling
-// out.
+// Ceilings from rows: which row determines them, what is subtracted from its time, and when there
+// is none.
 #include "analysis/measured_ceilings.hpp"
 
 #include <algorithm>
@@ -25,10 +25,10 @@ struct TimedRow {
   Field amount;
   double time_us;
   std::string status = "passed";
-  std::string pipe = {};  ///< or the type of a vendor's product
+  std::string pipe = {};  ///< pipe, or data type of a library's product
 };
 
-// Medians with intervals of 1 % to either side; keys are "family/variant/pipe".
+// Medians with intervals of ± 1 %; keys are "family/variant/pipe".
 Table fields_of_rows(const std::vector<TimedRow>& rows) {
   Table table;
   const std::set<std::string> numbers{
@@ -97,17 +97,17 @@ TimedRow product(const char* variant, const char* pipe, double time_us) {
 
 }  // namespace
 
-TEST_CASE("the fastest of several rows counts, and is named", "[ceilings]") {
+TEST_CASE("the fastest of several rows determines the ceiling, which names it", "[ceilings]") {
   const auto found = ceilings_of({memory("read", "cold", 1000), memory("read_bulk", "cold", 800),
                                   memory("memcpy", "cold", 100), memory("read", "warm", 400)});
   check(found.at("dram_read"), 5000, 5000 / 1.01, 5000 / 0.99);
   CHECK(found.at("dram_read").from == "memory_bandwidth/read_bulk/");
   CHECK(found.at("l2_read").value == Approx(10000));
-  CHECK(found.count("dram_copy") == 0);  // a vendor's call is no ceiling of ours
+  CHECK(found.count("dram_copy") == 0);  // a library call sets no ceiling
   CHECK(found.size() == 2);
 }
 
-TEST_CASE("tensor pipes count by whatever drives them fastest, and by mma.sync alone",
+TEST_CASE("a tensor pipe has a ceiling of its fastest variant and one of mma.sync only",
           "[ceilings]") {
   const auto found = ceilings_of(
       {product("wgmma", "tensor_tf32", 1000), product("mma_sync", "tensor_tf32", 2000),
@@ -119,7 +119,7 @@ TEST_CASE("tensor pipes count by whatever drives them fastest, and by mma.sync a
   CHECK(found.count("tensor_fp16_fp16") == 0);
 }
 
-TEST_CASE("a row that might have been faster leaves its ceiling out unless it cannot run here",
+TEST_CASE("a failed row that could be faster removes its ceiling, a skipped one does not",
           "[ceilings]") {
   TimedRow wgmma = product("wgmma", "tensor_tf32", 1000);
   const TimedRow mma_sync = product("mma_sync", "tensor_tf32", 2000);
@@ -133,7 +133,7 @@ TEST_CASE("a row that might have been faster leaves its ceiling out unless it ca
   }
 }
 
-TEST_CASE("latencies and blocks are without the launch", "[ceilings]") {
+TEST_CASE("latencies and block rates exclude the launch", "[ceilings]") {
   const auto found = ceilings_of(
       {{"latency", "l2", "warm", "metric.chain_steps", 1000.0, 202},
        {"block_start", "one_resident", "warm", "param.blocks", std::int64_t{1000}, 12},
@@ -142,19 +142,19 @@ TEST_CASE("latencies and blocks are without the launch", "[ceilings]") {
        {"block_start", "one_per_kernel", "warm", "param.blocks", std::int64_t{100}, 152},
        {"block_start", "one_per_kernel", "graph", "param.blocks", std::int64_t{100}, 99}});
   check(found.at("l2_latency"), 200, 200 - 2.02, 200 + 2.02);
-  CHECK(found.at("block_latency").value == Approx(1000));  // 10 us, 10 rounds over 100 SMs
+  CHECK(found.at("block_latency").value == Approx(1000));  // 10 us for 10 rounds over 100 SMs
   CHECK(found.at("block_rate").value == Approx(500));
   CHECK(found.at("kernel_latency").value == Approx(1500));
   CHECK(found.size() == 4);
 }
 
-TEST_CASE("latencies with all SMs stand beside those of one", "[ceilings]") {
+TEST_CASE("latencies with all SMs are separate from those with one SM", "[ceilings]") {
   const TimedRow one{"latency", "dram", "cold", "metric.chain_steps", 1000.0, 302};
   const TimedRow all{"latency", "dram_all_sms", "cold", "metric.chain_steps", 1000.0, 402};
   const auto found = ceilings_of({one, all});
   CHECK(found.at("dram_latency").value == Approx(300));
   CHECK(found.at("dram_all_sms_latency").value == Approx(400));
-  // Neither stands for the other, nor a row that found its lines in L2 for one that did not.
+  // Neither replaces the other, and rows that hit in L2 do not count for DRAM.
   CHECK(ceilings_of({one}).count("dram_all_sms_latency") == 0);
   TimedRow warm = all;
   warm.mode = "warm";
@@ -165,16 +165,16 @@ TEST_CASE("latencies with all SMs stand beside those of one", "[ceilings]") {
   CHECK(of_l2.size() == 1);
 }
 
-TEST_CASE("a time within the launch's tells nothing", "[ceilings]") {
+TEST_CASE("a time no longer than the launch gives no ceiling", "[ceilings]") {
   CHECK(ceilings_of({{"latency", "l2", "warm", "metric.chain_steps", 1000.0, 2}}).empty());
 }
 
-TEST_CASE("random reads are a gather's, without what it reads and writes in order", "[ceilings]") {
+TEST_CASE("random read bandwidth excludes the gather's ordered reads and writes", "[ceilings]") {
   const TimedRow random{"gather", "gather_random", "cold", "param.n", std::int64_t{1000000}, 30};
   const TimedRow ordered{"gather",  "gather_sequential",   "cold",
                          "param.n", std::int64_t{1000000}, 15};
   const auto found = ceilings_of({ordered, random}).at("dram_random");
-  // 64 MB in 20 us, of which 0.3 us and 0.1 us are uncertain.
+  // 64 MB in 20 us, with uncertainties of 0.3 us and 0.1 us.
   const double width = std::sqrt(0.1);
   check(found, 3200, 64e3 / (20 + width), 64e3 / (20 - width));
   CHECK(ceilings_of({random}).empty());
@@ -183,13 +183,12 @@ TEST_CASE("random reads are a gather's, without what it reads and writes in orde
   CHECK(ceilings_of({other, random}).empty());
 }
 
-TEST_CASE("the clock is that of a row that waits for memory", "[ceilings]") {
+TEST_CASE("the SM clock comes from a row that waits for memory", "[ceilings]") {
   const auto found = ceilings_of({memory("copy", "cold", 1000)});
   check(found.at("sm_clock"), 1900, 1890, 1980);
 }
 
-TEST_CASE("rows that did not pass, and numbers that are missing, leave their ceiling out",
-          "[ceilings]") {
+TEST_CASE("rows that did not pass, or lack numbers, give no ceiling", "[ceilings]") {
   for (const char* status : {"incorrect", "failed", "skipped", "timeout", "not_run"}) {
     TimedRow row = memory("copy", "cold", 1000);
     row.status = status;
@@ -219,12 +218,12 @@ TEST_CASE("floors come from the samples of an empty kernel", "[ceilings]") {
   CHECK(found.size() == 2);
   const MeasuredCeiling& floor = found.at("floor_cold");
   CHECK(floor.value == Approx(2.848));
-  CHECK(floor.high - floor.low >= Approx(0.032));  // a tick of the clock
+  CHECK(floor.high - floor.low >= Approx(0.032));  // timer resolution
   CHECK(floor.from == "floor/cold");
   CHECK(found.at("floor_graph").high - found.at("floor_graph").low < 0.001);
 }
 
-TEST_CASE("what families declare of ceilings can be read", "[ceilings]") {
+TEST_CASE("ceilings that families declare are valid", "[ceilings]") {
   std::set<std::string> measured;
   for (const Family& family : Registry::global().families()) {
     for (const CeilingRows& source : family.ceilings) {
@@ -249,18 +248,18 @@ TEST_CASE("what families declare of ceilings can be read", "[ceilings]") {
                        : std::to_string(std::stoll(source.value)) == source.value));
     }
   }
-  // Floors are of empty kernels, and no family multiplies fp16 into fp16 sums alone.
+  // Floors come from empty kernels, and no family measures fp16 products with fp16 sums.
   std::set<std::string> missing;
   for (const CeilingTerm& term : ceiling_terms()) {
     if (term.id.rfind("floor_", 0) != 0 && !measured.count(term.id)) missing.insert(term.id);
   }
-  // Of libraries, products of the types that matmul_tensor has.
+  // Libraries are measured with the types of matmul_tensor.
   CHECK(missing == std::set<std::string>{"tensor_fp16_fp16", "mma_sync.tensor_fp16_fp16",
                                          "library.tensor_fp16_fp16", "library.tensor_fp64",
                                          "library.tensor_fp8_fp32", "library.tensor_int8_int32"});
 }
 
-TEST_CASE("every vendor's call is found beside its ceiling", "[ceilings]") {
+TEST_CASE("library calls are listed with their ceiling", "[ceilings]") {
   const auto calls = vendor_calls(
       table_of({memory("memcpy", "cold", 1000),
                 {"matmul", "cublas", "warm", "operations", 1e12, 20000},

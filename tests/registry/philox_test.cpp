@@ -1,4 +1,4 @@
-// Random bits as published: answers from Random123's file kat_vectors (D. E. Shaw Research).
+// Random bits, compared with file kat_vectors of Random123 (D. E. Shaw Research).
 #include "kernels/common/philox.cuh"
 
 #include <vector>
@@ -23,7 +23,7 @@ TEST_CASE("Philox 4x32-10 gives the known answers", "[philox]") {
         std::vector<std::uint32_t>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("an element's word is the one of its group", "[philox]") {
+TEST_CASE("an element's word is the word of its group", "[philox]") {
   constexpr std::uint64_t kSeed = 0x299f31d0a4093822;
   for (const std::uint64_t group : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
     const PhiloxWords w = philox_words(kSeed, group);

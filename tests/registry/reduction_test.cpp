@@ -1,4 +1,4 @@
-// Sums that lack a part of their numbers: how many of them the tolerance finds.
+// Share of sums with missing numbers that the tolerance rejects.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Of the parts of 256 neighbouring numbers, the share without which a sum of n would pass.
+/// Share of the groups of 256 consecutive numbers whose omission from a sum of n would pass.
 double share_not_found(const char* numbers, std::int64_t n) {
   constexpr std::int64_t kPart = 256;
   const Family* const family = Registry::global().find("reduction");
@@ -33,22 +33,22 @@ double share_not_found(const char* numbers, std::int64_t n) {
     double part = 0;
     for (std::int64_t i = first; i < first + kPart; ++i)
       part += static_cast<double>(x[static_cast<std::size_t>(i)]);
-    // As the nearest float has it.
+    // Rounded to fp32.
     passed += std::abs(static_cast<double>(static_cast<float>(value - part)) - value) <= allowed;
   }
   return static_cast<double>(passed) / static_cast<double>(n / kPart);
 }
 
-TEST_CASE("a sum without 256 of its numbers does not pass", "[reduction]") {
+TEST_CASE("a sum that omits 256 of its numbers does not pass", "[reduction]") {
   constexpr std::int64_t kMany = 1 << 24;
-  // 0 is the sum of one part in 1500.
+  // One group in 1500 sums to 0.
   CHECK(share_not_found("whole", kMany) < 0.002);
-  // The rounding errors that are allowed are a hundredth of what such a part adds up to.
+  // The allowed rounding error is a hundredth of a typical group's sum.
   CHECK(share_not_found("random", 1 << 20) < 0.01);
   CHECK(share_not_found("random", kMany) < 0.02);
 }
 
-TEST_CASE("a sum of whole numbers is a float, and none but it passes", "[reduction]") {
+TEST_CASE("a sum of whole numbers must be exact", "[reduction]") {
   const Family* const family = Registry::global().find("grid_sum");
   REQUIRE(family);
   const Tolerance tolerance = family->tolerance(

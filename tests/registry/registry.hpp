@@ -1,4 +1,4 @@
-// What tests of the registry and of its configs have in common.
+// Shared by tests of the registry and its configs.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@ namespace gpuexp::test {
 
 inline const std::filesystem::path kSource = GPUEXP_SOURCE_DIR;
 
-/// Of configs/devices.
+/// Devices of configs/devices.
 inline const std::vector<DeviceSpecFile>& devices() {
   static const auto specs = read_device_specs(kSource / "configs" / "devices");
   return specs;
 }
 
-/// Of this build.
+/// Kernel resources of this build.
 inline KernelResources resources() {
   std::size_t count = 0;
   const KernelResource* table = kernel_resource_table(count);

@@ -1,4 +1,4 @@
-// What can be asked of every declared family without a GPU.
+// Properties of every declared family, checked without a GPU.
 #include "family/registry.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const std::list<Family>& families() {
   return Registry::global().families();
 }
 
-// The defaults of a family, then its small problems.
+// Defaults of a family, then its small problems.
 std::vector<Values> problems(const Family& family) {
   auto all = choice_combinations(family);
   for (Values& values : small_problems(family))
@@ -51,8 +51,8 @@ void check_shape(const Shape& shape) {
   CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
 }
 
-// By the last kernel, or by all launches of it together; or a launch whose kernels are all one has
-// a kernel for each tile, no more.
+// The last kernel, or all its launches together, must cover the outputs. If every launch is one
+// block of the same kernel, they must cover them exactly.
 void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
   const Shape& shape = shapes.back();
   const bool has_one_each = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& s) {
@@ -81,7 +81,7 @@ void check_work(const Work& work) {
     CHECK(o.count >= 0);
 }
 
-TEST_CASE("declarations hold together") {
+TEST_CASE("declarations are consistent") {
   for (const std::string& error : Registry::global().errors())
     FAIL_CHECK(error);
   CHECK(!families().empty());
@@ -98,7 +98,7 @@ TEST_CASE("families are named after their files") {
   CHECK(ids == stems);
 }
 
-/// Whether a copy engine does all that a launch does.
+/// Whether a launch consists only of copies.
 bool only_copies(const Variant& variant, const void* problem, const DeviceSpec& device) {
   const Steps steps = variant.launch(problem, variant.unbound_data.get(), {device, nullptr});
   return std::all_of(steps.all().begin(), steps.all().end(), [](const Step& step) {
@@ -148,7 +148,7 @@ TEST_CASE("work is positive and metrics are declared") {
   }
 }
 
-// The table's rows of the kernels that a variant launches on the family's default problem.
+// Table rows of the kernels that a variant launches at the family's defaults.
 std::vector<KernelResources::Found> found_kernels(const Family& family, const Variant& variant,
                                                   const DeviceSpec& device) {
   std::vector<KernelResources::Found> kernels;
@@ -183,7 +183,7 @@ bool has_instructions() {
   return any;
 }
 
-TEST_CASE("every kernel's registers and instructions are known where the table was generated",
+TEST_CASE("every kernel's registers and instructions are known if the table was generated",
           "[machine_code]") {
   if (!has_table()) return;
   const bool with_instructions = has_instructions();
@@ -219,8 +219,8 @@ TEST_CASE("a kernel's module is the source that it was compiled from", "[machine
     stubs.insert(table[i].host_function);
   }
   CHECK(ids.size() == stubs.size());
-  // What a family launches of its own is in its own module; the rest is in one of several that
-  // share a header.
+  // A family's own kernels are in its module; others are in one of several modules that share a
+  // header.
   int own = 0;
   for (const Family& family : families()) {
     for (const Variant& variant : family.variants) {
@@ -232,7 +232,7 @@ TEST_CASE("a kernel's module is the source that it was compiled from", "[machine
   CHECK(own > 50);
 }
 
-/// Classes of instructions of a variant's first kernel on an H200, by name.
+/// Instruction classes of a variant's first kernel on an H200, by name.
 class Classes {
  public:
   Classes(const char* family_id, const char* variant_id) {
@@ -256,8 +256,7 @@ class Classes {
   std::map<std::string, int> counts_;
 };
 
-TEST_CASE("launch bounds cap registers, and what is beyond them is local memory",
-          "[machine_code]") {
+TEST_CASE("launch bounds cap registers, and the rest is in local memory", "[machine_code]") {
   if (!has_table()) return;
   const Family* family = Registry::global().find("occupancy");
   REQUIRE(family != nullptr);
@@ -286,15 +285,15 @@ TEST_CASE("launch bounds cap registers, and what is beyond them is local memory"
   CHECK(shared.local_bytes < capped_64.local_bytes);
   CHECK(shared.shared_bytes > 0);
   CHECK(shared.blocks_per_sm == 4);
-  // What a family computes of residency without knowing registers is what the occupancy model says.
+  // The families compute the same residency without knowing registers.
   CHECK(of("copy_ilp1").blocks_per_sm == 8);
   CHECK(of("copy_half_warps").blocks_per_sm == 4);
   CHECK(of("copy_quarter_warps").blocks_per_sm == 2);
 }
 
-TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
+TEST_CASE("machine code matches the lessons' statements", "[machine_code]") {
   if (!has_instructions()) return;
-  SECTION("the divergent branch is one, and select is none") {
+  SECTION("the divergent branch is a branch, and select has none") {
     const Classes branch("divergence", "split_in_warp");
     CHECK(branch["BSSY"] > 0);
     CHECK(branch["BSYNC"] > 0);
@@ -304,7 +303,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(select["BSYNC"] == 0);
     CHECK(select["FFMA"] == branch["FFMA"]);
   }
-  SECTION("lanes meet behind a branch where the compiler cannot see that they never part") {
+  SECTION("lanes reconverge after a branch unless the compiler knows that it is uniform") {
     const Classes per_lane("warp_uniform", "per_lane");
     CHECK(per_lane["BSSY"] > 0);
     CHECK(per_lane["BSYNC"] > 0);
@@ -321,7 +320,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
   SECTION("a switch branches through a table") {
     CHECK(Classes("switch_divergence", "switch_in_warp")["BRX"] > 0);
   }
-  SECTION("loads are as wide as their variant says") {
+  SECTION("loads are as wide as their variant states") {
     const Classes narrow("vector_width", "read_4b");
     CHECK(narrow["LDG.32"] > 0);
     CHECK(narrow["LDG.64"] == 0);
@@ -331,7 +330,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     const Classes copy("vector_width", "copy_16b");
     CHECK(copy["LDG.128"] == copy["STG.128"]);
   }
-  SECTION("a dependent step is one instruction: 256 in the loop, one in the loop over the rest") {
+  SECTION("a dependent step is one instruction: 256 in the loop, one in the remainder loop") {
     constexpr int kSteps = 257;
     CHECK(Classes("latency", "fma")["FFMA"] == kSteps);
     CHECK(Classes("latency", "shared")["LDS.32"] == kSteps);
@@ -341,7 +340,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }
-  SECTION("additions are atomics that return something, or reductions, as their variant says") {
+  SECTION("additions are atomics with a result, or reductions, as their variant states") {
     CHECK(Classes("atomics", "global")["RED.ADD"] > 0);
     CHECK(Classes("atomics", "global")["ATOMG.ADD"] == 0);
     CHECK(Classes("atomics", "returning")["ATOMG.ADD"] > 0);
@@ -362,7 +361,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     for (const char* variant : {"ldmatrix", "ldmatrix_padded", "ldmatrix_xor"})
       CHECK(Classes("bank_conflicts", variant)["LDSM.16.M88.4"] == kLoads);
   }
-  SECTION("registers that a kernel is not given are spilled") {
+  SECTION("registers beyond the kernel's limit are spilled") {
     const auto spills = [](const char* variant) {
       const Classes classes("occupancy", variant);
       return classes["LDL.32"] + 2 * classes["LDL.64"] + 4 * classes["LDL.128"];
@@ -387,8 +386,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
   }
 }
 
-TEST_CASE("a variant that is said to be deterministic adds no floats atomically",
-          "[machine_code]") {
+TEST_CASE("deterministic variants use no atomic additions of floats", "[machine_code]") {
   if (!has_instructions()) return;
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const auto adds_floats = [](const Instruction& instruction) {

@@ -1,5 +1,5 @@
-// The bounds on root-mean-square (RMS) errors, held against right kernels and faulty ones as the
-// host computes them: what each rounds, step by step, on a sample of elements.
+// Bounds on root-mean-square (RMS) errors, checked with correct and faulty kernels that the host
+// emulates, with every rounding, on a sample of elements.
 #include <array>
 #include <cmath>
 #include <map>
@@ -38,7 +38,7 @@ double rms(const Numbers& numbers) {
 
 // ---- formats
 
-/// Of this many significant bits, to nearest even.
+/// Rounds to `bits` significant bits, to nearest even.
 double rounded(double x, int bits) {
   if (x == 0) return 0;
   int exponent = 0;
@@ -46,7 +46,7 @@ double rounded(double x, int bits) {
   return std::ldexp(std::rint(std::ldexp(x, bits - exponent)), exponent - bits);
 }
 
-/// What lies below 2^last is cut off.
+/// Truncates to a multiple of 2^last.
 double cut(double x, int last) {
   return std::ldexp(std::trunc(std::ldexp(x, -last)), last);
 }
@@ -58,7 +58,7 @@ constexpr int kBf16Bits = 8;
 
 // ---- products of rows and columns
 
-/// Sampled elements of a product of matrices that are uniform in [-1, 1), rounded to `bits`.
+/// Sampled elements of a product of matrices, uniform in [-1, 1), rounded to `bits`.
 struct Sample {
   std::vector<Numbers> a;
   std::vector<Numbers> b;
@@ -100,7 +100,7 @@ struct Sample {
   }
 };
 
-/// How a product of `count` elements, of which the sample is a part, stands against its bounds.
+/// Errors of a product of `count` elements, estimated from a sample, relative to its bounds.
 struct Verdict {
   double rms_over_allowed;
   double worst_over_allowed;
@@ -141,7 +141,7 @@ Numbers all_rounded(Numbers numbers, int bits) {
   return numbers;
 }
 
-TEST_CASE("fp32 products stay within the RMS bound, and those of tf32 inputs do not") {
+TEST_CASE("fp32 products stay within the RMS bound, and products of tf32 inputs exceed it") {
   for (const std::int64_t k : {1, 8, 256, 1024, 4096, 8192, 16384}) {
     const Sample sample(k, kFp32Bits);
     const Tolerance tolerance = tolerance_of("matmul", {{"m", k}, {"n", k}, {"k", k}});
@@ -160,7 +160,7 @@ TEST_CASE("fp32 products stay within the RMS bound, and those of tf32 inputs do 
         return fp32_sum(all_rounded(a, kTf32Bits), all_rounded(b, kTf32Bits));
       }));
       CHECK(faulty.rms_over_allowed > 20);
-      // Which the bound of each element does not see.
+      // The bound per element does not detect this.
       if (k >= 4096) CHECK(faulty.worst_over_allowed < 1);
     }
   }
@@ -168,7 +168,7 @@ TEST_CASE("fp32 products stay within the RMS bound, and those of tf32 inputs do 
 
 // ---- sums in tensor cores
 
-/// In fp16, rounded after every `step` products; those before `first` are left out.
+/// Sum in fp16, rounded after every `step` products, starting at product `first`.
 double fp16_sum(const Numbers& a, const Numbers& b, std::size_t step, std::size_t first = 0) {
   double sum = 0;
   for (; first < a.size(); first += step) {
@@ -179,8 +179,8 @@ double fp16_sum(const Numbers& a, const Numbers& b, std::size_t step, std::size_
   return sum;
 }
 
-/// In fp32: of the sum so far and of `step` products, what lies `extra` bits below the last bit of
-/// the largest is cut off, and of their sum what lies below its own.
+/// Sum in fp32. Per step, truncates products to `extra` bits below the last bit of the largest
+/// term, and the sum to its own last bit.
 double cut_sum(const Numbers& a, const Numbers& b, std::size_t step, int extra,
                std::size_t first = 0) {
   const auto last_bit = [](double x) {
@@ -204,13 +204,13 @@ double cut_sum(const Numbers& a, const Numbers& b, std::size_t step, int extra,
 
 constexpr std::size_t kSlice = 32;
 
-TEST_CASE("fp16 sums stay within the RMS bound, and those that drop a slice do not") {
+TEST_CASE("fp16 sums stay within the RMS bound, and sums that drop a slice exceed it") {
   for (const std::int64_t k : {16, 1024, 4096, 16384}) {
     const Sample sample(k, kFp16Bits);
     const Tolerance tolerance = tolerance_of(
         "matmul_tensor",
         {{"m", 4096L}, {"n", 4096L}, {"k", k}, {"dtype", "fp16"}, {"accumulate", "fp16"}});
-    // The magnitude that the family's reference gives: |value| and the bound on the sum over u.
+    // Magnitude in the family's reference: |value|, plus the bound on the sum divided by u.
     const double u = unit_roundoff(DataType::fp16);
     Numbers magnitude;
     for (std::size_t i = 0; i < sample.value.size(); ++i)
@@ -233,14 +233,14 @@ TEST_CASE("fp16 sums stay within the RMS bound, and those that drop a slice do n
   }
 }
 
-TEST_CASE("sums that are cut off stay within the RMS bound, and those that drop a slice do not") {
+TEST_CASE("truncated sums stay within the RMS bound, and sums that drop a slice exceed it") {
   struct Types {
     const char* dtype;
     int bits;
     const char* output;
     DataType stored;
   };
-  // Products of tf32 have nearly as many bits as sums, and lose most.
+  // Products of tf32 have nearly as many bits as sums, and lose the most.
   const std::array<Types, 3> all{Types{"tf32", kTf32Bits, "fp32", DataType::fp32},
                                  Types{"bf16", kBf16Bits, "fp32", DataType::fp32},
                                  Types{"bf16", kBf16Bits, "same", DataType::bf16}};
@@ -268,7 +268,8 @@ TEST_CASE("sums that are cut off stay within the RMS bound, and those that drop 
         return judge(tolerance, got, sample.value, magnitude, 4096 * 4096);
       };
       INFO("k = " << k << ", " << types.dtype << ", output " << types.output);
-      // Of the first tensor cores, and of later ones, which keep more bits until the sum is stored.
+      // First the oldest tensor cores, then later ones, which keep more bits until the sum is
+      // stored.
       CHECK(verdict(4, 0, 0).rms_over_allowed < 0.7);
       CHECK(verdict(4, 3, 0).rms_over_allowed < 0.7);
       CHECK(verdict(8, 3, 0).rms_over_allowed < 0.7);
@@ -280,7 +281,7 @@ TEST_CASE("sums that are cut off stay within the RMS bound, and those that drop 
 
 // ---- chains of multiply-adds
 
-/// What the ways of a branch compute, in fp32 or fp64.
+/// Result of one way of a branch, in fp32 or fp64.
 template <class T>
 T branch_chain(double x, unsigned way, std::int64_t steps) {
   constexpr double kD = 0x1p-11;
@@ -342,7 +343,7 @@ TEST_CASE("chains of a pipe's multiply-adds stay within the RMS bound") {
 
 // ---- declarations
 
-TEST_CASE("whoever allows an error bounds its RMS, and says why") {
+TEST_CASE("a family with a tolerance bounds its RMS error and derives the bound") {
   for (const Family& family : Registry::global().families()) {
     bool allows = false;
     for (const Values& values : small_problems(family)) {
@@ -363,7 +364,7 @@ TEST_CASE("whoever allows an error bounds its RMS, and says why") {
   }
 }
 
-/// The value of a parameter as a recorded row has it.
+/// Value of a parameter in a recorded row.
 Value recorded_value(const Parameter& parameter, const nlohmann::json& row) {
   const nlohmann::json& value = row.at("param." + parameter.name);
   if (std::holds_alternative<std::string>(parameter.default_value)) return value.get<std::string>();
@@ -371,8 +372,8 @@ Value recorded_value(const Parameter& parameter, const nlohmann::json& row) {
   return value.get<std::int64_t>();
 }
 
-// Where results are not compared with unrounded inputs, error_rms_rel is what the bound is about.
-TEST_CASE("what was recorded on a GPU stays within the RMS bounds") {
+// Without an accuracy reference, the bound applies to error_rms_rel.
+TEST_CASE("errors recorded on a GPU stay within the RMS bounds") {
   const auto report = nlohmann::json::parse(
       read_text(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json.zst"));
   std::map<std::string, double> worst;
@@ -391,14 +392,14 @@ TEST_CASE("what was recorded on a GPU stays within the RMS bounds") {
     CHECK(over < 0.55);
     worst[family.id] = std::max(worst[family.id], over);
   }
-  // Models of which nobody would notice that they are far too wide.
+  // The bounds of these families must not be much too wide.
   for (const char* id : {"matmul", "struct_layout", "wave_quantization", "alignment"}) {
     INFO(id);
     CHECK(worst[id] > 0.4);
   }
 }
 
-TEST_CASE("the figures in the derivations are those of the bounds") {
+TEST_CASE("numbers in the derivations match the bounds") {
   const auto fp32 = tolerance_of("matmul", {{"k", 4096L}});
   CHECK(fp32.rms_relative / kRmsSafety == Approx(1.1e-6).epsilon(0.05));
   const auto fp16 =

@@ -1,4 +1,4 @@
-// Which references are computed for random elements alone, by what GPUs can afford.
+// Which references are computed only for random elements, depending on the GPU's speed.
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -20,7 +20,7 @@ double affordable_operations(const std::string& device) {
   return kMostReferenceSeconds * reference_rate(read_device_spec(file).spec);
 }
 
-TEST_CASE("no reference of a recorded cell is above the bound") {
+TEST_CASE("references of all recorded cells are affordable") {
   for (const auto& [results, device] : {std::pair{"h100", "h100_sxm"}, {"h200", "h200"}}) {
     const auto report = nlohmann::json::parse(
         read_text(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/" + results + "/all.json.zst"));
@@ -35,7 +35,7 @@ TEST_CASE("no reference of a recorded cell is above the bound") {
   }
 }
 
-TEST_CASE("a large product is drawn on GPUs with few fp64 units") {
+TEST_CASE("a large product is sampled on GPUs with few fp64 units") {
   const std::int64_t n = 16384;
   for (const char* id : {"matmul", "matmul_tensor"}) {
     const Family& family = *Registry::global().find(id);
@@ -52,12 +52,12 @@ TEST_CASE("a large product is drawn on GPUs with few fp64 units") {
   }
 }
 
-/// Whether elements of all the family's outputs can be had alone, from either of its references.
+/// Whether each of the family's references can compute single elements of all outputs.
 bool has_elementwise_references(const Family& family) {
   const auto problem = family.make_problem(values_with(family));
   std::vector<void*> buffers(family.buffers.size(), nullptr);
   const auto data = family.make_data(buffers);
-  // Addresses that nobody follows.
+  // Addresses that are not dereferenced.
   std::vector<double> places(2 * family.buffers.size());
   std::vector<ReferenceView> views;
   std::vector<const double*> values;
@@ -74,18 +74,18 @@ bool has_elementwise_references(const Family& family) {
 }
 
 // docs/measuring.md has the same list.
-TEST_CASE("references are computed element by element, but for those that are named") {
+TEST_CASE("references are computed per element, except those listed") {
   std::set<std::string> others;
   for (const Family& family : Registry::global().families()) {
     if (!has_elementwise_references(family)) others.insert(family.id);
   }
-  // Most blocks are a copy of the first; a search goes over all gradients; a number adds to one of
-  // many sums, and a place is where those before end.
+  // pipe_rate copies most blocks from the first. loss_scaling searches all gradients. Numbers add
+  // to one of many sums, and a position depends on those before.
   CHECK(others == std::set<std::string>{"atomics", "compaction", "histogram", "loss_scaling",
                                         "pipe_rate", "scan"});
 }
 
-TEST_CASE("a reference that has its sums by a formula is whole on every GPU") {
+TEST_CASE("a reference with a closed form is complete on every GPU") {
   const Family& family = *Registry::global().find("tensor_rate");
   const std::filesystem::path devices = std::string(GPUEXP_SOURCE_DIR) + "/configs/devices";
   for (const Values& values : choice_combinations(family)) {

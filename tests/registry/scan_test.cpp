@@ -1,4 +1,4 @@
-// Prefix sums behind a tile whose own sum is wrong: how many of them the tolerance finds.
+// Share of prefix sums after a wrong tile sum that the tolerance rejects.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// Of the tiles of 1024 numbers, the share without whose numbers the sum behind would pass.
+/// Share of the tiles of 1024 numbers whose omission from the next prefix sum would pass.
 double share_of_tiles_not_found(const char* dtype, std::int64_t n) {
   constexpr std::int64_t kTile = 1024;
   const Family* const family = Registry::global().find("scan");
@@ -37,9 +37,9 @@ double share_of_tiles_not_found(const char* dtype, std::int64_t n) {
   return static_cast<double>(passed) / static_cast<double>(n / kTile);
 }
 
-TEST_CASE("prefix sums without a tile of numbers do not pass", "[scan]") {
+TEST_CASE("prefix sums that omit a tile do not pass", "[scan]") {
   constexpr std::int64_t kMany = 1 << 24;
-  // A tile of whole numbers adds up to 0 once in a thousand times or so.
+  // About one tile of integers in a thousand sums to 0.
   CHECK(share_of_tiles_not_found("int32", kMany) < 0.003);
   CHECK(share_of_tiles_not_found("fp32", 1 << 20) < 0.003);
   CHECK(share_of_tiles_not_found("fp32", kMany) < 0.01);

@@ -1,4 +1,4 @@
-// Inputs by Zipf's law: how often each value occurs.
+// Inputs by Zipf's law: frequency of each value.
 #include "kernels/common/zipf.cuh"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// How often each rank was drawn, the first behind 0.
+/// How often each rank was drawn; element 0 is unused.
 std::vector<double> counts_of_ranks(unsigned bits, double exponent, std::int64_t draws) {
   constexpr std::uint64_t kSeed = 7;
   const ZipfDraw draw = zipf_draw(bits, exponent, kSeed);
@@ -39,7 +39,7 @@ TEST_CASE("the r-th most frequent value is 1/r^s times as frequent as the first"
       for (const std::size_t rank : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 255}) {
         INFO("rank " << rank);
         const double expected = kDraws * std::pow(static_cast<double>(rank), -exponent) / sum;
-        // Five standard deviations, and what straight pieces are off by.
+        // Five standard deviations, plus the error of the piecewise linear approximation.
         CHECK(std::abs(counts[rank] - expected) <= 5 * std::sqrt(expected + 1) + 2e-3 * expected);
       }
     }

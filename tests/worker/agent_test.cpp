@@ -1,5 +1,5 @@
-// One process for each rank, without a GPU: agents and their workers are processes of this program.
-// A worker that is lost costs its cell, an agent the run, and no process stays behind.
+// One process per rank, without a GPU: agents and their workers are processes of this program. A
+// lost worker fails its cell, a lost agent ends the run, and no process remains.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -20,7 +20,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// All of SpanRun on four ranks.
+/// SpanRun on four ranks with agents.
 struct AgentRun : SpanRun {
   FakeJob job;
   std::unique_ptr<JobRanks> others;
@@ -29,7 +29,7 @@ struct AgentRun : SpanRun {
     machine.start = [this](int rank, const Environment&) { return job.worker(*others, rank); };
   }
 
-  /// How agents end once rank 0 has nothing more for them.
+  /// How agents end after rank 0 has left.
   std::vector<std::string> endings() {
     others.reset();
     std::vector<std::string> endings;
@@ -39,7 +39,7 @@ struct AgentRun : SpanRun {
   }
 };
 
-/// Kills or stops an agent in the middle of a group.
+/// Kills or stops an agent during a group.
 struct Killer : RunObserver {
   pid_t victim;
   std::string variant;
@@ -54,7 +54,7 @@ struct Killer : RunObserver {
   }
 };
 
-/// Processes that the job has left, which have a while to end.
+/// Processes of the job that still run after some time to end.
 std::vector<int> left_behind(const FakeJob& job) {
   constexpr double kPatienceS = 2;
   const double end_s = steady_seconds() + kPatienceS;
@@ -68,7 +68,7 @@ std::vector<int> left_behind(const FakeJob& job) {
 
 const std::vector<std::string> kDismissed(3, "exit code 0");
 
-TEST_CASE("ranks behind agents run a problem as those that are children do") {
+TEST_CASE("ranks with agents run a problem like child processes") {
   AgentRun b("none");
   const auto rows = b.run();
   REQUIRE(rows.size() == 4);
@@ -84,7 +84,7 @@ TEST_CASE("ranks behind agents run a problem as those that are children do") {
   CHECK(left_behind(b.job).empty());
 }
 
-TEST_CASE("a worker behind an agent that is lost costs its cell, and the next has a fresh one") {
+TEST_CASE("a lost worker of an agent fails its cell, and the next cell gets a new worker") {
   struct Case {
     const char* fault;
     Status status;
@@ -124,7 +124,7 @@ TEST_CASE("an agent that is killed ends the run, and the error names its rank") 
   CHECK(left_behind(b.job).empty());
 }
 
-TEST_CASE("an agent that no longer answers ends the run") {
+TEST_CASE("an agent that stops answering ends the run") {
   AgentRun b("none");
   b.machine.launch_timeout_s = 0.1;
   Killer stopper(b.job.agent(1).id(), "second", SIGSTOP);
@@ -138,9 +138,9 @@ TEST_CASE("an agent that no longer answers ends the run") {
   CHECK_THAT(what, contains_text("rank 1 is lost: the connection to its agent: no answer"));
 }
 
-TEST_CASE("an agent that is killed while nobody needs it ends the run all the same") {
+TEST_CASE("an agent that is killed while idle ends the run") {
   AgentRun b("none");
-  b.config.experiments.erase(b.config.experiments.begin());  // on one GPU alone
+  b.config.experiments.erase(b.config.experiments.begin());  // on one GPU only
   Killer killer(b.job.agent(3).id(), "first");
   b.observer = &killer;
   b.options.interrupted = [&] { return b.others->check(), false; };
@@ -149,9 +149,9 @@ TEST_CASE("an agent that is killed while nobody needs it ends the run all the sa
   CHECK_THROWS_AS(b.run(), JobLost);
 }
 
-TEST_CASE("agents end when rank 0 is gone, however their workers are") {
+TEST_CASE("agents end when rank 0 has gone, in any state of their workers") {
   AgentRun b("hang_launch");
-  // An agent whose worker has answered leaves signals to rank 0.
+  // An agent whose worker is ready ignores these signals and leaves them to rank 0.
   std::vector<decltype(b.job.worker(*b.others, 1))> workers;
   for (const int rank : {1, 2, 3}) {
     workers.push_back(b.job.worker(*b.others, rank));
@@ -161,7 +161,7 @@ TEST_CASE("agents end when rank 0 is gone, however their workers are") {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       ::kill(b.job.agent(rank).id(), signal);
   }
-  // The signals alone end none of them.
+  // The signals end none of them.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   CHECK(processes_with(b.job.options.place.id).size() == 6);
   workers.clear();
@@ -169,7 +169,7 @@ TEST_CASE("agents end when rank 0 is gone, however their workers are") {
   CHECK(left_behind(b.job).empty());
 }
 
-TEST_CASE("a rank that never comes is an error that names it, within the time that was given") {
+TEST_CASE("a rank that does not connect in time is reported by its number") {
   FakeJob job("none", 4, 3);
   job.options.patience_s = 1;
   const double start_s = steady_seconds();
@@ -187,7 +187,7 @@ TEST_CASE("a rank that never comes is an error that names it, within the time th
   CHECK(job.agent(1).end().how == "exit code 0");
 }
 
-TEST_CASE("of two processes with one rank, one is turned away") {
+TEST_CASE("a second process with the same rank is rejected") {
   FakeJob job("none", 3, 2);
   ChildProcess twin({"agent", "1", "3", job.options.place.id, job.options.folder.string()});
   job.options.patience_s = 1;
@@ -197,7 +197,7 @@ TEST_CASE("of two processes with one rank, one is turned away") {
   CHECK(endings == std::vector<std::string>{"exit code 0", "exit code 7"});
 }
 
-TEST_CASE("a rank with another command line is an error that names it") {
+TEST_CASE("a rank with a different command line is reported by its number") {
   FakeJob job("none", 2);
   job.options.arguments = {"run", "toy", "--out", "elsewhere"};
   std::string what;
@@ -218,7 +218,7 @@ mode_t mode_of(const std::filesystem::path& path) {
   return found.st_mode & 0777;
 }
 
-/// A job nobody else is in, as both of its ranks see it.
+/// A job with only these two ranks, as each of them sees it.
 struct Meeting {
   ScratchFolder scratch;
   JobOptions first;
@@ -241,7 +241,7 @@ struct Meeting {
   }
 };
 
-TEST_CASE("the invitation is the user's own, and gone when rank 0 no longer listens") {
+TEST_CASE("only the user can read the invitation, and it is removed when rank 0 stops listening") {
   Meeting m;
   std::string why;
   CHECK_FALSE(connect_to_first(m.second, why));
@@ -263,7 +263,7 @@ TEST_CASE("the invitation is the user's own, and gone when rank 0 no longer list
   CHECK_THROWS_AS(connect_to_first(m.second, why), ConfigError);
 }
 
-TEST_CASE("who has another secret, or none, is not let in and keeps nobody waiting") {
+TEST_CASE("a connection with a wrong or missing secret is rejected without delaying others") {
   Meeting m;
   Rendezvous rendezvous(m.first);
   JobOptions stranger = m.second;
@@ -276,7 +276,7 @@ TEST_CASE("who has another secret, or none, is not let in and keeps nobody waiti
   CHECK(rendezvous.turned_away() == 1);
   CHECK_THROWS_AS(refused->receive(), ChannelClosed);
 
-  // Lines of any length are cut off at the secret's; silence is not waited for.
+  // Long lines are cut off at the secret's length, and silent connections do not block others.
   auto loud = connect_to_first(stranger, why);
   loud->send(std::string(1 << 16, 'x'));
   const auto right = connect_to_first(m.second, why);
@@ -287,7 +287,7 @@ TEST_CASE("who has another secret, or none, is not let in and keeps nobody waiti
   CHECK(rendezvous.turned_away() == 2);
 }
 
-TEST_CASE("a secret from the environment needs no file, but a port") {
+TEST_CASE("a secret from the environment needs a port but no file") {
   Meeting m;
   m.first.secret = "00112233445566778899aabbccddeeff";
   CHECK_THROWS_AS(Rendezvous(m.first), ConfigError);
@@ -300,7 +300,7 @@ TEST_CASE("a secret from the environment needs no file, but a port") {
     m.first.listen = nowhere;
     CHECK_THROWS_AS(Rendezvous(m.first), ConfigError);
   }
-  // A port that was free a moment ago.
+  // Use a port that was free a moment ago.
   std::string port;
   {
     m.first.listen = "127.0.0.1";

@@ -27,7 +27,7 @@ std::unique_ptr<ChildProcess> fake_worker(const std::vector<std::string>& argume
   return std::make_unique<ChildProcess>(words);
 }
 
-/// The job's id stands on every command line: by it, whoever stays behind is found.
+/// Every command line contains the job's id, by which remaining processes are found.
 std::vector<std::string> rank_arguments(int rank, const std::string& fault,
                                         const JobOptions& options) {
   return {std::to_string(rank), fault, options.place.id};
@@ -78,7 +78,7 @@ std::unique_ptr<WorkerProcess> FakeJob::worker(JobRanks& others, int rank) const
 }
 
 int work_as_agent(const std::vector<std::string>& words) {
-  // ChildProcess has its children ignore them; those of a launcher do not.
+  // Children of ChildProcess ignore these signals, but children of a launcher do not.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     std::signal(signal, SIG_DFL);
   JobOptions options;
@@ -94,7 +94,7 @@ int work_in_job(const std::string& folder, const std::string& fault) {
   JobOptions options;
   options.place = launched_place([](const char* name) { return std::getenv(name); }).value();
   options.folder = folder;
-  options.patience_s = 20;  // others may use this machine
+  options.patience_s = 20;  // other processes may use this machine
   options.arguments = {fault};
   if (options.place.rank > 0) return serve(options);
   try {

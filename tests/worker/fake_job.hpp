@@ -1,4 +1,4 @@
-// A job of processes without GPUs: rank 0 is this one, and agents have fake ranks as workers.
+// A job of processes without GPUs: this process is rank 0, and agents have fake ranks as workers.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace gpuexp::test {
 
-/// Processes on this machine that have this word on their command line, but for this one.
+/// Ids of other processes on this machine with this word on their command line.
 std::vector<int> processes_with(const std::string& word);
 
-/// Has agents as children, as a launcher has.
+/// Starts agents as children, like a launcher.
 class FakeJob {
  public:
-  /// Starts all ranks behind the first but `absent`.
+  /// Starts all ranks except 0 and `absent`.
   FakeJob(const std::string& fault, int ranks, int absent = -1);
 
-  /// As rank 0, which waits for the others.
+  /// Connects as rank 0, which waits for the others.
   std::unique_ptr<JobRanks> meet() const { return std::make_unique<JobRanks>(options); }
   std::unique_ptr<WorkerProcess> worker(JobRanks& others, int rank) const;
   ChildProcess& agent(int rank) { return *agents_[static_cast<std::size_t>(rank)]; }
@@ -30,14 +30,14 @@ class FakeJob {
  private:
   ScratchFolder folder_;
   std::string fault_;
-  std::vector<std::unique_ptr<ChildProcess>> agents_;  ///< none of rank 0
+  std::vector<std::unique_ptr<ChildProcess>> agents_;  ///< agents of ranks 1, 2, …
 };
 
-/// What an agent of FakeJob does: `words` are those that FakeJob gave it.
+/// Runs an agent of FakeJob; `words` are its arguments.
 int work_as_agent(const std::vector<std::string>& words);
 
-/// As a process that a launcher started: rank 0 runs all of SpanRun and prints each row's status
-/// and reason, the others are agents. The exit code: 0, or 7 when another process is lost.
+/// Runs as a process that a launcher started: rank 0 runs SpanRun and prints each row's status and
+/// reason, other ranks are agents. Returns the exit code: 0, or 7 if another process is lost.
 int work_in_job(const std::string& folder, const std::string& fault);
 
 }  // namespace gpuexp::test

@@ -22,10 +22,10 @@ namespace {
 
 constexpr double kPatienceS = 1;
 
-/// Fault of a rank that writes its ranges to "PATH.RANK", a line each, and what profilers are told.
+/// Fault "traced PATH": the rank writes its ranges and profiler calls to PATH.RANK, one per line.
 constexpr const char* kTraced = "traced ";
 
-/// Fault of a rank that is killed, and whom the others miss by an error of a library.
+/// Fault of a rank that is killed; the other ranks report a library error first.
 constexpr const char* kMissed = "kill_missed";
 
 class FileTracer final : public Tracer {
@@ -87,7 +87,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
     }
   }
 
-  // Steps of each rank alone.
+  // Each rank's own steps.
   SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& most) override {
     SampleTraits traits = FakeExecutor::warm_up(variant, mode, most);
     const int rank = spans_ ? others_->place().rank : 0;
@@ -104,7 +104,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
     return v;
   }
 
-  // All of them go through it together.
+  // All ranks count together.
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t,
                                   const std::vector<std::string>& metrics) override {
     std::vector<LaunchCounts> of_launches;
@@ -119,7 +119,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
     return of_launches;
   }
 
-  // Rank 1 is slower, and begins 2 µs later.
+  // Rank 1 is slower and starts 2 µs later.
   void sample(const std::vector<const Variant*>& sequence, Mode,
               const SampleTaken& taken) override {
     const int rank = spans_ ? others_->place().rank : 0;
@@ -132,7 +132,7 @@ class FakeRank final : public FakeExecutor, public RankMember {
   }
 
  private:
-  bool misses_;  ///< another rank that is lost, by an error of its own
+  bool misses_;  ///< reports a lost rank as a library error
   std::string fault_;
   FileTracer& tracer_;
   std::optional<RankExchange> others_;
@@ -202,7 +202,7 @@ void work_as_rank(int rank, const std::string& fault) {
   try {
     channel.send("ready");
   } catch (const ChannelClosed&) {
-    std::_Exit(0);  // whoever wanted it has ended since
+    std::_Exit(0);  // the requesting process has ended
   }
   FileTracer tracer(rank, fault);
   serve(

@@ -1,5 +1,5 @@
-// A rank without a GPU: its executor meets the others as a real one does, and launches that wait
-// for each other wait on the host.
+// A rank without a GPU. Its executor exchanges data with other ranks like a real one, and launches
+// that wait for each other wait on the host.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ class Registry;
 
 namespace gpuexp::test {
 
-/// toy_span: the toy family on `gpus` GPUs. toy_file: on one, whose parameter `width` may name a
-/// file (*.txt), which the rank reads when the problem is set up or counted.
+/// toy_span: the toy family on `gpus` GPUs. toy_file: on one GPU; its parameter `width` may name a
+/// file (*.txt), which the rank reads at set-up and when counting.
 const Registry& spanning_registry();
 
-/// Serves the rank's calls, with what the fault does to it: "none"; "kill_launch", "kill_missed"
-/// (likewise, and a library of the others says so first), "hang_launch", "no_memory", "slow" (every
-/// launch), "late" (to the meeting), "wrong" (results), each of rank 1 and of launches of `second`
-/// where it is about these.
+/// Serves the rank's calls with a fault of rank 1: "none", "kill_launch", "kill_missed" (like
+/// kill_launch, but other ranks report a library error first), "hang_launch", "no_memory", "slow"
+/// (every launch), "late" (to the exchange) or "wrong" (results). Faults of one launch occur in
+/// variant `second`.
 [[noreturn]] void work_as_rank(int rank, const std::string& fault);
 
 }  // namespace gpuexp::test

@@ -1,5 +1,5 @@
-// Problems that span GPUs, without a GPU: ranks are processes that meet and wait for each other on
-// the host. What one rank suffers costs its cells, and nobody waits for ever.
+// Problems that span GPUs, without a GPU: ranks are processes that synchronize on the host. A
+// rank's fault fails its cells, and no process waits forever.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -19,7 +19,7 @@
 namespace gpuexp::test {
 namespace {
 
-/// A process that takes its time to be gone, as one that has a GPU does.
+/// A process that ends slowly, like one with a GPU.
 class SlowToEnd final : public WorkerProcess {
  public:
   explicit SlowToEnd(std::unique_ptr<WorkerProcess> process) : process_(std::move(process)) {}
@@ -38,12 +38,12 @@ class SlowToEnd final : public WorkerProcess {
 };
 
 struct MachineRun : SpanRun {
-  std::vector<int> started;            ///< the rank of every worker
-  std::vector<Environment> variables;  ///< what was in its environment
+  std::vector<int> started;            ///< rank of each started worker
+  std::vector<Environment> variables;  ///< its environment
 
   MachineRun(const std::string& fault, std::int64_t gpus) : SpanRun(gpus) {
     machine.start = [this, fault](int rank, const Environment& environment) {
-      // A rank that is late once is not late for ever, and somebody kills the first worker alone.
+      // These two faults occur only in a rank's first worker.
       const bool again = std::count(started.begin(), started.end(), rank) > 0;
       started.push_back(rank);
       variables.push_back(environment);
@@ -59,7 +59,7 @@ struct MachineRun : SpanRun {
   }
 };
 
-TEST_CASE("a problem that spans GPUs runs on a worker for each, and others on the first") {
+TEST_CASE("a problem across GPUs uses one worker per GPU, other problems use the first") {
   const auto gpus = GENERATE(std::int64_t{2}, std::int64_t{3}, std::int64_t{4});
   MachineRun b("none", gpus);
   const auto rows = b.run();
@@ -68,7 +68,7 @@ TEST_CASE("a problem that spans GPUs runs on a worker for each, and others on th
   for (int i = 0; i < 3; ++i) {
     INFO(rows[i].reason);
     CHECK(rows[i].status == Status::passed);
-    // The slowest rank's time, and the time between the first and the last to begin.
+    // Time of the slowest rank, and time between the first and last start.
     CHECK(rows[i].samples_us == std::vector<double>(20, 9.0 + static_cast<double>(gpus)));
     CHECK(rows[i].skews_us == std::vector<double>(20, 2.0 * static_cast<double>(gpus - 1)));
     CHECK(rows[i].verification->elements == 8 * gpus);
@@ -91,7 +91,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
   return lines;
 }
 
-TEST_CASE("each rank names its launches in ranges of its own process, also those that start late") {
+TEST_CASE("each rank names its launches in NVTX ranges of its process, even if it starts late") {
   const ScratchFolder folder;
   const std::filesystem::path path = folder.path() / "ranges";
   MachineRun b("traced " + path.string(), 2);
@@ -120,7 +120,7 @@ TEST_CASE("each rank names its launches in ranges of its own process, also those
       expected.insert(expected.end(), part.begin(), part.end());
     CHECK(lines_of(path.string() + "." + std::to_string(rank)) == expected);
   }
-  // Another worker is told anew, and none once it is over.
+  // A new worker starts profiling again, but not after profiling has stopped.
   const auto first_of_new = [&] {
     executor.restart();
     executor.set_up(family, values, 7);
@@ -133,12 +133,12 @@ TEST_CASE("each rank names its launches in ranges of its own process, also those
   CHECK_THAT(first_of_new(), contains_text("push rank 0"));
 }
 
-TEST_CASE("what a rank suffers ends the workers of all, and the reason names it") {
+TEST_CASE("a fault of one rank ends the workers of all, and the reason names it") {
   struct Case {
     const char* fault;
     Status status;
     const char* reason;
-    bool others_too;  ///< it befalls every variant
+    bool others_too;  ///< the fault occurs in every variant
   };
   const auto c = GENERATE(
       Case{"kill_launch", Status::failed,
@@ -161,7 +161,7 @@ TEST_CASE("what a rank suffers ends the workers of all, and the reason names it"
   CHECK(rows[3].status == Status::passed);
 }
 
-TEST_CASE("a rank's worker that somebody kills costs nothing but time, and is told of") {
+TEST_CASE("a rank's worker that is killed from outside costs only time, and is reported") {
   struct Told : RunObserver {
     std::vector<std::string> recoveries;
     void recovered(const std::string& why) override { recoveries.push_back(why); }
@@ -179,7 +179,7 @@ TEST_CASE("a rank's worker that somebody kills costs nothing but time, and is to
              contains_text("rank 1: the worker process ended during launch of second: signal 9"));
 }
 
-TEST_CASE("ranks wait so long for one that does not come, and no longer") {
+TEST_CASE("ranks wait for a late rank for a limited time") {
   MachineRun b("late", 2);
   const auto rows = b.run();
   CHECK_THAT(rows[0].reason,
@@ -191,7 +191,7 @@ TEST_CASE("ranks wait so long for one that does not come, and no longer") {
   }
 }
 
-TEST_CASE("a problem's environment is that of new workers, which others like it go on with") {
+TEST_CASE("a new environment starts new workers, which problems with the same one reuse") {
   MachineRun b("none", 2);
   const Family& plain = *b.config.experiments.front().family;
   const Family& alone = *b.config.experiments.back().family;
@@ -213,7 +213,7 @@ TEST_CASE("a problem's environment is that of new workers, which others like it 
   executor.launch(alone.variants.front(), Mode::warm);
 }
 
-TEST_CASE("what ranks count in a launch is told rank by rank") {
+TEST_CASE("counts of a launch are reported per rank") {
   MachineRun b("none", 3);
   const Experiment& span = b.config.experiments.front();
   const Experiment& alone = b.config.experiments.back();
@@ -237,7 +237,7 @@ TEST_CASE("what ranks count in a launch is told rank by rank") {
   CHECK(counts[2].kernels.front().kernel == "kernel");
 }
 
-TEST_CASE("a worker reads a file where it was planned, and refuses another one") {
+TEST_CASE("a worker reads a file from its planned path and refuses a changed one") {
   const ScratchFolder folder;
   const std::string path = folder.path() / "a.txt";
   std::ofstream(path) << "1";
@@ -269,7 +269,7 @@ TEST_CASE("cells that span more GPUs than the machine has are skipped") {
   CHECK(b.started == std::vector<int>{0});
 }
 
-/// Rank 0 ends at once, and the agent of rank 1 is found to be gone a little later.
+/// Rank 0 ends at once; the agent of rank 1 is reported lost shortly afterwards.
 struct LostWorker : WorkerProcess {
   int rank;
   bool has_greeted = false;
@@ -284,7 +284,7 @@ struct LostWorker : WorkerProcess {
   Ending end() override { return {"exit code 1", false}; }
 };
 
-TEST_CASE("what ends the run comes before the worker that ended first") {
+TEST_CASE("an error that ends the run takes precedence over the worker that ended first") {
   SpanRun b(2);
   b.machine.start = [](int rank, const Environment&) { return std::make_unique<LostWorker>(rank); };
   CHECK_THROWS_AS(b.run(), JobLost);

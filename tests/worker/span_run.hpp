@@ -1,4 +1,4 @@
-// A run of problems that span GPUs, without one: fake ranks on the toy family.
+// A run of problems that span GPUs, with fake ranks on the toy family.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace gpuexp::test {
 
-/// Three variants of toy_span on so many GPUs of four, and then `first` of toy on one.
+/// Three variants of toy_span on `gpus` of four GPUs, then `first` of toy on one.
 struct SpanRun {
   MachineOptions machine;
   RunOptions options;

@@ -1,5 +1,5 @@
-// The whole path of a run with a worker process, without a GPU: the worker is this program again,
-// with an executor whose faults are scripted by a name on its command line.
+// A run with a worker process, without a GPU: the worker is this program, with an executor whose
+// fault is named on its command line.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -47,7 +47,7 @@ Verification nan_result() {
   return v;
 }
 
-/// What the worker's executor does to the variant `second`, by the name of the fault.
+/// Executor that applies the named fault to the variant `second`.
 std::unique_ptr<Executor> scripted(const std::string& fault) {
   if (fault == "no_context") throw DeviceError("cudaErrorDevicesUnavailable", DeviceFault::refused);
   auto executor = std::make_unique<FakeExecutor>();
@@ -97,7 +97,7 @@ struct WorkerRun {
   explicit WorkerRun(const std::string& fault) {
     remote.start = [this, fault] {
       ++started;
-      // Somebody kills the first worker alone; the others' faults are the variant's.
+      // "kill" affects only the first worker; other faults recur with the variant.
       const std::string its = fault == "kill" && started > 1 ? "none" : fault;
       return std::make_unique<ChildProcess>(std::vector<std::string>{"worker", its});
     };
@@ -121,7 +121,7 @@ struct WorkerRun {
   }
 };
 
-TEST_CASE("a worker runs a plan as an executor of one's own does") {
+TEST_CASE("a worker runs a plan like a local executor") {
   WorkerRun b("none");
   const auto rows = b.run();
   CHECK(b.greeting == "ready");
@@ -137,7 +137,7 @@ TEST_CASE("a worker runs a plan as an executor of one's own does") {
   }
 }
 
-TEST_CASE("a variant timed in fresh processes has a worker for each sample") {
+TEST_CASE("a variant timed in fresh processes gets one worker per sample") {
   WorkerRun b("none");
   Experiment& e = b.config.experiments.front();
   e.variants = {e.family->find("first"), e.family->find("in_fresh_processes")};
@@ -168,7 +168,7 @@ TEST_CASE("a worker runs a group back to back") {
   CHECK(b.started == 1);
 }
 
-TEST_CASE("hardware counters come from a worker as they were read", "[counters]") {
+TEST_CASE("hardware counters arrive from a worker unchanged", "[counters]") {
   WorkerRun b("none");
   b.config.experiments.front().counters = {"lts__t_sectors.sum"};
   const auto rows = b.run();
@@ -182,7 +182,7 @@ TEST_CASE("hardware counters come from a worker as they were read", "[counters]"
   CHECK(std::isnan(counts.kernels[1].values.front()));
 }
 
-TEST_CASE("counts of instructions come from a worker as they were read", "[counters]") {
+TEST_CASE("instruction counts arrive from a worker unchanged", "[counters]") {
   WorkerRun b("none");
   RemoteExecutor executor(b.remote);
   const Experiment& e = b.config.experiments.front();
@@ -199,7 +199,7 @@ TEST_CASE("counts of instructions come from a worker as they were read", "[count
   CHECK(b.started == 2);
 }
 
-TEST_CASE("what ends a worker costs the cell that did it, and the reason says how") {
+TEST_CASE("a fault that ends a worker fails only its cell, and the reason describes it") {
   struct Case {
     const char* fault;
     Status status;
@@ -227,7 +227,7 @@ TEST_CASE("what ends a worker costs the cell that did it, and the reason says ho
   }
 }
 
-TEST_CASE("a worker that somebody kills costs nothing but time") {
+TEST_CASE("a worker that is killed from outside costs only time") {
   WorkerRun b("kill");
   const auto rows = b.run();
   CHECK(b.started == 2);
@@ -237,7 +237,7 @@ TEST_CASE("a worker that somebody kills costs nothing but time") {
   }
 }
 
-TEST_CASE("results that are no numbers arrive as such") {
+TEST_CASE("NaN results arrive as NaN") {
   WorkerRun b("nan");
   const auto rows = b.run();
   CHECK(rows[1].status == Status::incorrect);
@@ -248,16 +248,16 @@ TEST_CASE("results that are no numbers arrive as such") {
   CHECK(rows[1].verification->rms.allowed == 0.25);
 }
 
-TEST_CASE("a worker that ends before it has done anything is not started for ever") {
+TEST_CASE("a worker that ends before any answer is not restarted forever") {
   WorkerRun b("every_set_up");
   const auto rows = b.run();
-  // The floor is an answer; after that, one worker for each that could still be luckier.
+  // The floor counts as an answer. After it, each further cell may try one worker.
   CHECK(b.started <= 3);
   CHECK(rows[0].status == Status::failed);
   CHECK(rows[2].status == Status::not_run);
 }
 
-TEST_CASE("a context that cannot be had is the reason of every cell") {
+TEST_CASE("a context that cannot be created is the reason in every cell") {
   WorkerRun b("no_context");
   const auto rows = b.run();
   for (const Row& row : rows) {
@@ -270,7 +270,7 @@ TEST_CASE("an interrupt ends a launch that does not return, and keeps the others
   WorkerRun b("hang");
   b.remote.launch_timeout_s = 60;
   int asked = 0;
-  // The launch that hangs is the first in which anybody waits for long.
+  // The launch that hangs is the first long wait.
   b.remote.interrupted = [&] { return ++asked > 2; };
   const auto rows = b.run();
   CHECK(rows[1].status == Status::not_run);
