@@ -1,4 +1,4 @@
-// Writes a results.json of many rows that nobody measured, for tests of the schema and of speed:
+// Writes a results.json of many invented rows, for tests of the schema and of speed:
 //   gpuexp_sample_report ROWS [SAMPLES] > results.json
 #include "support/sample_report.hpp"
 

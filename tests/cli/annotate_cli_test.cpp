@@ -1,4 +1,4 @@
-// Annotated source as people see it, and the examples of docs/annotate.md.
+// Output of annotate, and the examples of docs/annotate.md.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("source is annotated with what its lines execute", "[machine_code]") {
+TEST_CASE("source lines are annotated with the instructions that they execute", "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const std::string matmul = " --set m=256 --set n=256 --set k=256";
   const std::string tensor = "annotate matmul_tensor/mma_sync --set m=128 --set n=128 --set k=64";
@@ -28,7 +28,8 @@ TEST_CASE("source is annotated with what its lines execute", "[machine_code]") {
                tensor + " --warp 0,0,0,1 --line kernels/common/warp_product.cuh:90", 0);
 }
 
-TEST_CASE("what annotate cannot do is refused with what is allowed", "[machine_code]") {
+TEST_CASE("an unsupported annotation is refused, and the message lists what is allowed",
+          "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const std::string small = "annotate matmul/naive --set m=64 --set n=64 --set k=64 ";
   const std::pair<const char*, std::string> cases[] = {
@@ -53,13 +54,13 @@ TEST_CASE("what annotate cannot do is refused with what is allowed", "[machine_c
     check_golden(name, arguments, 2);
 }
 
-// What the parts of an annotation in JSON add up to.
+// Checks that lines and instructions of an annotation in JSON sum to the totals.
 void check_annotation_sums(const nlohmann::json& json) {
   for (const auto& kernel : json["kernels"]) {
     for (const auto& [name, total] : kernel["counts"].items()) {
       INFO(name);
-      if (name == "l1_hit_pct") continue;  // a quotient
-      if (name == "gpu") {                 // none counted
+      if (name == "l1_hit_pct") continue;  // a ratio
+      if (name == "gpu") {                 // not counted on a GPU
         CHECK(total.is_null());
         continue;
       }
@@ -75,7 +76,7 @@ void check_annotation_sums(const nlohmann::json& json) {
   }
 }
 
-TEST_CASE("an annotation as JSON has every line and instruction, and they add up",
+TEST_CASE("an annotation as JSON has every line and instruction, which sum to the totals",
           "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const Outcome outcome =
@@ -89,13 +90,13 @@ TEST_CASE("an annotation as JSON has every line and instruction, and they add up
   CHECK(json["parameters"]["k"] == 64);
   CHECK(json["blocks"] == 4);
   CHECK(json["blocks_executed"] == 4);
-  // Of a, one of 256 requests for a sector is the first; of b and c, one of eight.
+  // For a, one of 256 requests for a sector is the first; for b and c, one of eight.
   CHECK(json["counts"]["l1_hit_pct"] > 90);
   CHECK(json["counts"]["l1_hit_pct"] < 100);
   const double floor_us = 2.5;
   CHECK(json["counts"]["predicted_us"] < json["prediction"]["time_us"].get<double>() - floor_us);
   CHECK(json["prediction"]["warp_states_us"]["long_scoreboard"] > 0);
-  // A warp's load of A touches 32 rows, that of B one element; each is made k = 64 times.
+  // A warp's load of A accesses 32 rows, its load of B one element, each k = 64 times.
   CHECK(json["counts"]["global_load_requests"] == 4 * 32 * 64 * 2);
   CHECK(json["counts"]["global_load_sectors"] == 4 * 32 * 64 * 33);
   CHECK(json["counts"]["global_store_requests"] == 4 * 32);
@@ -109,20 +110,20 @@ TEST_CASE("an annotation as JSON has every line and instruction, and they add up
   CHECK(warp["accesses"][0]["lanes"][5]["offset"] == 4 * (37 * 64 + 3));
 }
 
-TEST_CASE("annotate counts on a GPU where there is one, and says so where there is none") {
+TEST_CASE("annotate counts on a GPU, and reports if there is none") {
   const Outcome other = gpuexp("annotate matmul/naive --counters --gpu h200");
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.output, contains_text("--counters"));
   CHECK(gpuexp("annotate matmul/naive --device 1").exit_code == 2);
   const Outcome counted =
       gpuexp("annotate matmul/naive --set m=64 --set n=64 --set k=64 --counters");
-  if (gpuexp("info").exit_code == 0) return;  // a GPU's tests are elsewhere
+  if (gpuexp("info").exit_code == 0) return;  // the GPU tests count
   CHECK(counted.exit_code == 5);
   CHECK_THAT(counted.output, contains_text("without --counters, annotate runs on the CPU only"));
 }
 
-// A command and what it prints stand in one block, behind "$ ".
-TEST_CASE("the examples of docs/annotate.md are what the commands print", "[machine_code]") {
+// A code block holds a command, after "$ ", and its output.
+TEST_CASE("the examples of docs/annotate.md match the commands' output", "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const std::filesystem::path path =
       std::filesystem::path(GPUEXP_SOURCE_DIR) / "docs" / "annotate.md";

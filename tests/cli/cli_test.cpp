@@ -1,4 +1,4 @@
-// The program as people see it: output, messages and exit codes.
+// The program's output, messages and exit codes.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +36,7 @@ TEST_CASE("help of the program and of every subcommand") {
   }
 }
 
-TEST_CASE("mistakes end with exit code 2 and a message that names them") {
+TEST_CASE("wrong arguments exit with code 2 and a message that names them") {
   const Case cases[] = {
       {"error_no_subcommand", "", 2},
       {"error_subcommand", "pln quickstart", 2},
@@ -110,7 +110,7 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
     check_golden(c.name, c.arguments, c.exit_code);
 }
 
-TEST_CASE("paths that the system refuses are named with the reason") {
+TEST_CASE("paths that the system refuses are reported with the reason") {
   const std::string long_name(300, 'x');
   struct Refused {
     std::string arguments;
@@ -157,8 +157,7 @@ TEST_CASE("plan") {
     check_golden(c.name, c.arguments, c.exit_code);
 }
 
-// A description without what depends on the compiler: figures, and which classes of instructions
-// occur.
+// Removes the parts of a description that depend on the compiler: numbers and instruction classes.
 std::string without_figures(const std::string& description) {
   std::istringstream lines(description);
   std::string kept;
@@ -188,7 +187,7 @@ TEST_CASE("a family is described", "[machine_code]") {
   check_text("describe", arguments, {outcome.exit_code, without_figures(outcome.output)}, 0);
 }
 
-TEST_CASE("a description says what each kernel's machine code consists of", "[machine_code]") {
+TEST_CASE("a description lists the instruction classes of each kernel", "[machine_code]") {
   const Outcome outcome = gpuexp("describe divergence --gpu h200");
   CHECK(outcome.exit_code == 0);
   if (!knows_machine_code(outcome.output)) return;
@@ -201,7 +200,7 @@ TEST_CASE("a description says what each kernel's machine code consists of", "[ma
   CHECK_THAT(outcome.output.substr(legend), contains_text("  BSSY        starts of a region"));
 }
 
-TEST_CASE("a description as JSON has the machine code for each problem", "[machine_code]") {
+TEST_CASE("a description as JSON has the machine code of each problem", "[machine_code]") {
   const auto json = nlohmann::json::parse(
       gpuexp("describe vector_width --set loads_per_thread=1,4,5 --json").output, nullptr, false);
   REQUIRE(json.is_object());
@@ -254,7 +253,7 @@ TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
   check_golden("compare_gate_passed", runs + "--min-effect 20 --fail-on slower,faster --csv -", 0);
 }
 
-TEST_CASE("comparisons are pages of HTML") {
+TEST_CASE("comparisons can be pages of HTML") {
   const Outcome runs = gpuexp(
       "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --min-effect 2 "
       "--fail-on slower --format html");
@@ -273,7 +272,7 @@ TEST_CASE("comparisons are pages of HTML") {
              contains_text("\"median ratio\""));
 }
 
-TEST_CASE("a folder with the name of a config hides it as little as any other") {
+TEST_CASE("a folder hides a config of the same name only if another folder would") {
   const ScratchFolder scratch;
   fs::create_directory(scratch.path() / "transpose");
   const std::string there = "cd " + scratch.path().string() + " && ";
@@ -299,8 +298,8 @@ TEST_CASE("repeated runs are calibrated into a file that compare reads") {
   check_golden("calibrate", "compare --calibrate " + runs + " --out /dev/null", 0);
 }
 
-// Bands of a GPU that is made up: those of real ones change with every card that is recorded.
-TEST_CASE("recorded ceilings are held against the bands of their kind of GPU") {
+// Bands of an invented GPU: those of real ones change with every recorded GPU.
+TEST_CASE("recorded ceilings are checked against the bands of their GPU model") {
   const std::string folder = "tests/cli/data/health";
   const std::string from = "info --check --from " + folder + "/";
   const auto check = [&](const char* name, const std::string& arguments, int exit_code,
@@ -326,7 +325,7 @@ TEST_CASE("recorded ceilings are held against the bands of their kind of GPU") {
   check("error_check_missing", from + "absent.json", 2);
 }
 
-TEST_CASE("the ceilings that are recorded of an H200 are those of a healthy one") {
+TEST_CASE("the recorded ceilings of an H200 are healthy") {
   const Outcome outcome = gpuexp("info --check --from configs/ceilings/h200.json");
   INFO(outcome.output);
   CHECK(outcome.exit_code == 0);
@@ -352,7 +351,7 @@ TEST_CASE("every shipped config is listed, and can be planned and predicted") {
   }
 }
 
-TEST_CASE("the schemas of the source tree are those that the program prints, and are JSON") {
+TEST_CASE("the schemas in the source tree match the program's, and are JSON") {
   const fs::path configs = fs::path(GPUEXP_SOURCE_DIR) / "configs";
   const auto quickstart = nlohmann::json::parse(read_file(configs / "quickstart.json"));
   const fs::path of_configs = configs / quickstart["$schema"].get<std::string>();
@@ -371,7 +370,7 @@ TEST_CASE("the schemas of the source tree are those that the program prints, and
   }
 }
 
-TEST_CASE("a report is written again as JSON, with or without its samples") {
+TEST_CASE("a report is written as JSON, with or without its samples") {
   const std::string file = "docs/results/h200/quickstart.json.zst";
   const auto recorded = nlohmann::json::parse(read_text(fs::path(GPUEXP_SOURCE_DIR) / file));
   const Outcome all = gpuexp("report " + file + " --format json");
@@ -385,7 +384,7 @@ TEST_CASE("a report is written again as JSON, with or without its samples") {
   CHECK(nlohmann::json::parse(without.output, nullptr, false) == expected);
 }
 
-TEST_CASE("a file is compressed if its name ends in .zst, and commands read it by any name") {
+TEST_CASE("a file is compressed if its name ends in .zst, and commands read it under any name") {
   const ScratchFolder folder;
   const fs::path written = folder.path() / "report.json.zst";
   const fs::path plain = folder.path() / "a.json";
@@ -430,7 +429,7 @@ TEST_CASE("a report is a page of HTML, on standard output or in a file") {
   CHECK_THAT(nowhere.output, contains_text("/absent/report.html"));
 }
 
-TEST_CASE("a page of over a thousand rows is below 5 MB") {
+TEST_CASE("a page of more than a thousand rows is below 5 MB") {
   constexpr std::size_t kMostBytes = 5'000'000;
   const Outcome page = gpuexp("report docs/results/h200/all.json.zst --format html");
   CHECK(page.exit_code == 0);
@@ -438,7 +437,7 @@ TEST_CASE("a page of over a thousand rows is below 5 MB") {
   CHECK(data_of_page(page.output).at("rows").get<int>() > 1000);
 }
 
-TEST_CASE("a machine without a GPU is told so, with exit code 5") {
+TEST_CASE("a machine without a GPU is reported, with exit code 5") {
   const WithoutGpu hidden;
   const Outcome info = gpuexp("info");
   CHECK(info.exit_code == 5);
@@ -462,7 +461,7 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   CHECK(!fs::exists(fs::path(GPUEXP_SOURCE_DIR) / "results" / "small"));
 }
 
-TEST_CASE("a file that may not grow any more ends a command like a full disk") {
+TEST_CASE("a file size limit ends a command like a full disk") {
   const fs::path out = fs::temp_directory_path() / "gpuexp_cli_limited.md";
   fs::remove(out);
   const std::string arguments = "lesson docs/lessons/matmul.md --out " + out.string();
@@ -475,7 +474,7 @@ TEST_CASE("a file that may not grow any more ends a command like a full disk") {
   fs::remove(out);
 }
 
-TEST_CASE("a full disk behind standard output is named") {
+TEST_CASE("a full disk at standard output is reported") {
   CHECK_THAT(gpuexp("list 2>&1 > /dev/full | cat").output,
              contains_text("gpuexp: standard output: cannot write"));
 }
@@ -499,19 +498,19 @@ TEST_CASE("families are listed by topic, memory first") {
   }
 }
 
-TEST_CASE("listing answers at once") {
+TEST_CASE("list starts quickly") {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = gpuexp("list");
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.output, contains_text("matmul"));
-  // 50 ms is the aim, measured apart; a busy machine that runs tests in parallel gets ten times
-  // that.
+  // The aim is 50 ms, measured separately. A machine that runs tests in parallel may take ten times
+  // as long.
   CHECK(elapsed.count() < 0.5);
 }
 
-// CUPTI's own tables say so, without a GPU.
-TEST_CASE("counters are made of metrics that chips of every generation have", "[cupti]") {
+// CUPTI's tables list these metrics without a GPU.
+TEST_CASE("counters use metrics that chips of every generation have", "[cupti]") {
   for (const char* gpu : {"h200", "a100_sxm4_80gb", "b200", "l4", "rtx_3090", "t4"}) {
     const auto json = nlohmann::json::parse(
         gpuexp(std::string("list metrics --json --gpu ") + gpu + " 2>/dev/null").output);

@@ -1,4 +1,4 @@
-// A run in shards, their merging, and GPUs across a fleet, as people see them.
+// Sharded runs, merges, and comparisons of GPUs across a fleet.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("what cannot be a shard, a merge or a fleet is refused with the reason", "[fleet]") {
+TEST_CASE("an invalid shard, merge or fleet is refused with the reason", "[fleet]") {
   const std::pair<const char*, const char*> cases[] = {
       {"error_shard_beyond", "plan tests/cli/data/small.json --shard 5/4"},
       {"error_shard_zero", "run tests/cli/data/small.json --simulate h200 --shard 0/4"},
@@ -50,7 +50,7 @@ TEST_CASE("a shard is planned as it will run", "[fleet]") {
   CHECK(cells(" --shard 9/9") == 0);
 }
 
-TEST_CASE("a slow GPU stands out of a fleet, and an even fleet has none", "[fleet]") {
+TEST_CASE("a slow GPU is detected in a fleet, and an even fleet has none", "[fleet]") {
   const std::string even = "tests/cli/data/fleet_a.json tests/cli/data/fleet_c.json ";
   check_golden("compare_across", "compare --across uuid tests/cli/data/fleet_b.json " + even, 0);
   check_golden(
@@ -86,7 +86,7 @@ class SimulatedShards {
   WithoutGpu hidden_;
 };
 
-TEST_CASE("shards that are merged are the run that was divided", "[fleet][machine_code]") {
+TEST_CASE("merged shards equal the run that was divided", "[fleet][machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const SimulatedShards shards;
   CHECK(shards.run("", "whole").exit_code == 0);
@@ -106,7 +106,7 @@ TEST_CASE("shards that are merged are the run that was divided", "[fleet][machin
     row.erase("gpu_uuid");
   }
   CHECK(rows == shards.results("whole")["rows"]);
-  // Readable as any other, by file and by folder.
+  // A merged run can be read like any other, as a file and as a folder.
   for (const char* name : {"merged", "merged/results.json"}) {
     const Outcome report = gpuexp("report " + shards.path(name));
     CHECK(report.exit_code == 0);
@@ -134,7 +134,7 @@ TEST_CASE("shards that are merged are the run that was divided", "[fleet][machin
   CHECK_THAT(across.output, contains_text("simulated results have no times"));
 }
 
-TEST_CASE("a merge of what is there names what is missing", "[fleet][machine_code]") {
+TEST_CASE("a partial merge names what is missing", "[fleet][machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const SimulatedShards shards;
   for (const char* index : {"1", "2"})
@@ -148,7 +148,7 @@ TEST_CASE("a merge of what is there names what is missing", "[fleet][machine_cod
   CHECK(partial.exit_code == 4);
   CHECK_THAT(partial.output, contains_text("shard 3 of 3 is missing") && contains_text("8 rows"));
   CHECK(shards.results("merged")["complete"] == false);
-  // Shards of no cells are not missed.
+  // Shards without cells are not reported as missing.
   CHECK(shards.run("--shard 1/90", "alone").exit_code == 0);
   const Outcome empty = shards.run("--shard 77/90", "empty");
   INFO(empty.output);
@@ -159,14 +159,14 @@ TEST_CASE("a merge of what is there names what is missing", "[fleet][machine_cod
                              !contains_text("shard 7 of 90") && !contains_text("shard 77"));
 }
 
-TEST_CASE("a shard that was cut is resumed, and no other one", "[fleet][machine_code]") {
+TEST_CASE("an interrupted shard is resumed, but only as the same shard", "[fleet][machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const SimulatedShards shards;
   for (const char* index : {"1", "2"})
     CHECK(shards.run(std::string("--shard ") + index + "/2", index).exit_code == 0);
   const fs::path log = shards.path("1") + "/log.jsonl";
   const std::string text = read_file(log);
-  // Behind the first row, in the middle of a line.
+  // After the first row, in the middle of a line.
   const std::size_t row = text.find("{\"row\"");
   REQUIRE(row != std::string::npos);
   std::ofstream(log) << text.substr(0, text.find('\n', row) + 20);
@@ -194,12 +194,12 @@ TEST_CASE("a shard that was cut is resumed, and no other one", "[fleet][machine_
   CHECK_THAT(whole.output, contains_text("it is the log of a whole run, not of shard 1/2"));
 }
 
-/// The log of a simulated run as if it were of a GPU, on which each cell took `factor` times 10 us.
+/// Changes the log of a simulated run to look measured on a GPU, at `factor` times 10 us per cell.
 void pretend_measured(const fs::path& log, const std::string& uuid, double factor) {
   std::istringstream lines(read_file(log));
   std::string text;
   for (std::string line; std::getline(lines, line);) {
-    auto json = nlohmann::ordered_json::parse(line);  // the first member says what a line is
+    auto json = nlohmann::ordered_json::parse(line);  // the first member is the kind of line
     if (json.contains("gpuexp_log")) {
       auto& provenance = json["report"]["provenance"];
       provenance["host"] = "node-" + uuid;
@@ -245,8 +245,8 @@ TEST_CASE("whole runs of several GPUs are merged, and their GPUs compared",
   CHECK_THAT(same.output, contains_text("no GPU stands out"));
 }
 
-// The first code block of the page, with a folder of the test's in place of results/.
-TEST_CASE("the shards of docs/fleet.md run and merge as printed", "[fleet][machine_code]") {
+// Runs the first code block of the page, with the test's folder instead of results/.
+TEST_CASE("the shards of docs/fleet.md run and merge as shown", "[fleet][machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const ScratchFolder scratch;
   const WithoutGpu hidden;

@@ -1,4 +1,4 @@
-// Lesson pages as the program makes them, and those of docs/lessons.
+// Generated lesson pages, and those of docs/lessons.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -13,8 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// README and every page of docs, relative to the source folder. A report that the program writes as
-// a whole is no page.
+// README and every page of docs, relative to the source folder, without the generated report.
 std::vector<std::string> pages() {
   const fs::path source = GPUEXP_SOURCE_DIR;
   std::vector<std::string> pages{"README.md"};
@@ -27,13 +26,13 @@ std::vector<std::string> pages() {
   return pages;
 }
 
-TEST_CASE("a lesson's parts are made from recorded results") {
+TEST_CASE("a lesson's parts are generated from recorded results") {
   check_golden("lesson", "lesson tests/cli/data/lesson.md", 0);
   check_golden("lesson_other",
                "lesson tests/cli/data/lesson.md --results tests/cli/data/compare_a.json", 0);
 }
 
-TEST_CASE("a lesson written elsewhere names its results from there") {
+TEST_CASE("a lesson written to another folder names its results relative to it") {
   const fs::path folder = fs::temp_directory_path() / "gpuexp_cli_lesson";
   fs::create_directories(folder);
   const fs::path page = folder / "page.md";
@@ -52,7 +51,7 @@ TEST_CASE("a lesson written elsewhere names its results from there") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("README and docs are as the recorded files make them") {
+TEST_CASE("README and docs match the recorded files") {
   for (const std::string& page : pages()) {
     if (std::getenv("GPUEXP_UPDATE_GOLDEN")) gpuexp("lesson " + page + " --out " + page);
     INFO(page << " is stale: gpuexp lesson " << page << " --out " << page);
@@ -62,7 +61,7 @@ TEST_CASE("README and docs are as the recorded files make them") {
   }
 }
 
-TEST_CASE("the report in docs is what the program makes of the recorded results") {
+TEST_CASE("the report in docs matches the recorded results") {
   const std::string arguments = "report docs/results/h200/all.json.zst --format markdown";
   const fs::path path = fs::path(GPUEXP_SOURCE_DIR) / "docs/results/h200/all.md";
   const Outcome outcome = gpuexp(arguments);
@@ -78,7 +77,7 @@ TEST_CASE("a page that needs no results is read without any") {
   CHECK_THAT(outcome.output, contains_text("| `time_median_us` | us | real | passed | "));
 }
 
-TEST_CASE("a value of a page names the file that it cannot be read from") {
+TEST_CASE("an error in a page's value names the file that cannot be read") {
   const fs::path page = fs::temp_directory_path() / "gpuexp_cli_value.md";
   std::ofstream(page) << "a ?\n<!-- gpuexp: values\n? = b column=c file=absent.csv\n-->\n";
   const Outcome outcome = gpuexp("lesson " + page.string());
@@ -88,7 +87,7 @@ TEST_CASE("a value of a page names the file that it cannot be read from") {
   fs::remove(page);
 }
 
-// ---- commands that pages tell to try
+// ---- commands in pages
 
 std::vector<std::string> words_of(const std::string& command) {
   std::istringstream text(command.substr(0, command.find(" #")));
@@ -98,13 +97,13 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// A results folder that a page leaves open is a recorded one; PyTorch's has other variants.
+// Replaces the results folder of a page by a recorded one; PyTorch's has other variants.
 std::string with_results(const std::string& word) {
   if (word.starts_with("results/pytorch/")) return "tests/cli/data/pytorch.json";
   return word.starts_with("results/") ? "docs/results/h200/quickstart.json.zst" : word;
 }
 
-// What a run is told, as `plan` takes it: without what only a run does.
+// The arguments of a run for `plan`, without options of runs only.
 std::string planned(const std::vector<std::string>& words) {
   std::string all = "plan";
   for (std::size_t i = 2; i < words.size(); ++i) {
@@ -120,14 +119,14 @@ std::string planned(const std::vector<std::string>& words) {
   return all;
 }
 
-// The command of a page as this machine can run it without a GPU and without changing a file; ""
-// where all of it takes a GPU, CUPTI, or files that nobody has.
+// A page's command, changed to run without a GPU and without writing files. "" if it needs a GPU,
+// CUPTI or files that do not exist.
 std::string without_gpu(const std::vector<std::string>& words) {
   const auto has = [&](const char* word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
   const std::string& command = words.at(1);
-  if (command == "merge") return "";  // fleet_cli_test.cpp runs the page's
+  if (command == "merge") return "";  // fleet_cli_test.cpp runs that of docs/fleet.md
   if (has("--resume") || has("--calibrate") || (command == "info" && !has("--from"))) return "";
   if (command == "list" && words.size() > 3) return "";
   if (command == "run" || command == "verify") return planned(words);
@@ -144,7 +143,7 @@ std::string without_gpu(const std::vector<std::string>& words) {
   return all;
 }
 
-// Those of code blocks, also behind a prompt or a profiler.
+// Commands in code blocks, also after a prompt or a profiler.
 std::vector<std::string> commands_of(const std::string& page) {
   std::istringstream lines(read_file(fs::path(GPUEXP_SOURCE_DIR) / page));
   std::vector<std::string> commands;
@@ -158,7 +157,7 @@ std::vector<std::string> commands_of(const std::string& page) {
   return commands;
 }
 
-// Pages wrap lines.
+// Replaces line breaks by spaces, since pages wrap lines.
 std::string unwrapped(const std::string& text) {
   std::istringstream in(text);
   std::string all;
@@ -167,7 +166,7 @@ std::string unwrapped(const std::string& text) {
   return all;
 }
 
-TEST_CASE("what pages show behind a prompt is what the program prints") {
+TEST_CASE("output shown after a prompt in pages matches the program's") {
   const std::string prompt = "\n$ build/gpuexp ";
   int shown = 0;
   for (const std::string& page : pages()) {
@@ -193,7 +192,7 @@ TEST_CASE("what pages show behind a prompt is what the program prints") {
   CHECK(shown >= 2);
 }
 
-TEST_CASE("every command that README and docs tell to try can be planned") {
+TEST_CASE("every command in README and docs can be planned") {
   for (const std::string& page : pages()) {
     const std::vector<std::string> commands = commands_of(page);
     const bool is_lesson = page.starts_with("docs/lessons/");
@@ -201,10 +200,10 @@ TEST_CASE("every command that README and docs tell to try can be planned") {
     CHECK((!commands.empty() || !is_lesson));
     for (const std::string& command : commands) {
       std::string arguments = without_gpu(words_of(command));
-      if (arguments.starts_with("predict ")) arguments += " --limits";  // without minutes of work
+      if (arguments.starts_with("predict ")) arguments += " --limits";  // skips minutes of work
       if (arguments.empty() || arguments.find("CONFIG") != std::string::npos) continue;
       const Outcome outcome = gpuexp(arguments);
-      constexpr int kGateFailed = 6;  // a comparison of a page may show one
+      constexpr int kGateFailed = 6;  // a page may show a failed gate
       INFO(command << "\n" << arguments << "\n" << outcome.output);
       CHECK((outcome.exit_code == 0 || outcome.exit_code == kGateFailed));
     }

@@ -1,4 +1,4 @@
-// Matrices of files, from the config to the results.
+// Matrices from files: configs, runs and results.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ namespace {
 
 const std::string kBanner = "%%MatrixMarket matrix coordinate real general\n";
 
-/// Files of matrices, and a config of one variant that multiplies them.
+/// Matrix files, and a config of one variant that multiplies them.
 class MatrixFolder {
  public:
   std::string write(const std::string& name, const std::string& text) const {
@@ -34,7 +34,7 @@ class MatrixFolder {
                  nlohmann::json{{"name", "files"}, {"experiments", {experiment}}}.dump());
   }
   std::string path(const std::string& name) const { return folder_.path() / name; }
-  /// Of rows in the log of the run in `out`.
+  /// Replaces the status of rows in the log of the run in `out`.
   void set_status(const std::string& from, const std::string& to) const {
     const std::string found = '"' + from + '"', set = '"' + to + '"';
     std::string log = read_file(folder_.path() / "out/log.jsonl");
@@ -98,7 +98,8 @@ TEST_CASE("sizes of a file's matrix are columns of the results", "[machine_code]
   CHECK(rows[1]["param.rows"] == 1000);
 }
 
-TEST_CASE("a run in which no cell passes says why and does not exit with 0", "[machine_code]") {
+TEST_CASE("a run in which no cell passes gives the reason and does not exit with 0",
+          "[machine_code]") {
   if (!has_machine_code()) return;
   const WithoutGpu hidden;
   const MatrixFolder folder;
@@ -126,7 +127,7 @@ TEST_CASE("a shard without cells exits with 0", "[machine_code]") {
   CHECK(outcome.exit_code == 0);
 }
 
-TEST_CASE("a run is resumed with the files that it began with, or not at all", "[machine_code]") {
+TEST_CASE("a run is resumed only with unchanged input files", "[machine_code]") {
   if (!has_machine_code()) return;
   const MatrixFolder folder;
   const std::string matrix = kBanner + "2 2 1\n1 1 1\n";
@@ -148,7 +149,7 @@ TEST_CASE("a run is resumed with the files that it began with, or not at all", "
   CHECK(inputs[0]["sha256"].get<std::string>().size() == 64);
   CHECK(gpuexp(resume, in_folder).exit_code == 0);
 
-  // Elsewhere another file may have the name.
+  // Another folder may have a different file of this name.
   const ScratchFolder other;
   std::ofstream(other.path() / "m.mtx") << kBanner << "2 2 1\n1 1 3\n";
   for (const std::string& elsewhere :
@@ -177,8 +178,8 @@ TEST_CASE("a run is resumed with the files that it began with, or not at all", "
   check_refused(": cannot be read: No such file or directory");
 }
 
-// The first row tells that the run is planned, and the second matrix takes seconds.
-TEST_CASE("a file that is replaced by one of its size during a run fails its cells",
+// The first row shows that planning has finished; the second matrix takes seconds.
+TEST_CASE("a file replaced by one of the same size during a run fails its cells",
           "[machine_code]") {
   if (!has_machine_code()) return;
   const MatrixFolder folder;
@@ -210,8 +211,8 @@ TEST_CASE("a file that is replaced by one of its size during a run fails its cel
   CHECK(failed == 2);
 }
 
-// It is interrupted once its log is there; exec, so that the signal is for the program.
-TEST_CASE("an interrupted run says how to go on", "[machine_code]") {
+// Interrupts the run when its log exists. With exec, the program receives the signal.
+TEST_CASE("an interrupted run prints the command that resumes it", "[machine_code]") {
   if (!has_machine_code()) return;
   const MatrixFolder folder;
   const std::string out = folder.path("out");
@@ -228,7 +229,7 @@ TEST_CASE("an interrupted run says how to go on", "[machine_code]") {
                                  " --simulate 'h200'\n"));
 }
 
-TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is gone",
+TEST_CASE("a resumed run attempts a skipped cell again if the reason no longer holds",
           "[machine_code]") {
   if (!has_machine_code()) return;
   const MatrixFolder folder;
@@ -243,7 +244,7 @@ TEST_CASE("a skipped cell is attempted when its run is resumed, if its reason is
   CHECK(rows[0]["status"] == "passed");
 }
 
-TEST_CASE("a file's name may hold a comma, and ends in upper or lower case") {
+TEST_CASE("a file name may contain a comma, and end in upper or lower case") {
   const MatrixFolder folder;
   const std::string file = folder.write("a,b.MTX", kBanner + "1 1 1\n1 1 1\n");
   const Outcome outcome =
@@ -256,7 +257,7 @@ TEST_CASE("a file's name may hold a comma, and ends in upper or lower case") {
   CHECK(open.exit_code == 2);
 }
 
-TEST_CASE("a file that the command line names is not blamed on the config") {
+TEST_CASE("an error in a file given on the command line does not name the config") {
   const MatrixFolder folder;
   const std::string empty = folder.write("empty.mtx", "");
   const std::string set = "--set matrix=" + empty;
@@ -270,7 +271,7 @@ TEST_CASE("a file that the command line names is not blamed on the config") {
              contains_text("gpuexp: " + config + ": spmv.matrix[0]: " + empty + ": "));
 }
 
-TEST_CASE("the message that docs/configs.md shows is the program's") {
+TEST_CASE("the message shown in docs/configs.md matches the program's") {
   const Outcome outcome = gpuexp("plan spmv --gpu h200 --set matrix=tests/cli/data/array.mtx");
   CHECK(outcome.exit_code == 2);
   const std::string page =

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const fs::path kGolden = fs::path(GPUEXP_SOURCE_DIR) / "tests" / "cli" / "golden";
 
-// Releases of CLI11 differ in where a help text has blank lines.
+// Releases of CLI11 place blank lines differently in help texts.
 std::string without_blank_lines(std::string text) {
   const auto same = [](char a, char b) { return a == '\n' && b == '\n'; };
   text.erase(std::unique(text.begin(), text.end(), same), text.end());

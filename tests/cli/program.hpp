@@ -1,5 +1,5 @@
-// The program run as people run it, and held against golden files. With GPUEXP_UPDATE_GOLDEN=1 the
-// files are written anew; read the difference before committing it.
+// Runs the program and compares its output with golden files. GPUEXP_UPDATE_GOLDEN=1 rewrites the
+// files; read the difference before committing it.
 #pragma once
 
 #include <cstdlib>
@@ -10,17 +10,16 @@ namespace gpuexp::test {
 
 struct Outcome {
   int exit_code;
-  std::string
-      output;  ///< standard output, then what went to standard error, as a terminal shows them
+  std::string output;  ///< standard output and standard error, as a terminal shows them
 };
 
-/// In the source folder, so that relative paths in arguments and messages are the same everywhere.
+/// Runs the program in the source folder, so relative paths are the same everywhere.
 Outcome gpuexp(const std::string& arguments, const std::string& environment = "");
 
-/// Of what `describe` prints; false after saying that the test is skipped.
+/// Whether the output of `describe` includes machine code; if not, reports a skipped test.
 bool knows_machine_code(const std::string& description);
 
-/// The programs that a test starts find no GPU, also where there is one.
+/// Hides all GPUs from the programs that a test starts.
 class WithoutGpu {
  public:
   WithoutGpu() { setenv("CUDA_VISIBLE_DEVICES", "-1", 1); }
@@ -31,7 +30,7 @@ class WithoutGpu {
 
 std::string read_file(const std::filesystem::path& path);
 
-/// Holds the command and its outcome against tests/cli/golden/<name>.txt.
+/// Compares the command and its outcome with tests/cli/golden/<name>.txt.
 void check_text(const std::string& name, const std::string& arguments, const Outcome& outcome,
                 int exit_code);
 void check_golden(const std::string& name, const std::string& arguments, int exit_code);

@@ -1,4 +1,4 @@
-// What the program says without measuring: predictions, and runs on a simulated GPU.
+// Output without measurements: predictions, and runs on a simulated GPU.
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ TEST_CASE("predictions are labelled as computed") {
              contains_text("\"measured\": false"));
 }
 
-TEST_CASE("a prediction has a time of the machine code, or says why not", "[machine_code]") {
+TEST_CASE("a prediction has a time from machine code, or the reason for none", "[machine_code]") {
   const std::string command = "predict tests/cli/data/small.json --gpu h200";
   const auto cells_of = [&](const std::string& option) {
     const auto json = nlohmann::json::parse(gpuexp(command + " --json" + option).output);
@@ -46,7 +46,8 @@ TEST_CASE("a prediction has a time of the machine code, or says why not", "[mach
   CHECK_THAT(gpuexp(command).output, !contains_text("no predicted time"));
 }
 
-TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "[machine_code]") {
+TEST_CASE("a simulated run verifies, measures nothing and says so everywhere",
+          "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const WithoutGpu hidden;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_simulated";
@@ -56,7 +57,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   INFO(run.output);
   CHECK(run.exit_code == 0);
   CHECK_THAT(run.output, contains_text("NVIDIA H200 SXM 141GB, simulated: no times"));
-  // Both streams go to one place, line by line.
+  // Standard output and standard error are interleaved by line.
   CHECK(run.output.ends_with("\nresults are in " + dir.string() + "\n"));
   CHECK_THAT(run.output, contains_text("calls a vendor library, whose kernels are not simulated"));
   const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
@@ -73,7 +74,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
     CHECK(row["error_over_allowed"].is_number());
     CHECK(row["predicted_time_us"].is_number());
     CHECK(row["predicted_from"] == "code");
-    // A warp reads one element of A, and 32 neighbours of B.
+    // A warp reads one element of A and 32 consecutive elements of B.
     if (row["variant"] == "coalesced") CHECK(row["counter.global_load_sectors_per_request"] == 2.5);
     CHECK(row["counter.warp_instructions"].is_number());
     // Two matrices of 32 × 32 floats.
@@ -102,7 +103,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   fs::remove_all(dir);
 }
 
-TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]") {
+TEST_CASE("a simulated run of some blocks is marked as sampled in each row", "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_sampled";
   fs::remove_all(dir);
@@ -119,7 +120,7 @@ TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]"
   INFO(some.output);
   CHECK(some.exit_code == 0);
   CHECK_THAT(some.output, contains_text("2 sampled"));
-  // Predicted times stand where measured ones would, under a name of their own.
+  // Predicted times replace measured ones, under their own heading.
   CHECK_THAT(some.output, contains_text("predicted  predicted speed-up  bound by"));
   CHECK_THAT(some.output, !contains_text(" time "));
   CHECK(run("all").exit_code == 0);
@@ -149,7 +150,8 @@ TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]"
   fs::remove_all(dir);
 }
 
-TEST_CASE("a simulated difference is explained by counts, and called predicted", "[machine_code]") {
+TEST_CASE("a simulated difference is explained by counts and labelled as predicted",
+          "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_strided";
   fs::remove_all(dir);
@@ -176,7 +178,7 @@ TEST_CASE("a simulated difference is explained by counts, and called predicted",
   fs::remove_all(dir);
 }
 
-TEST_CASE("caches of code that cannot be timed are not counted", "[machine_code]") {
+TEST_CASE("cache counters are absent if the code cannot be timed", "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_uncounted_caches";
   fs::remove_all(dir);
@@ -203,7 +205,7 @@ TEST_CASE("caches of code that cannot be timed are not counted", "[machine_code]
   fs::remove_all(dir);
 }
 
-TEST_CASE("what --simulate does not go with is refused") {
+TEST_CASE("options that conflict with --simulate are refused") {
   const Outcome metric =
       gpuexp("run tests/cli/data/small.json --simulate h200 --counters=sm__cycles_active.max");
   CHECK(metric.exit_code == 2);
@@ -224,8 +226,8 @@ TEST_CASE("what --simulate does not go with is refused") {
 }
 
 }  // namespace
-// Counts and what is computed have numbers without a GPU, times have none.
-TEST_CASE("several configs with published figures are one run, which ends with their table",
+// Counts and computed values exist without a GPU, times do not.
+TEST_CASE("several configs with published figures form one run, which ends with their table",
           "[figures]") {
   const ScratchFolder scratch;
   const fs::path dir = scratch.path() / "run";
@@ -252,7 +254,7 @@ TEST_CASE("several configs with published figures are one run, which ends with t
   CHECK_THAT(conflicts["outcome"]["why"].get<std::string>(),
              contains_text("simulated rows have no times"));
   CHECK(conflicts["model_here"].is_number());
-  // From the log, and of a run that goes on.
+  // The table also appears in reports and in resumed runs.
   CHECK_THAT(gpuexp("report " + dir.string()).output,
              contains_text("published numbers: 2 reproduced, 4 not measured"));
   const Outcome resumed = gpuexp("run --resume " + dir.string() + " --simulate h200");
@@ -260,11 +262,11 @@ TEST_CASE("several configs with published figures are one run, which ends with t
   CHECK_THAT(resumed.output, contains_text("published numbers: 2 reproduced, 4 not measured"));
 }
 
-TEST_CASE("published figures are predicted, and transposed from their GPU", "[figures]") {
+TEST_CASE("published figures are predicted, and transferred from their GPU", "[figures]") {
   const Outcome predicted = gpuexp("predict figures/wave_quantization --gpu h200 --json");
   REQUIRE(predicted.exit_code == 0);
   const auto claims = nlohmann::json::parse(predicted.output)[0]["figures"][0]["claims"];
-  // 120 tiles begin a second wave on 108 SMs, and none on 132.
+  // 120 tiles start a second wave on 108 SMs, but not on 132.
   CHECK(claims[3]["published"] == 2.0);
   CHECK(claims[3]["model_published"] == 2.0);
   CHECK(claims[3]["model_here"] == 1.0);
@@ -277,7 +279,7 @@ TEST_CASE("published figures are predicted, and transposed from their GPU", "[fi
   CHECK_THAT(limits.output, !contains_text("waves at 1793"));
 }
 
-TEST_CASE("configs of different seeds, or of one name, are no run") {
+TEST_CASE("configs with different seeds, or the same name, cannot form one run") {
   const Outcome seeds = gpuexp("run matmul unseen --simulate h200");
   INFO(seeds.output);
   CHECK(seeds.exit_code == 2);

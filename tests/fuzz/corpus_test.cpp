@@ -1,4 +1,4 @@
-// What fuzzers found and what they reached, replayed without them.
+// Replays inputs that fuzzers found.
 #include <filesystem>
 #include <fstream>
 #include <sstream>

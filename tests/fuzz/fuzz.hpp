@@ -1,5 +1,5 @@
-// What fuzzers feed and what the corpus replays: any bytes in, and whatever breaks a promise of the
-// readers out, as an exception that is not theirs to throw.
+// Fuzz targets, also used to replay the corpus. Each reads arbitrary bytes and throws an exception
+// of another type than documented if a reader breaks a promise.
 #pragma once
 
 #include <stdexcept>
@@ -13,31 +13,31 @@ class Finding : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Reads machine code, as a binary keeps it and as it is listed: it becomes a std::runtime_error,
-/// or what is executed.
+/// Reads stored and listed machine code: throws std::runtime_error, or yields an executable
+/// program.
 void fuzz_code(std::string_view text);
 
-/// Executes machine code, as a binary keeps it, as a whole, and times it: it becomes a
-/// std::runtime_error, or a number of clocks.
+/// Executes stored machine code and times it: throws std::runtime_error, or yields a number of
+/// cycles.
 void fuzz_execution(std::string_view text);
 
-/// Reads a config of the fake families: it becomes a Config within its bounds, or a ConfigError.
+/// Reads a config of the fake families: throws ConfigError, or yields a Config within its bounds.
 void fuzz_config(std::string_view text);
 
-/// Reads a report: it becomes a ReportError, or what every sink can render and what JSON gives back
-/// unchanged.
+/// Reads a report: throws ReportError, or yields a report that every sink renders and that JSON
+/// preserves.
 void fuzz_results(std::string_view text);
 
-/// Reads the log of a run: it becomes a ReportError, or a report with a row for each cell that
-/// started, of which the same holds.
+/// Reads a run log: throws ReportError, or yields a report with a row per started cell, with the
+/// same properties.
 void fuzz_log(std::string_view text);
 
-/// Reads a Matrix Market file: it becomes a std::runtime_error, or a matrix of the size that its
-/// header says alone.
+/// Reads a Matrix Market file: throws std::runtime_error, or yields a matrix of the size in its
+/// header.
 void fuzz_matrix(std::string_view text);
 
-/// Reads a lesson page of the fake families: it becomes a ConfigError, or a page that stays as it
-/// is when it is made anew.
+/// Reads a lesson page of the fake families: throws ConfigError, or yields a page that does not
+/// change when generated again.
 void fuzz_lesson(std::string_view text);
 
 }  // namespace gpuexp::fuzz

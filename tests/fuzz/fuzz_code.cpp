@@ -10,7 +10,7 @@ namespace gpuexp::fuzz {
 
 namespace {
 
-/// A refusal, or a fault of what is executed, is what may be thrown.
+/// Allows a refusal, or a fault of the executed code.
 template <class Function>
 void refusing(const Function& function) {
   try {
@@ -33,7 +33,7 @@ void execute(const sim::Program& program) {
   sim::Block(launch, {}).run();
 }
 
-// Each instruction by itself, so that none hides behind another that is refused.
+// Checks each instruction by itself, so a refused one does not hide others.
 void check_instructions(const KernelCode& code) {
   static constexpr std::string_view kExit = "EXIT";
   for (const ListedInstruction& instruction : code.instructions) {

@@ -1,5 +1,5 @@
-// Whole programs, executed by a cluster of two small blocks and then timed on an SM. They reach
-// what kernels do: parameters in the constant bank, buffers in global memory, a tensor map.
+// Whole programs, executed by a cluster of two small blocks and then timed on an SM. Like kernels,
+// they access parameters in the constant bank, buffers in global memory and a tensor map.
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -19,10 +19,10 @@ constexpr int kComputeCapability = 90;
 constexpr std::int64_t kFewThreads = sim::kLanes;
 constexpr std::int64_t kThreads = 128;  ///< a warpgroup
 constexpr std::int64_t kBlocks = 2;
-/// Of a warp. So many of the widest products take less than a second under sanitizers.
+/// Per warp. This number of the widest products takes less than a second under sanitizers.
 constexpr std::uint64_t kMostInstructions = 96;
 
-/// A refusal, or a fault of what is executed, is what may be thrown.
+/// True if execution is refused or has a fault.
 template <class Function>
 bool is_refused(const Function& function) {
   try {
@@ -33,7 +33,7 @@ bool is_refused(const Function& function) {
   return false;
 }
 
-/// What a launch refers to, with the same contents for each input.
+/// Arguments and memory of a launch, with the same contents for each input.
 struct Launch {
   alignas(128) std::array<std::uint32_t, 1024> in{};
   alignas(128) std::array<std::uint32_t, 1024> out{};
@@ -80,7 +80,7 @@ void execute_by_cluster(const sim::Program& program) {
   }
 }
 
-// Everything known and small, so that each part of the memory path is met.
+// All figures are known and small, so every part of the memory path is used.
 SmFigures small_sm() {
   SmFigures f;
   f.clock_hz = 1e9;

@@ -30,7 +30,7 @@ void check_rows(const RunLog& log) {
   require(out_of_order == cells.end(), "a cell has one row, and they stand in order");
 }
 
-// A shard that is there twice is taken once, with all of its rows.
+// A shard that is given twice is merged once, with all its rows.
 void check_merge(const RunLog& log) {
   try {
     const MergedRuns merged = merge_runs({{"a", log}, {"b", log}});
@@ -50,7 +50,7 @@ void fuzz_log(std::string_view text) {
   check_rows(*log);
   check_sinks(log->report);
   check_merge(*log);
-  // A resumed run looks its cells' rows up by it.
+  // A resumed run finds the rows of its cells by their status.
   require(log->report.table.has(&ResultRecord::status), "a log says what became of its cells");
 }
 

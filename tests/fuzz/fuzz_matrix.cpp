@@ -8,7 +8,7 @@ namespace gpuexp::fuzz {
 namespace {
 
 constexpr const char* kName = "fuzz.mtx";
-constexpr std::int64_t kMostRows = 1 << 16;  // a header may promise gigabytes
+constexpr std::int64_t kMostRows = 1 << 16;  // a header may declare gigabytes
 
 template <class T>
 bool in_range(const std::vector<T>& values, std::int64_t end) {

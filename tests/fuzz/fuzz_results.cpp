@@ -14,7 +14,7 @@ namespace gpuexp::fuzz {
 
 namespace {
 
-// What a file of these bytes says.
+// Decompressed contents of a file with these bytes.
 std::optional<std::string> text_of(std::string_view bytes) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   if (!is_compressed(bytes)) return std::string(bytes);
@@ -49,7 +49,7 @@ bool scans(std::string_view text) {
   return true;
 }
 
-// Another parser's opinion, which takes a NUL for the end and passes over a byte order mark.
+// Compares with another parser, which stops at a NUL and skips a byte order mark.
 void check_syntax(std::string_view text) {
   const bool is_json = nlohmann::json::accept(text);
   const bool is_strict =

@@ -1,4 +1,4 @@
-// The entry that libFuzzer calls; GPUEXP_FUZZ_TARGET names what to feed.
+// Entry point of libFuzzer; GPUEXP_FUZZ_TARGET names the target.
 #include <cstddef>
 #include <cstdint>
 

@@ -21,7 +21,7 @@ bool is_plain(const std::string& text) {
                      [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7F); });
 }
 
-// Two scripts, the data and the page's own; the data are JSON.
+// A page has two scripts: its data, which are JSON, and its code.
 void check_html(const Report& report) {
   const Registry nothing;
   std::string html;

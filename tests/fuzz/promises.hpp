@@ -1,4 +1,4 @@
-// What every target asks of what it was given.
+// Promises that every target checks.
 #pragma once
 
 #include "fuzz/fuzz.hpp"
@@ -10,10 +10,10 @@ inline void require(bool holds, const char* promise) {
   if (!holds) throw Finding(promise);
 }
 
-/// The message begins with the file's name and is no longer than a person reads.
+/// Checks that the message starts with the file's name and is short.
 void check_message(const std::exception& error, std::string_view file);
 
-/// Every sink can render it, and JSON gives it back unchanged.
+/// Checks that every sink renders the report and that JSON preserves it.
 void check_sinks(const Report& report);
 
 }  // namespace gpuexp::fuzz

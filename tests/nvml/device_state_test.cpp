@@ -1,4 +1,4 @@
-// What is read of a GPU's state, without a GPU: a library of this project answers in NVML's place.
+// Reading a GPU's state without a GPU: a fake library replaces NVML.
 #include "base/steady_clock.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
@@ -11,7 +11,7 @@ namespace {
 const std::string kUuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
 const std::string kInstance = "MIG" + kUuid.substr(3);
 
-TEST_CASE("every part of a state comes from the function that has it") {
+TEST_CASE("every part of a state comes from its NVML function") {
   fake() = {{kUuid}, {}, 0x1ff, 0, 0};
   const DeviceState s = read_device_state(kUuid);
   CHECK_FALSE(s.is_mig_instance);
@@ -55,18 +55,18 @@ TEST_CASE("every part of a state comes from the function that has it") {
   CHECK_FALSE(s.load);
 }
 
-TEST_CASE("no reason is another answer than none known") {
+TEST_CASE("no clock reasons and unknown clock reasons differ") {
   fake() = {{kUuid}, {}, 0, 0, 0};
   CHECK(read_device_state(kUuid).clock_reasons == std::vector<std::string>{});
   fake().not_there = {"nvmlDeviceGetCurrentClocksEventReasons"};
   CHECK_FALSE(read_device_state(kUuid).clock_reasons);
 }
 
-TEST_CASE("processes count once, with the memory that NVML knows") {
+TEST_CASE("processes are counted once, with the memory that NVML reports") {
   fake() = {{kUuid}, {}, 0, 40, 0};
   CHECK(read_device_state(kUuid).processes == 40);
   CHECK(read_device_state(kUuid).process_bytes == 1'000'000'000);
-  fake().drawing_from = 40;  // one of them, and another
+  fake().drawing_from = 40;  // one counted process and a new one
   CHECK(read_device_state(kUuid).processes == 41);
   fake().not_there = {"nvmlDeviceGetComputeRunningProcesses_v3"};
   CHECK(read_device_state(kUuid).processes == 2);
@@ -74,7 +74,7 @@ TEST_CASE("processes count once, with the memory that NVML knows") {
   CHECK_FALSE(read_device_state(kUuid).processes);
 }
 
-TEST_CASE("what is not supported is empty") {
+TEST_CASE("unsupported values are empty") {
   fake() = {{kUuid},
             {"nvmlDeviceGetEccMode", "nvmlDeviceGetDefaultEccMode", "nvmlDeviceGetTotalEccErrors",
              "nvmlDeviceGetRemappedRows", "nvmlDeviceGetMigMode", "nvmlDeviceGetMarginTemperature"},
@@ -88,26 +88,26 @@ TEST_CASE("what is not supported is empty") {
   CHECK_FALSE(s.uncorrected_errors);
   CHECK_FALSE(s.row_remap_failed);
   CHECK_FALSE(s.mig_on);
-  CHECK(s.slowdown_margin_c == 34.0);  // from the threshold of 87
+  CHECK(s.slowdown_margin_c == 34.0);  // threshold of 87 minus the temperature
   CHECK(s.power_limit_w == 500.0);
   fake().not_there.insert("nvmlDeviceGetTemperatureThreshold");
   CHECK_FALSE(read_device_state(kUuid).slowdown_margin_c);
 }
 
-TEST_CASE("a MIG instance is one, and the GPU around it is read") {
+TEST_CASE("a MIG instance is recognized, and its GPU's state is read") {
   fake() = {{kInstance}, {}, 0, 0, 0};
   const DeviceState s = read_device_state(kUuid);
   CHECK(s.is_mig_instance);
   CHECK(s.power_limit_w == 500.0);
 }
 
-TEST_CASE("a GPU that NVML does not know has an empty state") {
+TEST_CASE("a GPU that NVML does not find has an empty state") {
   fake() = {};
   CHECK(read_device_state(kUuid) == DeviceState{});
   CHECK(read_device_state("") == DeviceState{});
 }
 
-TEST_CASE("what the driver says of a stretch was read in it, or is empty") {
+TEST_CASE("telemetry of an interval was read within it, or is empty") {
   fake() = {{kUuid}, {}, 0x005, 0, 0, 640'500};
   const double before_s = steady_seconds();
   const NvmlSampler sampler(kUuid);
@@ -118,13 +118,13 @@ TEST_CASE("what the driver says of a stretch was read in it, or is empty") {
   CHECK(telemetry.power_limit_w == 500.0);
   CHECK(telemetry.sm_clock_mhz == 1900.0);
   CHECK(telemetry.clock_reasons == std::vector<std::string>{"sw_power_cap"});
-  // A moment has no reading, though there is one before it.
+  // An empty interval has no reading, even if there is an earlier one.
   const double now_s = steady_seconds();
   CHECK_FALSE(sampler.between(now_s, now_s).power_w);
   CHECK(sampler.between(now_s, now_s).clock_reasons.empty());
 }
 
-TEST_CASE("a driver that knows no power of the moment gives its mean") {
+TEST_CASE("without instantaneous power, the driver's mean is used") {
   fake() = {{kUuid}, {}, 0, 0, 0};
   const double before_s = steady_seconds();
   const NvmlSampler sampler(kUuid);

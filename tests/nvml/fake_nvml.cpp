@@ -1,5 +1,5 @@
-// Signatures and numbers are those of NVML's reference; every answer is another number, so that one
-// taken for another shows.
+// Signatures and constants follow NVML's reference. All answers differ, so mixed-up values are
+// detected.
 #include "nvml/fake_nvml.hpp"
 
 namespace {
@@ -43,7 +43,7 @@ int answer(const char* function, Handle* device, unsigned* out, unsigned value) 
   return kSuccess;
 }
 
-/// SM clocks have the kind 1, memory clocks 2.
+/// Clock kind 1 is the SM clock, 2 the memory clock.
 int clock_answer(const char* function, Handle* device, int kind, unsigned* out, unsigned sm,
                  unsigned memory) {
   if (kind != 1 && kind != 2) return kInvalid;
@@ -57,7 +57,7 @@ struct Process {
   unsigned compute_instance;
 };
 
-/// nvmlFieldValue_t; the value is a union, of which this is one member.
+/// nvmlFieldValue_t; the value is a union with further members.
 struct FieldValue {
   unsigned field;
   unsigned scope;

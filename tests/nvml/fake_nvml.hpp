@@ -1,4 +1,4 @@
-// A library with NVML's functions and the answers that a test gives it.
+// A library with NVML's functions, whose answers a test sets.
 #pragma once
 
 #include <set>
@@ -7,21 +7,21 @@
 namespace gpuexp::test {
 
 struct FakeNvml {
-  std::set<std::string> uuids;      ///< of GPUs and MIG instances
+  std::set<std::string> uuids;      ///< GPUs and MIG instances
   std::set<std::string> not_there;  ///< functions that answer "not supported"
   unsigned long long reasons = 0;
-  unsigned processes = 0;     ///< that compute, with pids from 1 on
-  unsigned drawing_from = 0;  ///< pid of the first of two that draw; 0: none does
-  unsigned power_now_mw = 0;  ///< 0: the driver knows the mean alone
-  // Of the GPU and of another one, with this UUID.
+  unsigned processes = 0;     ///< number of compute processes, with pids 1, 2, …
+  unsigned drawing_from = 0;  ///< pid of the first of two graphics processes; 0: none
+  unsigned power_now_mw = 0;  ///< 0: the driver reports only the mean
+  /// UUID of a second GPU.
   std::string other = {};
-  unsigned links = 0;        ///< of each, that are active; one more is not
-  bool has_switches = true;  ///< that they end at; else at the other GPU
+  unsigned links = 0;        ///< active links per GPU; one more is inactive
+  bool has_switches = true;  ///< links end at switches, else at the other GPU
   int pcie_level = 0;        ///< nvmlGpuTopologyLevel_t
   int peer_status = 0;       ///< nvmlGpuP2PStatus_t of reads and writes
 };
 
-/// What the library exports beside NVML's functions.
+/// Exported by the library in addition to NVML's functions.
 using FakeNvmlAnswers = FakeNvml*();
 
 }  // namespace gpuexp::test

@@ -1,4 +1,4 @@
-// The library that answers in NVML's place, in this process.
+// The library that replaces NVML, loaded into this process.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,8 +8,7 @@
 
 namespace gpuexp::test {
 
-/// Its answers. Loaded under NVML's own name, the loader takes it for the one that is asked for
-/// later.
+/// The library's answers. It has NVML's name, so the loader returns it for later loads of NVML.
 inline FakeNvml& fake() {
   static void* const library = dlopen(GPUEXP_FAKE_NVML, RTLD_NOW);
   REQUIRE(library != nullptr);

@@ -1,4 +1,4 @@
-// How GPUs are connected, read without a GPU: a library of this project answers in NVML's place.
+// Reading the topology of GPUs without a GPU: a fake library replaces NVML.
 #include "gpu/nvml_state.hpp"
 #include "nvml/loaded_fake.hpp"
 #include "support/catch.hpp"
@@ -19,7 +19,7 @@ FakeNvml two_gpus() {
   return answers;
 }
 
-TEST_CASE("links that end at switches lead to every other GPU") {
+TEST_CASE("links to switches connect a GPU with every other GPU") {
   FakeNvml answers = two_gpus();
   answers.links = 18;
   answers.pcie_level = 50;
@@ -39,7 +39,7 @@ TEST_CASE("links that end at switches lead to every other GPU") {
   CHECK(t.gpus[0].pcie_width == 8);
 }
 
-TEST_CASE("links that end at the other GPU are its own") {
+TEST_CASE("links to the other GPU connect only the two") {
   FakeNvml answers = two_gpus();
   answers.links = 4;
   answers.has_switches = false;
@@ -50,9 +50,9 @@ TEST_CASE("links that end at the other GPU are its own") {
   CHECK(link.pcie == PcieWay::pix);
 }
 
-TEST_CASE("GPUs without NVLink, or of which the driver says nothing, have none") {
+TEST_CASE("GPUs without NVLink, or without an answer of the driver, have no links") {
   FakeNvml answers = two_gpus();
-  answers.pcie_level = 15;  // no level of this name
+  answers.pcie_level = 15;  // not a level
   answers.peer_status = 4;
   const GpuLink without = of_two(answers).links[0][1];
   CHECK(without.nvlinks == 0);

@@ -1,7 +1,7 @@
-// A stand-in for a profiler: NVTX loads this library by NVTX_INJECTION64_PATH and calls it for
-// every range, and the test reads back what arrived. One line per event: "domain NAME", "push
-// DOMAIN NAME", "pop DOMAIN". A process that nobody reads back writes them to the file that
-// GPUEXP_NVTX_EVENTS names, with the number of the process behind it.
+// A stand-in for a profiler, which NVTX loads through NVTX_INJECTION64_PATH and calls for every
+// range. It records one line per event: "domain NAME", "push DOMAIN NAME", "pop DOMAIN". The test
+// reads them back from its own process, or from the files $GPUEXP_NVTX_EVENTS.PID of other
+// processes.
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -26,7 +26,7 @@ void add(const std::string& line) {
     const char* const path = std::getenv("GPUEXP_NVTX_EVENTS");
     return path ? std::ofstream(path + ("." + std::to_string(getpid()))) : std::ofstream();
   }();
-  file << line << std::endl;  // a worker ends without its destructors
+  file << line << std::endl;  // std::endl flushes: a worker ends without destructors
 }
 
 std::map<nvtxDomainHandle_t, std::string>& domains() {

@@ -1,5 +1,4 @@
-// The ranges that a profiler sees of a run, without a GPU: a fake executor, the real runner and the
-// real tracer.
+// NVTX ranges of a run without a GPU: a fake executor, with the real runner and tracer.
 #include <cstdlib>
 
 #include <dlfcn.h>
@@ -13,7 +12,7 @@
 namespace gpuexp::test {
 namespace {
 
-TEST_CASE("a run shows its cells and their phases as NVTX ranges in the domain gpuexp") {
+TEST_CASE("a run marks its cells and their phases as NVTX ranges in the domain gpuexp") {
   REQUIRE(setenv("NVTX_INJECTION64_PATH", GPUEXP_NVTX_INJECTION, 1) == 0);
   const Family family = toy_family();
   Config config;
