@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""bench_pytorch.py without a GPU: its cells and columns against the program, its answers to mistakes, and a run of its own on a
-GPU that is made up (pytorch_protocol_test.py has how it samples). Argument: the program. on_pytorch_test.py has what is
-computed with PyTorch."""
+"""bench_pytorch.py without a GPU: its cells and columns compared with the program's, its errors, and runs on a simulated GPU. Argument: the
+program. pytorch_protocol_test.py tests its sampling, on_pytorch_test.py its computations."""
 
 import csv
 import importlib.util
@@ -85,14 +84,14 @@ class Cells(unittest.TestCase):
                 self.assertEqual((useful, moved, count or None), (row["useful_bytes"], row["moved_bytes"], row["operations"]))
 
     def test_bounds_are_those_that_the_program_held_results_to(self):
-        """A recorded error over its share of the bound is the bound."""
+        """The bound is the recorded error divided by its share of the bound."""
         u = 2.0**-24
         for row in recorded("fusion")["rows"]:
             variants = {"ops": "pytorch_eager", "fused": "pytorch_eager", "fused_intrinsics": "triton"}
             if row["experiment"] != "expressions" or row["variant"] not in variants or not row["error_rms_over_allowed"]:
                 continue
             if row["variant"] == "fused_intrinsics" and row["param.expression"] != "elu":
-                continue  # Triton's sin and cos are libdevice's
+                continue  # Triton uses libdevice's sin and cos
             group = group_of(n=row["param.n"], expression=row["param.expression"], dtype=row["param.dtype"])
             bound = tolerances.tolerance(group, variants[row["variant"]])
             largest, rms = (3.0, value_rms_of_elu()) if row["param.expression"] == "elu" else (1.0, 1.0)
@@ -104,7 +103,7 @@ class Cells(unittest.TestCase):
                 self.assertTrue(math.isclose(row["error_max_rel"] / row["error_over_allowed"], bound.relative, rel_tol=1e-5))
 
     def test_the_bound_of_a_softmax_is_the_programs(self):
-        """What chance adds to the bound on the root-mean-square error is little with so many elements."""
+        """With this many elements, chance adds little to the bound on the RMS error."""
         rows = [row for row in recorded("softmax")["rows"]
                 if row["experiment"] == "headline" and row["variant"] == "registers" and row["error_rms_over_allowed"]]  # fmt: skip
         self.assertEqual(len(rows), 2)
@@ -162,7 +161,7 @@ class Cells(unittest.TestCase):
         self.assertIn("64", reason("pytorch_eager", operations.TRAINING_BLOCK, width=100))
 
     def test_a_block_has_the_operations_of_its_products(self):
-        """A token's products with four matrices, twice more backward, and attention's over the tokens before it; little besides."""
+        """Products of each token with four matrices, and twice as many backward, plus attention over earlier tokens. The rest is small."""
         values = {"sequences": 2, "tokens": 30, "width": 640, "hidden": 1280}
         products, seen = 2 * 60 * 640 * (4 * 640 + 2 * 1280), 2 * 30 * 31 // 2
         for phase, expected in (("forward", products + 2 * 2 * 640 * seen), ("backward", 2 * products + 5 * 2 * 640 * seen)):
@@ -187,7 +186,8 @@ class Cells(unittest.TestCase):
 
 
 def value_rms_of_elu():
-    """Of x uniform in [-3, 3): x² has the integral 9 over the positive half, (exp(x) - 1)² the one below over the other."""
+    """For x uniform in [-3, 3): over the positive half, x² has the integral 9; over the negative half, (exp(x) - 1)² has the integral
+    `below`."""
     below = (1 - math.exp(-6)) / 2 - 2 * (1 - math.exp(-3)) + 3
     return math.sqrt((9 + operations.ALPHA**2 * below) / 6)
 
@@ -270,7 +270,7 @@ def finished(group, variant, median_us, count=20, stop="converged"):
 
 
 class Files(unittest.TestCase):
-    """results.csv and results.json, as the program reads them."""
+    """results.csv and results.json can be read by the program."""
 
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -287,7 +287,7 @@ class Files(unittest.TestCase):
         return folder.path
 
     def some_rows(self):
-        """Of each status, and with each number there may be."""
+        """Rows with each status and each optional number."""
         rows = self.rows
         for i, row in enumerate(rows):
             done = finished(row.group, row.variant.id, 500.0 + i)
@@ -340,7 +340,7 @@ class Files(unittest.TestCase):
                 self.assertEqual(column, theirs[column["name"]])
 
     def test_the_header_is_that_of_the_programs_runs(self):
-        """Of a run of the same families, but for counters."""
+        """Compares with a run of the same families, except for counters."""
         done = program("run", "transpose", "--simulate", "h200", "--set", "rows=64", "--set", "columns=64", "--filter",
                        "transpose/copy", "--out", self.folder / "simulated")  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -386,7 +386,7 @@ class Files(unittest.TestCase):
 
 
 class FakeProblem:
-    """What Bench asks of torch_operations.Problem."""
+    """The members of torch_operations.Problem that Bench uses."""
 
     def __init__(self, group, seed, device):
         self.group, self.whole = group, True
@@ -399,10 +399,10 @@ class FakeProblem:
 
 
 class RunsOfBench(unittest.TestCase):
-    """run_group, with what PyTorch computes replaced: launches of a GPU that is simulated."""
+    """run_group with simulated launches instead of PyTorch."""
 
     def run_group(self, behaviours, is_ended=lambda: False, **settings):
-        """`behaviours`: what each variant's launch does, from a problem and the number of the launch."""
+        """`behaviours`: per variant, what a launch does, given a problem and the number of the launch."""
         cuda = FakeCuda()
 
         def launch_of(problem, variant, _):
@@ -471,7 +471,7 @@ class RunsOfBench(unittest.TestCase):
 
 
 class KeptKernels(unittest.TestCase):
-    """What --ptx wrote; tests/sim/triton_test.cpp assembles and executes it."""
+    """Output of --ptx, which tests/sim/triton_test.cpp assembles and executes."""
 
     def test_launches_are_whole(self):
         files = [ROOT / "tests/sim/data/triton_kernels.json", *(ROOT / "docs/results").glob("*/pytorch/kernels.json.zst")]
@@ -488,7 +488,7 @@ class KeptKernels(unittest.TestCase):
         self.assertEqual(entry.count(".param "), len(launch["arguments"]) + launch["null_pointers"])
         self.assertIn(f".reqntid {launch['block_threads']}", ptx)
         self.assertIn(f".target {module['target']}", ptx)
-        self.assertNotIn(".file", ptx)  # which would hold a path
+        self.assertNotIn(".file", ptx)  # it would contain a path
         values = {a["name"]: a.get("value") for a in launch["arguments"]}
         constants = launch["constants"]
         if launch["kernel"] == "transpose_kernel":

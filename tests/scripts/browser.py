@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive through its DevTools protocol, over a pipe: no package beside the browser is needed."""
+"""A headless Chromium that tests control through its DevTools protocol, over a pipe. Only the browser must be installed."""
 
 import base64
 import json
@@ -14,27 +14,27 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find_browser():
-    """Its path: GPUEXP_CHROMIUM, or the first of NAMES in PATH; None where there is none."""
+    """Path of the browser: GPUEXP_CHROMIUM, or the first of NAMES in PATH; None if there is none."""
     return os.environ.get("GPUEXP_CHROMIUM") or next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 class Browser:
-    """One process; pages are opened in turn. `events` holds what the protocol reported of the page that is open."""
+    """One browser process, which opens pages one after another. `events` holds the protocol's events of the open page."""
 
     def __init__(self, path):
-        # Its processes may write to their profile for a moment after they were told to end.
+        # Its processes may still write to their profile after the request to end.
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         commands, self.commands = os.pipe()
         self.answers, answers = os.pipe()
 
-        def with_pipes():  # the protocol is on descriptors 3 and 4
+        def with_pipes():  # DevTools uses descriptors 3 and 4
             saved = os.dup(answers)
             os.dup2(commands, 3)
             os.dup2(saved, 4)
             for descriptor in (3, 4):
-                os.set_inheritable(descriptor, True)  # dup2 leaves what was there already as it was
+                os.set_inheritable(descriptor, True)  # dup2 does not change an equal descriptor
 
-        # As root there is no sandbox to be had; the pages are this project's own.
+        # Chromium's sandbox does not work as root; the pages are trusted.
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
                    f"--user-data-dir={self.folder.name}", "--no-first-run", "--disable-background-networking"]  # fmt: skip
         self.process = subprocess.Popen([path, *options], preexec_fn=with_pipes, close_fds=False, start_new_session=True,
@@ -70,7 +70,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width=1280, height=900, dark=False, script=True, anchor=""):
-        """Loads the file in a new page and waits until it is there; `anchor` is "" or begins with "#"."""
+        """Loads the file in a new page and waits until it has loaded; `anchor` is "" or starts with "#"."""
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -82,19 +82,19 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.events.clear()
         self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
-        deadline = time.monotonic() + 180  # a machine may have other work
+        deadline = time.monotonic() + 180  # the machine may be busy
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.read_message(deadline))
 
     def evaluate(self, expression):
-        """The value of an expression in the page."""
+        """Value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def wait_for(self, expression, timeout_s=20):
-        """Until the expression is true in the page."""
+        """Waits until the expression is true in the page."""
         deadline = time.monotonic() + timeout_s
         while not self.evaluate(f"Boolean({expression})"):
             if time.monotonic() > deadline:
@@ -106,7 +106,7 @@ class Browser:
         path.write_bytes(base64.b64decode(picture["data"]))
 
     def close(self):
-        os.killpg(self.process.pid, signal.SIGKILL)  # a group of its own, with all of its processes
+        os.killpg(self.process.pid, signal.SIGKILL)  # ends the browser's process group
         self.process.wait()
         os.close(self.commands)
         os.close(self.answers)

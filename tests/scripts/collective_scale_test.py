@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""collective_scale.py computes what its model says, refuses what is no file of links, and made the table that is kept."""
+"""collective_scale.py follows its model, refuses files without links, and produced the stored table."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ class CollectiveScale(unittest.TestCase):
         return file.name
 
     def test_times_are_those_of_the_model(self):
-        # 1 us a step and 100 GB/s within a node; 2 us and 10 GB/s between nodes.
+        # 1 us per step and 100 GB/s within a node; 2 us and 10 GB/s between nodes.
         links = self.links(link_signal_latency=400, link_fence_latency=600, link_both_write=100)
         done = run(links, "--network-gb-per-s", "10", "--network-latency-us", "2")
         self.assertEqual(done.returncode, 0, done.stderr)

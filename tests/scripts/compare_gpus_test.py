@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compare_gpus.py from outside: each of its tables of small files, and clear words for what has none."""
+"""compare_gpus.py: each table from small files, and error messages."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ def ceilings(device, **values):
 
 
 def report(times, kernels):
-    """Of rows {key: (implementation, time)} and kernels [(key, name)]."""
+    """Results with rows {key: (implementation, time)} and kernels [(key, name)]."""
     rows = [{"key": key, "implementation": kind, "time_median_us": time} for key, (kind, time) in times.items()]
     return {"rows": rows, "kernels": [{"key": key, "kernel": i, "name": name} for i, (key, name) in enumerate(kernels)]}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every config in configs/ is valid by the published schema, and broken ones are not.
 
-Argument: the schema that `gpuexp schema` printed. Skipped where jsonschema is missing.
+Argument: the schema that `gpuexp schema` printed. Skipped without jsonschema.
 """
 
 import copy

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""expected_bands.py from outside: the rule on figures that are known, what it leaves alone of a device spec, clear words for
-what makes no bands; and every shipped section that was recorded is what the script makes of the recordings."""
+"""expected_bands.py: its rule on known numbers, the parts of a device spec that it keeps, and error messages. Every recorded section is
+what the script computes from the recordings."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ SOURCE = "recorded_ceilings"
 
 
 def recorded_files(id):
-    """Recordings of a kind of GPU that the repository holds."""
+    """The repository's recordings of a GPU model."""
     reference = ROOT / "configs" / "ceilings" / f"{id}.json"
     if not reference.exists():
         return []
@@ -85,7 +85,7 @@ class ExpectedBands(unittest.TestCase):
                 self.assertFalse(id.startswith("floor_"))
                 value = card["ceilings"][id]["value"]
                 values = [other["ceilings"][id]["value"] for other in cards if id in other["ceilings"]]
-                if id.endswith("latency"):  # longer is worse; a better figure is a note alone
+                if id.endswith("latency"):  # longer is worse; a better value is only noted
                     self.assertLessEqual(max(values), band["high"], id)
                     self.assertGreater(1.2 * value, band["high"], f"{id}: a slow card passes")
                 else:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Pages of reports and comparisons in a browser: they load nothing and report no error, tables sort and filter, charts show what the
-results say, texts of results are inert, and a page is no wider than a phone.
+"""Pages of reports and comparisons in a browser: they load nothing and report no error, tables sort and filter, charts match the
+results, texts of results are inert, and a page fits a phone's width.
 
-Skipped if there is no Chromium; tests of charts are skipped if the program was built without Chart.js. Arguments: the program, the
-program that makes long reports.
+Skipped without Chromium; tests of charts are skipped if the program was built without Chart.js. Arguments: the program, and the
+program that writes long reports.
 """
 
 import json
@@ -24,12 +24,12 @@ SAMPLE_REPORT = sys.argv.pop(1)
 PHONE = 390
 EVIL = "\"><script>document.title='ran'</script><img src=x onerror=\"document.title='ran'\"><b>"
 
-# The texts of a table's column, a row each; hidden ones left out.
+# Texts of a table's column, one per row, without hidden rows.
 COLUMN = """(table, column) => [...table.tBodies[0].rows].filter((row) => !row.hidden)
   .map((row) => row.cells[column] && row.cells[column].colSpan === 1 ? row.cells[column].textContent : "")"""
 
 
-# What the charts of the article show: their kinds, axes, and the points of each series.
+# Charts of an article: their kinds, axes, and the points of each series.
 CHARTS = """(id) => { const panels = [...document.querySelectorAll(`#${id} .chart`)].map((box) => box.panel);
   return panels.map(({spec}) => ({title: spec.title, kind: spec.kind, x: spec.x.label, y: spec.y.label, logX: spec.x.log, logY: spec.y.log,
     labels: spec.labels, reference: spec.reference, caption: spec.caption,
@@ -68,13 +68,13 @@ def swept(kind=None, values=(512, 1024, 2048)):
 
 
 def read(results):
-    """The recorded results as the program writes them, which reads compressed ones."""
+    """The recorded results as the program writes them; the program reads compressed ones."""
     report = subprocess.run([GPUEXP, "report", results, "--format", "json"], check=True, capture_output=True, text=True)
     return json.loads(report.stdout)
 
 
 def planted(folder):
-    """Results in which each text is a piece of markup, and some rows did not pass."""
+    """Results in which each text contains markup, and some rows did not pass."""
     results = read(TRANSPOSE)
     for i, row in enumerate(results["rows"]):
         row["baseline"] = row["experiment"] = EVIL
@@ -110,7 +110,7 @@ class Page(unittest.TestCase):
         cls.folder.cleanup()
 
     def check_is_quiet(self):
-        """No request but the one for the page, and no word on the console."""
+        """The browser requests only the page and logs nothing to the console."""
         events = self.browser.events
         asked = [e["params"]["request"]["url"] for e in events if e.get("method") == "Network.requestWillBeSent"]
         self.assertEqual([url.rsplit("/", 1)[1].split("#")[0] for url in asked], ["page.html"])
@@ -118,7 +118,7 @@ class Page(unittest.TestCase):
         self.assertEqual(said, [])
 
     def click(self, table, heading):
-        """The texts below the heading of the table, once it was clicked."""
+        """Texts in the column of a heading after clicking it."""
         return self.browser.evaluate(
             f"""(() => {{ const table = document.querySelectorAll("{table}")[0];
             const head = [...table.tHead.rows[0].cells].find((cell) => cell.textContent.startsWith("{heading}"));
@@ -161,7 +161,7 @@ class Page(unittest.TestCase):
         self.assertEqual(numbers(texts), sorted(numbers(texts), reverse=True))
         self.assertEqual(texts[-missing:], [""] * missing)
         sort, texts = self.click("#e1 table", "variant")
-        in_order = sorted(texts, key=lambda text: text.replace("_", " "))  # as dictionaries have it
+        in_order = sorted(texts, key=lambda text: text.replace("_", " "))  # ignores "_"
         self.assertEqual((sort, texts), ("ascending", in_order))
         self.assertGreater(len(set(texts)), 3)
         count = self.browser.evaluate('document.querySelectorAll("#e1 th[aria-sort]").length')
@@ -259,7 +259,7 @@ class Page(unittest.TestCase):
         self.assertEqual(best(view), 3)
         view["above_limit"] = [3]  # faster than the datasheet allows: no record
         self.assertEqual(best(view), 1)
-        view["columns"][4]["cells"] = ["1", "1.01", "1", "0.9", "1", "1.019"]  # not worth the name
+        view["columns"][4]["cells"] = ["1", "1.01", "1", "0.9", "1", "1.019"]  # too small
         self.assertIsNone(best(view))
         errors = """(() => { const {count, median, within} = errorsOf([{prediction_error: [0.05, -0.2, 0.01, 0.5, -0.09, null]}]);
             return [count, within(10), within(25), median]; })()"""  # fmt: skip
@@ -293,7 +293,7 @@ class Page(unittest.TestCase):
         return self.browser.evaluate("HAS_CHARTS")
 
     def charts_of(self, view, settings=""):
-        """What the charts of a view show, with settings of its Figure."""
+        """Charts of a view, with settings of its Figure."""
         return self.browser.evaluate(f"""(() => {{ const view = {json.dumps(view)}; const figure = new Figure(view); {settings}
             const host = el("div"); host.id = "t1"; host.append(figure.element); document.body.append(host);
             const shown = ({CHARTS})("t1"); host.remove(); return shown; }})()""")  # fmt: skip
@@ -340,7 +340,7 @@ class Page(unittest.TestCase):
         one = swept("ladder")
         for column in one["columns"]:
             column["cells"] = column["cells"][::2]
-        (chart,) = self.charts_of(one)  # problems of one bar each
+        (chart,) = self.charts_of(one)  # one bar per problem
         self.assertEqual((chart["kind"], chart["labels"]), ("bars", ["m = n = 512", "m = n = 1024", "m = n = 2048"]))
         one["libraries"] = ["naive"]
         self.assertEqual(self.charts_of(one)[0]["sets"][0]["name"], "naive (library)")
@@ -426,7 +426,7 @@ class Page(unittest.TestCase):
                               buttons=1, clickCount=1)  # fmt: skip
         zoomed = self.browser.evaluate(ends)
         self.assertTrue(low < zoomed[0] < zoomed[1] < high, (low, high, zoomed))
-        self.assertIsNone(self.text_of(".hit"))  # a drag is no click
+        self.assertIsNone(self.text_of(".hit"))  # a drag is not a click
         self.browser.evaluate("document.querySelector('#e1 .chart canvas').dispatchEvent(new MouseEvent('dblclick'))")
         self.assertEqual(self.browser.evaluate(ends), [low, high])
         wheel = "document.querySelector('#e1 .chart canvas').dispatchEvent(new WheelEvent('wheel', {deltaY: -100, ctrlKey: %s, cancelable: true}))"

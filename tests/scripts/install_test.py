@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `cmake --install` makes runs from anywhere: moved, through a symbolic link, from another folder, with nothing of the
-folder that it was built in.
+"""An installation made by `cmake --install` runs from anywhere: moved, through a symbolic link, from another folder, and without
+files of its build folder.
 
-Arguments: cmake, and the folder of the build.
+Arguments: cmake, and the build folder.
 """
 
 import csv
@@ -18,7 +18,7 @@ from pathlib import Path
 from requirements import skip
 
 CMAKE, BUILD = sys.argv.pop(1), sys.argv.pop(1)
-# By its place: the script below that stands for it is called python3 as well, and would call itself.
+# An absolute path, because the script below is also called python3 and would call itself.
 PYTHON = Path(shutil.which(os.environ.get("GPUEXP_TEST_PYTHON", sys.executable))).absolute()
 MOST_SECONDS = 300
 CELLS = ("--filter", "divergence/*", "--set", "fraction=0.5", "--set", "modes=cold")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`compare --format junit` is XML that CI systems read, and says what the comparison's JSON says of each row.
+"""`compare --format junit` is XML that CI systems read, and agrees with the comparison's JSON in each row.
 
 Argument: the program.
 """
@@ -20,7 +20,7 @@ REGRESSED = 6
 FAILED = {"slower", "broken"}
 PASSED = {"faster", "same", "repaired"}
 
-# What Jenkins, GitLab and GitHub's readers agree on: elements, their attributes (required, optional) and their children.
+# Elements that the readers of Jenkins, GitLab and GitHub support, with attributes (required, optional) and children.
 COUNTS = {"name", "tests", "failures", "errors", "skipped", "time"}
 ELEMENTS = {
     "testsuites": (COUNTS, set(), {"testsuite"}),
@@ -40,7 +40,7 @@ def compare(a, b, *options):
 
 class Junit(unittest.TestCase):
     def read(self, a, b, *options):
-        """The exit code, the document, and {key: row} of the comparison's JSON; the two outputs are held against each other."""
+        """The exit code, the document, and {key: row} of the comparison's JSON; compares the two outputs."""
         code, text = compare(a, b, "--format", "junit", *options)
         document = ElementTree.fromstring(text)
         self.assertEqual(document.tag, "testsuites")

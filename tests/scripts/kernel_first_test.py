@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who opens a family's file to learn sees a kernel soon: the first measured one within 80 lines, and at least half of the code
-of the matrix products is the device's. No family's file is longer than 560 lines."""
+"""A family's file shows a kernel early: the first measured one starts within 80 lines. At least half of the code of the matrix products is
+device code. No family's file is longer than 560 lines."""
 
 import re
 import unittest
@@ -13,19 +13,19 @@ LEAST_DEVICE_SHARE = 0.5
 READ_FOR_THEIR_KERNELS = ["matmul", "matmul_tensor"]
 WITHOUT_KERNEL = {"vocab_padding": "measures a library alone"}
 
-# From these sections on there is no measured kernel.
-BEHIND_THE_VARIANTS = re.compile(r"^// ---- (?:inputs|the plain reference|declaration)", re.MULTILINE)
+# These sections and later ones contain no measured kernel.
+AFTER_VARIANTS = re.compile(r"^// ---- (?:inputs|the plain reference|declaration)", re.MULTILINE)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 NESTED = r"\((?:[^()]|\([^()]*\))*\)"
 LAUNCH_BOUNDS = re.compile(r"__launch_bounds__" + NESTED)
 TEMPLATE = re.compile(r"template <.*?>\s*(?=\w)", re.DOTALL)
 NAME = re.compile(r"\b(?:struct|class|enum class|enum|using)\s+(\w+)|\b(k[A-Z]\w*)(?:\s*=|\{)|\b(\w+)\s*\(")
-# What kernels are given is the problem's, whoever uses it.
+# Kernel arguments that describe the problem do not count as device code.
 OF_THE_PROBLEM = {"Problem", "Data"}
 
 
 def code_lines(text):
-    """Line by line, without comments and what stands in quotes; as many as the text has."""
+    """All lines, without comments and contents of string literals."""
     return [line.split("//")[0].rstrip() for line in STRING.sub('""', text).splitlines()]
 
 
@@ -35,8 +35,8 @@ def declared_name(declaration):
 
 
 def first_kernel(text):
-    """The line of the first kernel before the sections behind the variants that is named again there, and its name."""
-    lines = code_lines(BEHIND_THE_VARIANTS.split(text)[0])
+    """Line and name of the first kernel that is used again before the sections after the variants."""
+    lines = code_lines(AFTER_VARIANTS.split(text)[0])
     for index, line in enumerate(lines):
         if "__global__" in line:
             name = declared_name("\n".join(lines[index : index + 3]))
@@ -46,7 +46,7 @@ def first_kernel(text):
 
 
 class Declaration:
-    """One at namespace scope."""
+    """A declaration at namespace scope."""
 
     def __init__(self, lines):
         text = "\n".join(lines)
@@ -75,16 +75,16 @@ def declarations(text):
 
 
 def device_share(text):
-    """Of the lines of code: functions of the device, and the types and constants that these use."""
+    """Share of device functions, and the types and constants that they use, in the lines of code."""
     every = declarations(text)
     device = [d for d in every if d.is_device]
-    for user in device:  # grows
+    for user in device:  # the list grows
         device += [d for d in every
                    if d.name in user.words and d not in device and not d.is_host_function and d.name not in OF_THE_PROBLEM]
     return sum(d.lines for d in device) / sum(d.lines for d in every)
 
 
-class Planted(unittest.TestCase):
+class Example(unittest.TestCase):
     FAMILY = """// words: __global__ void comment_kernel()
 namespace gpuexp::family {
 
@@ -122,7 +122,7 @@ const Registration registration(declare(fill_kernel));
         self.assertEqual(first_kernel(unused), (13, "plain_kernel"))
 
     def test_device_code_is_functions_of_the_device_and_what_they_use(self):
-        # Of 15 lines: the kernel's 6, fill_kernel, kTile; not Problem, plain and registration.
+        # 8 of 15 lines: the kernel's 6, fill_kernel and kTile; not Problem, plain and registration.
         self.assertEqual([d.name for d in declarations(self.FAMILY)],
                          ["Problem", "kTile", "plain_kernel", "plain", "fill_kernel", "registration"])
         self.assertAlmostEqual(device_share(self.FAMILY), 8 / 15)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One run of several processes that a launcher started: by Open MPI's mpirun, and as any launcher does it, by environment variables alone.
+"""A run of several processes that a launcher started: Open MPI's mpirun, or any launcher that sets environment variables.
 
-No GPU is needed: ranks are fake ones, or the kernels are executed on the CPU. Every test ends with no process left.
-Arguments: the program of the worker tests, whose ranks are fake, and the program, where there is one. The tests under mpirun are shown as
-skipped where there is none.
+No GPU is needed: ranks are fake ones, or the kernels are executed on the CPU. No test leaves a process.
+Arguments: the program of the worker tests, whose ranks are fake, and the program, if it was built. Tests under mpirun are skipped
+without mpirun.
 """
 
 import json
@@ -46,7 +46,7 @@ class LaunchedTest(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.folder = Path(directory.name)
         self.mark = uuid.uuid4().hex
-        # A launcher around this test is not the one that is tested.
+        # Removes variables of a launcher that started this test.
         foreign = ("OMPI_", "PMI_", "PMIX_", "SLURM_", "GPUEXP_RANK", "GPUEXP_JOB")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         self.environment |= {MARK: self.mark, "GPUEXP_JOB_DIR": str(self.folder / "jobs"), "CUDA_VISIBLE_DEVICES": "-1",
@@ -67,7 +67,7 @@ class LaunchedTest(unittest.TestCase):
         self.assertEqual(list(jobs.iterdir()) if jobs.exists() else [], [], "an invitation stays behind")
 
     def processes(self, variable=None):
-        """Those that this test has started, and theirs: by an environment variable that all inherit."""
+        """Processes that this test has started, and their children, found by an inherited environment variable."""
         found = []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
@@ -92,7 +92,7 @@ class LaunchedTest(unittest.TestCase):
                                 env=self.environment | variables)
 
     def start_ranks(self, count, command):
-        """As any launcher: a process for each rank, which its environment tells of it."""
+        """Starts one process per rank, with its rank in the environment, like any launcher."""
         return [self.start(command, GPUEXP_RANK=str(rank), GPUEXP_RANKS=str(count), GPUEXP_JOB_ID=self.mark)
                 for rank in range(count)]
 
@@ -124,7 +124,7 @@ class MpirunTest(LaunchedTest):
         return self.processes(f"OMPI_COMM_WORLD_RANK={rank}")
 
     def slow_run(self):
-        """In which every rank has its worker."""
+        """A job in which every rank has its worker."""
         process = self.fake_ranks("slow")
         self.wait_for("four workers", lambda: len(self.processes()) >= 1 + 4 + 4)
         return process
@@ -148,7 +148,7 @@ class MpirunTest(LaunchedTest):
         code, out, err = self.ended(self.mpirun(3, [GPUEXP, "run", self.config, "--out", out_folder]))
         self.assertEqual(code, 5, err)
         self.assertEqual(err.count("gpuexp: no GPU: "), 1, err)
-        self.assertEqual(err.count("gpuexp: "), 2, err)  # the other tells of --simulate
+        self.assertEqual(err.count("gpuexp: "), 2, err)  # the other is about --simulate
         self.assertEqual(out, "")
         self.assertFalse(out_folder.exists())
 

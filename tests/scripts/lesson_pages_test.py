@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lesson pages are short, show the kernel's code, a diagram and a figure, and are listed in the order of learning."""
+"""Lesson pages are short, show the kernel's code, a diagram and a figure, and are listed in learning order."""
 
 import re
 import unittest
@@ -17,7 +17,7 @@ def pages():
 
 
 def prose(text):
-    """What people wrote: no generated parts, tables, code, comments."""
+    """Handwritten text, without generated parts, tables, code and comments."""
     text = PARTS.sub("", text)
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)

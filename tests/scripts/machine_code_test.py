@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the divergence lesson says of its loops holds: each side is one of its own, of FMAs and their counter alone; a branch
-stands between BSSY and BSYNC unless the compiler sees that it never parts a warp; lanes that spin let others run.
+"""The machine code matches the divergence lesson: each side is a separate loop of FMAs and its counter, a branch is between BSSY and
+BSYNC unless the compiler knows that it is uniform, and spinning lanes let others run.
 
-Argument: the folder with the listings of the families' machine code. Skipped where the build made none, or none for compute capability 9.0.
-What needs no order of instructions is in tests/registry, which asks the kernels' table.
+Argument: the folder with the listings of the families' machine code. Skipped if the build listed none for compute capability 9.0.
+tests/registry tests what the kernels' table shows, without the order of instructions.
 """
 
 import itertools
@@ -23,7 +23,7 @@ KERNELS = {
     "by_block": ("warp_uniform", "_ZN6gpuexp12warp_uniform15by_block_kernelElifPKfPKjPf"),
     "mailbox": ("lane_handover", "_ZN6gpuexp13lane_handover14mailbox_kernelElifPKfPf"),
 }
-TURN = 32  # FMAs in one turn of a side's loop
+TURN = 32  # FMAs in one iteration of a side's loop
 
 
 def instructions(kernel):
@@ -38,7 +38,7 @@ def instructions(kernel):
 
 
 def turns(kernel):
-    """The instructions of each loop that does TURN FMAs a turn: back from its branch until they are all there."""
+    """Instructions of each loop with TURN FMAs per iteration, from the first of these FMAs to the branch."""
     listing = instructions(kernel)
     found = []
     for at, (opcode, _) in enumerate(listing):
@@ -71,7 +71,7 @@ def opcodes(kernel):
 
 
 class WarpUniform(unittest.TestCase):
-    SIDE = 16  # FMAs of a side of the branch
+    SIDE = 16  # FMAs per side of the branch
 
     def test_the_branch_that_may_part_lanes_stands_between_bssy_and_bsync(self):
         code = opcodes("per_lane")
@@ -94,7 +94,7 @@ class WarpUniform(unittest.TestCase):
         page = (Path(__file__).resolve().parents[2] / "docs" / "lessons" / "divergence.md").read_text(encoding="utf-8")
         for kernel in ("per_lane", "broadcast", "vote", "by_block"):
             shown = [opcode for opcode in opcodes(kernel) if opcode in ("BRA", "BSSY", "BSYNC", "FFMA", "SHFL", "VOTE")]
-            self.assertEqual(shown.pop(), "BRA")  # behind the end, to itself
+            self.assertEqual(shown.pop(), "BRA")  # the padding branch after EXIT
             runs = [(opcode, len(list(run))) for opcode, run in itertools.groupby(shown)]
             outline = "  ".join(opcode if count == 1 else f"{opcode} × {count}" for opcode, count in runs)
             with self.subTest(kernel):

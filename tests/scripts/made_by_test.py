@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tables under `<!-- made by: COMMAND -->` are among those that the command prints; GPUEXP_UPDATE_GOLDEN=1 writes them anew.
-The first argument is the program that stands for build/gpuexp; without its machine code, what it predicts is not compared."""
+"""Tables under `<!-- made by: COMMAND -->` match lines that the command prints; GPUEXP_UPDATE_GOLDEN=1 rewrites them. The first argument is
+the program used as build/gpuexp. If it has no machine code, its predictions are not compared."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def tables_in(text):
 
 
 def printed_by(command, program):
-    # Scripts start the python3 of the path, and recorded results take a package.
+    # Scripts start python3 from PATH, and recorded results need a package.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command.replace(PROGRAM, program)], cwd=ROOT, capture_output=True,
                           text=True, env={**os.environ, "PATH": path})
@@ -34,7 +34,7 @@ def printed_by(command, program):
 
 
 def table_for(table, printed):
-    """The printed table with the head and the first column of the page's."""
+    """Lines of the printed table with the page's heading and first column."""
     def face(lines):
         return [lines[0], *(line.split("|")[1] for line in lines[2:])]
     same_head = [t for t in printed if t.splitlines()[0] == table.splitlines()[0]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nccl_tests.py asks nccl-tests for what gpuexp measured, and finds what is too far apart."""
+"""nccl_tests.py runs nccl-tests for gpuexp's measurements and reports values that differ too much."""
 import csv
 import importlib.util
 import io

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Numbers with units in README and docs come from recorded files.
 
-A list below its paragraph says where a measured number comes from (`<!-- gpuexp: values`, docs/writing.md), and a test compares it
-with that file. This test finds the others: digits with a unit outside of generated parts, of code, and
-of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), which made_by_test.py compares. Parts that another test compares
-stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. Numbers and factors in
-comments over variants, which the program prints, are derived in the same sentence or held by what the variant declares. What is no measurement of this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
+A list below its paragraph names the file of a measured number (`<!-- gpuexp: values`, docs/writing.md), and another test compares them.
+This test reports all other numbers: digits with a unit outside of generated parts, of code, and of tables below
+`<!-- made by: COMMAND -->`, which made_by_test.py compares. Parts that another test compares are in
+`<!-- held by: tests/PATH -->…<!-- /held -->`; that test must exist and name the page. Numbers and factors in comments over variants,
+which the program prints, are derived in the same sentence or held by the variant's declarations. Numbers that are not measurements of
+this project are in ALLOWED, with the file of this repository that contains them, or with a published source on the page.
 """
 
 import fractions
@@ -18,10 +19,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Confidence levels and other numbers that are names, on any page.
+# Numbers in names, allowed on any page.
 NAMES = ["95 % interval"]
 
-# (page, text on the page, file of this repository, text there that says so)
+# (page, text on the page, file of this repository, text in that file)
 ALLOWED = [
     ("docs/decisions/run.md", "at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
     ("docs/decisions/run.md", "worth 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
@@ -58,7 +59,7 @@ ALLOWED = [
     ("docs/measuring.md", "reads NVML every 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/measuring.md", "a group is shorter than 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/measuring.md", "launch takes 50 ms or more", "src/config/config.hpp", "warmup_seconds = 0.05;"),
-    # What that run took beyond its plan.
+    # Time of that run beyond its estimate.
     ("docs/measuring.md", "waits about 11 s", "docs/studies/run_times/first_runs.csv", "softmax,5,16.22"),
     ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at the maximum clock", "configs/devices/h200.json",
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
@@ -75,8 +76,8 @@ ALLOWED = [
     ("docs/usage.md", "else 2 %", "src/cli/comparison.cpp", "kDefault = 0.02"),
 ]
 
-# Of comments over variants: (family, text of the comment, a Python expression that has to be true). Names are constants of the
-# family's source.
+# Numbers in comments over variants: (family, text of the comment, a Python expression that must be true). Names are
+# constants of the family's source.
 DERIVED = [
     ("attention_decode", "waves of three blocks per SM", "kBlocksPerSm == 3"),
     ("cross_entropy", "50304, 393 times 128", "50257 < 50304 == 393 * 128"),
@@ -91,7 +92,7 @@ DERIVED = [
 ]
 
 HELD = re.compile(r"<!-- held by: (\S+) -->.*?<!-- /held -->", re.S)
-# Numbers in comments over variants: factors, and what instructions, barriers, banks and registers are counted in.
+# Numbers in comments over variants: factors, and counts of instructions, barriers, banks and registers.
 NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
            "eleven": 11, "twelve": 12, "sixteen": 16, "twenty": 20, "thirty": 30, "sixty": 60}
 DENOMINATORS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
@@ -99,7 +100,7 @@ DENOMINATORS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "
 FACTOR_WORDS = {**dict.fromkeys(["twice", "half", "halves", "halved", "halving", "double", "doubles", "doubled", "doubling"], 2), "thrice": 3,
                 "triples": 3, "quadruples": 4}
 N = r"(?:\d+(?:,\d{3})*(?:\.\d+)?|" + "|".join(word for word in NUMBERS if word not in ("a", "an")) + ")"
-# Not one, and no share's numerator.
+# Neither one nor the numerator of a share.
 SEVERAL = rf"(?:\d+/\d+|{N.replace('|one|', '|')})(?![/\w]| (?:{'|'.join(DENOMINATORS)}))"
 COUNTED = (r"(?:registers|barriers?|bank conflicts?|wavefronts|sectors|lanes (?:access|share|meet)|"
            r"blocks (?:per SM|are resident)|resident blocks|blocks of \d+ threads per SM|"
@@ -114,7 +115,7 @@ FACTOR = re.compile(
     rf"|from (?P<before>{N})(?: \w+)? to (?P<after>{N})(?! (?:\d|thread))"
     rf"|(?P<counted>{N}) {COUNTED}|(?P<stated_of>[a-z]\w*_\w+) (?:is|stays|falls to|rises to|of) (?P<stated>{SEVERAL})"
     rf"|(?:decreas|increas|fall|grow|ris)e?s? by (?P<by>{SEVERAL}))(?![\w-])", re.I)
-# What names a quantity in a sentence, where its last word does not.
+# Words that name a quantity in a sentence, if not the last word of its id.
 WORDS_OF = {"bank_conflict": r"\bbank|conflict|wavefront", "barriers_per_block": "barrier", "registers_per_thread": "register",
             "shared_bytes_per_block": "shared memory", "threads_per_block": "thread", "blocks_per_sm": r"resident|blocks? (?:of \d+ threads )?per SM",
             "bytes_written": "writ|stor|byte", "bytes_to_peers": "link|byte|send", "dram_read_bytes": "dram|byte|read",
@@ -133,12 +134,12 @@ def pages():
 
 
 def blank(match):
-    """Nothing but its line ends, so that line numbers stay."""
+    """Only the line ends of the match, which keeps line numbers."""
     return "\n" * match.group().count("\n")
 
 
 def is_report(path):
-    """A report that `gpuexp report` wrote, which is made from its results as a whole."""
+    """Whether the page is a report that `gpuexp report` generated."""
     return path == ROOT / "docs/results/h200/all.md"
 
 
@@ -148,7 +149,7 @@ def without_code(text, has_code=False):
 
 
 def without_listed_values(text):
-    """The page without the numbers that lists of values (docs/writing.md) name in the paragraph above them, and without the lists."""
+    """The page without lists of values (docs/writing.md), and without the numbers that they name in the paragraph above."""
     parts = re.split(r"<!-- gpuexp: values\n(.*?)\n-->", text, flags=re.S)
     for i in range(0, len(parts) - 1, 2):
         before, paragraph = re.fullmatch(r"(.*\n\n|)(.*)", parts[i], re.S).groups()
@@ -163,7 +164,7 @@ def without_listed_values(text):
 
 
 def prose_of(text, has_code=False):
-    """The page without what is generated, and without code; with `has_code`, with code between backticks."""
+    """The page without generated parts and code; with `has_code`, including code between backticks."""
     text = without_code(text, has_code)
     text = without_listed_values(text)
     text = re.sub(r"<!-- gpuexp: (?!results )\S.*?<!-- /gpuexp -->", blank, text, flags=re.S)
@@ -182,7 +183,8 @@ def bare_numbers(text, allowed=()):
 
 
 def not_held(text, page, text_of):
-    """Complaints about parts that name a test which does not hold them; `text_of` reads a file of the repository, None without one."""
+    """Errors for parts that name a test that does not exist or does not name the page. `text_of` reads a file of the repository; None if it
+    is missing."""
     for test in HELD.findall(without_code(text)):
         says = text_of(test) if re.fullmatch(r"tests/[\w./]+_test\.\w+", test) and ".." not in test else None
         if says is None:
@@ -197,7 +199,7 @@ def text_of_file(name):
 
 
 def check_finds_them():
-    """The finder itself: what it has to find, and what it must not."""
+    """Tests the finder: numbers that it must report, and others."""
     listed = "It takes 12 µs, or 3 s, or 12 µs again.\n<!-- gpuexp: values\n12 µs = a column=b\n12 µs = c column=b\n-->\n"
     found = "It takes 12 µs, 3.5 ms or 2 s, 8.2 times as long: 1.5× as fast, at 4 TB/s and 80 % of 4,814 GB/s.\n"
     assert [n for _, n, _ in bare_numbers(found)] == ["12 µs", "3.5 ms", "2 s", "8.2 times", "1.5×", "4 TB/s", "80 %", "4,814 GB/s"]
@@ -218,7 +220,7 @@ def check_finds_them():
 
 
 def check_held_parts():
-    """Parts that another test holds: passed over where they end, and complained of where that test does not hold them."""
+    """Parts compared by another test are skipped, and reported if that test does not compare them."""
     files = {"tests/a_test.py": "PAGE = 'docs/x.md'", "docs/x.md": "docs/x.md"}
     held = "<!-- held by: tests/a_test.py -->\n\n12 µs\n\n<!-- /held -->"
     assert bare_numbers(f"{held}\n3 s\n") == [(6, "3 s", "3 s")]
@@ -232,7 +234,7 @@ def check_held_parts():
 
 
 def check_page(path):
-    """Complaints about one page."""
+    """Errors of one page."""
     name = str(path.relative_to(ROOT))
     text = path.read_text()
     allowed = [entry for entry in ALLOWED if entry[0] == name]
@@ -251,7 +253,7 @@ def sentences(text):
 
 
 def evaluated(expression, names=None):
-    """What an arithmetic expression comes to; None where it is none."""
+    """Value of an arithmetic expression; None if it is not one."""
     try:
         return eval(expression, {"math": math, "__builtins__": {"round": round, "int": int, "min": min, "max": max}}, names or {})  # noqa: S307
     except (SyntaxError, NameError, TypeError, ZeroDivisionError):
@@ -259,7 +261,7 @@ def evaluated(expression, names=None):
 
 
 def constants(source):
-    """The integer constants of a source, by name."""
+    """Integer constants of a source, by name."""
     found = {}
     for name, value in re.findall(r"constexpr [\w:]+ (k\w+) = ([^;,]+)[;,]", source):
         number = evaluated(value.replace("/", "//"), found)
@@ -269,7 +271,7 @@ def constants(source):
 
 
 def equations(sentence):
-    """Numbers on both sides of each equation that holds, "5 × 4 = 20" or "4/32 = 1/8", and what the sides come to."""
+    """Numbers on both sides of each correct equation, such as "5 × 4 = 20" or "4/32 = 1/8", and the values of the sides."""
     numbers = []
     for left, right in re.findall(rf"({SUM}) = ({SUM})", sentence):
         values = [evaluated(side.replace("×", "*").replace("·", "*").replace("−", "-").replace("^", "**")) for side in (left, right)]
@@ -279,7 +281,7 @@ def equations(sentence):
 
 
 def value_in_words(text):
-    """The number that a word of NUMBERS or digits spell."""
+    """The number for a word of NUMBERS or digits."""
     return NUMBERS.get(text) or float(fractions.Fraction(text.replace(",", "")))
 
 
@@ -298,7 +300,7 @@ def value_of(match):
 
 
 def factors(sentence):
-    """Text of each factor and counted number, and the ratios that it may be: a share more or less is one and the share, or one less it."""
+    """Text of each factor and counted number, with its possible ratios: for a share more or less, 1 plus and 1 minus the share."""
     for match in FACTOR.finditer(sentence):
         if match["before"]:
             before, after = (value_in_words(match[name].lower()) for name in ("before", "after"))
@@ -311,31 +313,31 @@ def factors(sentence):
 
 
 def is_same(ratios, stated):
-    """Whether one of the ratios or its reciprocal is the number stated."""
+    """Whether one of the ratios or its reciprocal equals the stated number."""
     return any(math.isclose(ratio, other, rel_tol=5e-3) for ratio in ratios for other in ([stated, 1 / stated] if stated else [stated]))
 
 
 def is_named(quantity, sentence):
-    """By its id or, of a counter where the sentence has no counter's id, and of other quantities, by a word."""
+    """Whether the sentence names the quantity: by its id, or by a word if it contains no counter's id."""
     if quantity in sentence or COUNTER.match(quantity) and COUNTER.search(sentence):
         return quantity in sentence
     return re.search(WORDS_OF.get(quantity) or quantity.split("_")[-1].rstrip("s"), sentence, re.I) is not None
 
 
 def holds(sentence, ratios, claims):
-    """Whether a claim states the number of a quantity that the sentence names, or an equation in the sentence has it."""
+    """Whether a claim about a quantity that the sentence names states the number, or an equation in the sentence does."""
     return any(is_same(ratios, number) and is_named(quantity, sentence) for quantity, number in claims) \
         or any(is_same(ratios, number) for number in equations(sentence))
 
 
 def promises(change, ratios):
-    """Whether an expected change by at least a factor is one by the ratio."""
+    """Whether the expected change, by at least a factor, matches one of the ratios."""
     return change["direction"] != "unchanged" and any(change["factor"] <= factor <= 1.25 * change["factor"]
                                                       for ratio in ratios if ratio for factor in (ratio, 1 / ratio))
 
 
 def check_variant(family, variant, heading, known):
-    """Complaints about numbers in the comment over a variant."""
+    """Errors in numbers of the comment over a variant."""
     claims = [(claim["quantity"], claim["number"]) for claim in variant["held"]]
     for sentence in [heading, *sentences(variant["why"])]:
         rest = sentence
@@ -350,12 +352,12 @@ def check_variant(family, variant, heading, known):
 
 
 def headings(source):
-    """The noun phrase behind each variant's name in the line over its comment."""
+    """The noun phrase after each variant's id in the heading of its comment."""
     return dict(re.findall(r"^// ---- (\w+)(?:: (.+))?$", source, flags=re.M))
 
 
 def check_family(description, source, derived=DERIVED):
-    """Complaints about one family, as `describe --json` has it."""
+    """Errors of one family, given by `describe --json`."""
     family = description["id"]
     known = [entry for entry in derived if entry[0] == family]
     texts = headings(source)
@@ -369,7 +371,7 @@ def check_family(description, source, derived=DERIVED):
 
 
 def check_comments_are_read():
-    """What has to be found in comments over variants, and what must not."""
+    """Numbers in comments over variants that must be reported, and others."""
     def complaints(why, held=(), changes=(), derived=(), heading=""):
         variant = {"id": "v", "why": why, "held": [{"quantity": q, "number": n} for q, n in held],
                    "expected_changes": [{"counter": c, "direction": d, "factor": f} for c, d, f in changes]}
@@ -401,7 +403,7 @@ def check_comments_are_read():
 
 
 def described(program):
-    """Each family as `describe --json` has it."""
+    """Each family as `describe --json` prints it."""
     ids = [family["id"] for family in json.loads(subprocess.check_output([program, "list", "--json"], text=True))["families"]]
     return [json.loads(subprocess.check_output([program, "describe", family, "--json"], text=True)) for family in ids]
 

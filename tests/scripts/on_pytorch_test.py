@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bench_pytorch.py computes with PyTorch, on the CPU; skipped where PyTorch is not installed."""
+"""Computations of bench_pytorch.py with PyTorch, on the CPU; skipped without PyTorch."""
 
 import importlib.util
 import itertools
@@ -22,7 +22,7 @@ def torch_format():
 
 @unittest.skipUnless(HAS_TORCH, "no PyTorch")
 class OnPyTorch(unittest.TestCase):
-    """What is computed with PyTorch, on the CPU."""
+    """Computations with PyTorch, on the CPU."""
 
     def problems(self):
         axes = {"n": [1, 1003], "expression": ["sin2_cos2", "elu"], "dtype": ["fp32", "bf16"]}
@@ -44,7 +44,7 @@ class OnPyTorch(unittest.TestCase):
             self.assertEqual([bits % (1 << 64) for bits in got], [protocol.random_bits(seed, i) for i in range(5, 105)])
         problem = torch_operations.Problem(group_of(n=100), 7, "cpu")
         seed = protocol.stream_seed(7, 0)
-        # Exact in fp64 but for the last product, which fp32 rounds.
+        # Exact in fp64 except for the last product, which is rounded in fp32.
         exact = [3.0 * (2.0 * ((protocol.random_bits(seed, i) >> 40) * 2.0**-24) - 1.0) for i in range(100)]
         for got, value in zip(problem.x.tolist(), exact):
             self.assertLessEqual(abs(got - value), abs(value) * 2.0**-24)
@@ -77,7 +77,7 @@ class OnPyTorch(unittest.TestCase):
                 found = torch_operations.verify(problem, spoiled, variant)
                 self.assertEqual((found.passed, found.wrong, found.first_wrong), (False, 1, place))
                 self.assertIn("1 wrong elements", found.reason)
-        self.assertFalse(torch_operations.verify(problem, problem.y.view(result.shape), variant).passed)  # all of it poison
+        self.assertFalse(torch_operations.verify(problem, problem.y.view(result.shape), variant).passed)  # all poisoned
         problem.x[0] = 2.75
         self.assertFalse(problem.inputs_are_whole())
 
@@ -129,7 +129,7 @@ class OnPyTorch(unittest.TestCase):
 
     def check_training(self, torch_operations, problem, variant):
         launch = problem.launch_of(variant)
-        for _ in range(2):  # a second launch finds what the first one found
+        for _ in range(2):  # prepare() restores the state for the second launch
             launch.prepare()
             results = launch()()
             self.assertTrue(torch_operations.verify(problem, lambda found=results: found, variant).passed)

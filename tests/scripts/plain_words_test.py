@@ -51,7 +51,7 @@ def passages_of_code(text, token):
 
 
 def passages_of_page(text, has_code=False):
-    """(line, paragraph) of Markdown without generated parts, table rows apart; with `has_code`, with code between backticks."""
+    """(line, paragraph) of Markdown without generated parts, each table row by itself; with `has_code`, including code between backticks."""
     found = []
     lines = prose_of(text, has_code).split("\n")
     for number, line in enumerate(lines, 1):

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py access from outside: the figures that are listed, what they say against what the program counts, and clear words for
-what cannot be drawn.
+"""plot.py access: the listed figures, their numbers compared with the program's counts, and error messages.
 
-Skipped where matplotlib is missing, and in part where the program keeps no machine code.
+Skipped without matplotlib, and partly skipped if the program has no machine code.
 """
 
 import json
@@ -92,7 +91,7 @@ class Listed(unittest.TestCase):
                     self.assertIn(f"../figures/{name}.png", pages)
 
     def drawn(self, name):
-        """Of each panel, the access, and what the program counts of its line per request."""
+        """For each panel, the access, and the program's counts of its line per request."""
         for panel in json.loads(LISTED.read_text(encoding="utf-8"))[name]["panels"]:
             drawn = pictures.annotation_of(panel, self.program)
             warp = drawn["warp"]
@@ -104,10 +103,10 @@ class Listed(unittest.TestCase):
     def test_wavefronts_are_those_that_the_program_counts(self):
         found = [(pictures.wavefronts_of(access)[1], counts["shared_wavefronts"] / counts["shared_requests"])
                  for access, counts in self.drawn("access_matmul_tensor")]  # fmt: skip
-        self.assertEqual(found, [(8, 8)])  # as docs/lessons/matmul_tensor.md says: twice what is needed
+        self.assertEqual(found, [(8, 8)])  # as in docs/lessons/matmul_tensor.md: twice what is needed
 
     def test_sectors_are_those_that_the_pages_speak_of(self):
-        # Half of them for 2 bytes per lane, four times as many for packs of 16 (docs/lessons/mixed_precision.md).
+        # Half as many for 2 bytes per lane, four times as many for packs of 16 (docs/lessons/mixed_precision.md).
         for name, expected in (("access_mixed_precision", [4, 2, 16]), ("access_matmul", [32, 4]), ("access_coalescing", [4, 8, 32])):
             with self.subTest(name):
                 sectors = [len({word // pictures.SECTOR_CELLS for word in pictures.words_of(access)}) for access, _ in self.drawn(name)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py drift from outside: a figure of a log, and clear words for what is none.
+"""plot.py drift: a figure of a log, and error messages.
 
-Skipped where pandas or matplotlib is missing.
+Skipped without pandas or matplotlib.
 """
 
 import json
@@ -31,7 +31,7 @@ def row(kind, index, variant, n, status):
 
 
 def small_log():
-    """Two groups of two variants; in the first a third that is incorrect."""
+    """Two groups of two variants; the first also has an incorrect one."""
     lines = [head(5)]
     lines += [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile", "wrong"))]
     for number, mhz in enumerate((1900.0, 1400.0, 1880.0, 1870.0)):

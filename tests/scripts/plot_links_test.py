@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py links and plot.py ranks from outside: figures of what is recorded, and clear words for what cannot be drawn.
+"""plot.py links and plot.py ranks: figures of recorded results, and error messages.
 
-Skipped where pandas or matplotlib is missing.
+Skipped without pandas or matplotlib.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py losses from outside: a figure of losses, and clear words for what is none.
+"""plot.py losses: a figure of losses, and error messages.
 
-Skipped where pandas or matplotlib is missing.
+Skipped without pandas or matplotlib.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py roofline from outside: a figure of a ladder, and clear words for what cannot be drawn.
+"""plot.py roofline: a figure of a ladder, and error messages.
 
-Skipped where pandas or matplotlib is missing.
+Skipped without pandas or matplotlib.
 """
 
 import csv

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot.py from outside: figures for the families of a CSV, and clear words for what is none.
+"""plot.py: figures for the families of a CSV, and error messages.
 
-Skipped where pandas or matplotlib is missing.
+Skipped without pandas or matplotlib.
 """
 
 import csv
@@ -181,9 +181,9 @@ class PlotTest(unittest.TestCase):
             with self.subTest(figure.stem):
                 self.assertIn("simulated: all times are predicted", text)
                 self.assertNotIn(">measured", text)
-        # 2·900 µs and 2·200 µs of 10⁶ operations.
+        # 2·900 µs and 2·200 µs for 10⁶ operations.
         self.assertIn("0.000556", (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8"))
-        # A run on a GPU says nothing of the kind.
+        # Measured runs are not labelled as simulated.
         self.plot(self.write(small_results()), "--out", self.folder / "measured", "--format", "svg")
         for figure in (self.folder / "measured").iterdir():
             self.assertNotIn("simulated", figure.read_text(encoding="utf-8"))
@@ -245,7 +245,7 @@ class PlotTest(unittest.TestCase):
         self.check_refused(self.plot(path, "--only", "nonesuch"), "nonesuch", "alignment")
 
     def runs_of_two(self, gpus=("GPU A", "GPU A"), **of_second):
-        """A run with a baseline, and one of the same cells that has another."""
+        """A run with a baseline, and a run of the same cells with another baseline."""
         paths = []
         for name, gpu, baseline, times in (("ours", gpus[0], "copy", {"copy": 100, "tile": 200}),
                                            ("theirs", gpus[1], "eager", {"eager": 400, "triton": 125})):  # fmt: skip
@@ -264,7 +264,7 @@ class PlotTest(unittest.TestCase):
         text = (self.folder / "figures" / "transpose.svg").read_text(encoding="utf-8")
         for shown in ("rate over that of copy", "1.00", "0.50", "0.25", "0.80", "triton"):
             self.assertIn(f">{shown}<", text)
-        self.assertNotIn(">3.20<", text)  # triton over eager
+        self.assertNotIn(">3.20<", text)  # triton relative to eager
         self.assertIn("GPU A", text)
 
     def test_runs_that_do_not_belong_together_are_refused(self):

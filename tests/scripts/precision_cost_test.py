@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""precision_cost.py from outside: narrower intervals cost samples and leave less undecided."""
+"""precision_cost.py: narrower intervals cost samples and leave fewer rows undecided."""
 
 import json
 import re
@@ -37,7 +37,7 @@ class PrecisionCost(unittest.TestCase):
         statuses = ["passed", "sampled"]
         recorded, *_, no_limit, _ = self.numbers([row(n, 0.009, status=statuses[n % 2]) for n in range(2000)])
         self.assertEqual(recorded[0], 0)
-        # 20 × (0.9 % / 0.245 %)² samples of 115 us, less the 20 there were, of 2000 rows.
+        # 20 × (0.9 % / 0.245 %)² samples of 115 us, minus the existing 20, for 2000 rows.
         self.assertAlmostEqual(no_limit[0], 2000 * (270 - 20) * 115e-6, delta=0.5)
         self.assertGreater(recorded[1], 60)
         self.assertLess(no_limit[1], 6)

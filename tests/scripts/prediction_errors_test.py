@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""prediction_errors.py from outside: errors and orders of a small run, and clear words for what has none."""
+"""prediction_errors.py: errors and orders of a small run, and error messages."""
 
 import csv
 import math
@@ -12,7 +12,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "prediction_errors.py"
 COLUMNS = ["family", "variant", "status", "time_median_us", "predicted_time_us", "key"]
 
-# a is bound by the tensor cores, b by DRAM; c has no limit, and d diverges.
+# a is bound by tensor cores, b by DRAM; c has no limit, and d is in a divergence family.
 PREDICTED = """key,predicted_time_us,bound_by,measured_limit_time_us
 e/toy/a/n=1/cold,20,tensor,3
 e/toy/b/n=1/cold,10,dram,8
@@ -22,7 +22,7 @@ e/toy_divergence/d/n=1/cold,10,issue,8
 
 
 def rows_of(times):
-    """One problem: {variant: (measured, predicted, status)}."""
+    """Rows of one problem: {variant: (measured, predicted, status)}."""
     return [["toy", v, status, measured, predicted, f"e/toy/{v}/n=1/cold"] for v, (measured, predicted, status) in times.items()]
 
 
@@ -45,10 +45,10 @@ class PredictionErrors(unittest.TestCase):
         line = next(line for line in done.stdout.splitlines() if line.startswith("| toy"))
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         self.assertEqual(cells[1], "3")
-        self.assertEqual(cells[2], "0.693")  # of 0, ln 2 and 1
+        self.assertEqual(cells[2], "0.693")  # median of 0, ln 2 and 1
         self.assertEqual(cells[3], "0.939")
         self.assertEqual(cells[6], "0 % of 1")  # a and b
-        self.assertEqual(cells[7], "50 % of 2")  # b before c is right, a before c is not
+        self.assertEqual(cells[7], "50 % of 2")  # b before c is correct, a before c is not
         self.assertIn("-1.000", done.stdout.splitlines()[-1])
         self.assertIn("e/toy/c/n=1/cold", done.stdout.splitlines()[-1])
 
@@ -64,7 +64,7 @@ class PredictionErrors(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| all | 4 |", done.stdout)
         lines = [line for line in done.stdout.splitlines() if line.startswith(("| all | 3", "| not bound"))]
-        # ln 2 of a's own prediction, ln(10 / 5) of its limit and floor; b and d are right in both.
+        # ln 2 for a's own prediction, and ln(10 / 5) for its limit plus floor; b and d have no error in either.
         self.assertEqual(lines, ["| all | 3 | 0.00 (0.55) | 0.00 (0.55) |",
                                  "| not bound by DRAM or launch, no divergence | 1 | 0.69 (0.69) | 0.69 (0.69) |"])
 
@@ -76,7 +76,7 @@ class PredictionErrors(unittest.TestCase):
         rows = rows_of({"a": (10, 10, "passed"), "b": (10, 10 * math.e, "passed"), "new": (10, 30, "passed")})
         done = self.run_on(rows, "--beside", "FOLDER/limits.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
-        # a is right and 20 beside it, b too long by e and right beside it; nobody predicted `new` a second time.
+        # a is correct, but 20 in the other file; b is too long by e, but correct there; `new` is missing there.
         self.assertIn("| all | 2 | 0.500 (0.900) | +0.500 | 0.347 (0.624) | +0.347 |", done.stdout)
         missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--beside", "FOLDER/limits.csv")
         self.assertEqual(missing.returncode, 2)

@@ -1,4 +1,4 @@
-"""What the tests of bench_pytorch.py and of its protocol share: the recorded results, and CUDA's events on a made-up clock."""
+"""Shared by the tests of bench_pytorch.py and of its protocol: the recorded results, and CUDA events on a simulated clock."""
 
 import sys
 import types
@@ -23,7 +23,7 @@ def group_of(family=operations.FUSION, settings=protocol.MeasureSettings(), **va
 
 
 class FakeCuda:
-    """Stands for torch.cuda: a host whose calls take time, and a GPU that does one thing after the other."""
+    """Replaces torch.cuda: a host whose calls take time, and a GPU that executes one operation after another."""
 
     CYCLES_PER_US = 2000
 
@@ -33,7 +33,7 @@ class FakeCuda:
         self.delays, self.flushes, self.launches = [], 0, 0
 
     def busy(self, us):
-        """The GPU begins when the host has enqueued it, and when it is done with what was before."""
+        """The GPU starts when the host has enqueued the operation and the previous one has finished."""
         self.host_us += self.enqueue_us
         self.gpu_us = max(self.gpu_us, self.host_us) + us
 
@@ -79,7 +79,7 @@ class FakeCuda:
 
         class Current:
             def __enter__(self):
-                # Each hardware queue has a time of its own.
+                # Each hardware queue has a different time.
                 cuda.kernel_us = 2.0 + (7 * stream.number) % 15 / 100
 
             def __exit__(self, *_):

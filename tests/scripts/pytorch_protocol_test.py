@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How bench_pytorch.py samples, against what the program recorded and on a clock that is made up: needs neither the program nor
-a GPU nor PyTorch."""
+"""Sampling by bench_pytorch.py, compared with the program's recorded samples and on a simulated clock. Needs neither the program nor a GPU
+nor PyTorch."""
 
 import itertools
 import math
@@ -10,11 +10,11 @@ from requirements import require
 
 require("zstandard")
 from pytorch_fixtures import FakeCuda, recorded  # noqa: E402
-from pytorch import protocol, timing  # isort: skip: found by way of the fixtures
+from pytorch import protocol, timing  # isort: skip: found through the fixtures
 
 
 class Protocol(unittest.TestCase):
-    """The ports, against the C++ that they are of."""
+    """The ports, compared with the C++ originals."""
 
     def test_statistics_are_those_that_the_program_recorded(self):
         rows = 0
@@ -61,7 +61,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual(protocol.timer_quantum_us([3.2, 3.2]), 0.0)
 
     def test_random_bits_are_splitmix64(self):
-        # The first three of SplitMix64 from the state 1234567, as its authors' C prints them.
+        # The first three numbers of SplitMix64 with state 1234567, as printed by its authors' C code.
         expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
         self.assertEqual([protocol.random_bits(1234567, i) for i in range(3)], expected)
 
@@ -95,10 +95,10 @@ class GatedTimer(unittest.TestCase):
         self.assertEqual(cuda.delays, [timing.FEWEST_CYCLES << i for i in range(len(cuda.delays))])
         retaken = timer.retaken
         self.assertAlmostEqual(timer.time_us(cuda.launch), 50.0)
-        self.assertEqual(timer.retaken, retaken)  # the longer delay stays
+        self.assertEqual(timer.retaken, retaken)  # the longer delay is kept
 
     def test_what_comes_before_a_launch_is_in_no_sample(self):
-        cuda = FakeCuda(enqueue_us=400.0, kernel_us=50.0)  # so that some are taken again
+        cuda = FakeCuda(enqueue_us=400.0, kernel_us=50.0)  # so some samples are repeated
         timer = timing.GatedTimer(cuda, cuda.flush)
         prepared = []
 
@@ -112,7 +112,7 @@ class GatedTimer(unittest.TestCase):
 
         self.assertAlmostEqual(timer.time_us(Launch()), 50.0)
         self.assertGreater(timer.retaken, 0)
-        self.assertEqual(prepared, [(i, i) for i in range(1 + timer.retaken)])  # before each flush and launch, those taken again too
+        self.assertEqual(prepared, [(i, i) for i in range(1 + timer.retaken)])  # before each flush and launch, including repeated ones
 
     def test_a_launch_that_waits_for_the_gpu_is_refused(self):
         cuda = FakeCuda()
@@ -136,10 +136,10 @@ class GatedTimer(unittest.TestCase):
 
 
 class Sampler(unittest.TestCase):
-    """GroupSampler on a clock of its own."""
+    """GroupSampler on a simulated clock."""
 
     def sample(self, times_us, ended_after_s=math.inf, **settings):
-        """`times_us` by variant: a function of the sample's number. Returns turns, and the names in the order of sampling."""
+        """`times_us`: per variant, a function of the sample's number. Returns turns, and the names in sampling order."""
         self.now_s = 0.0
         order = []
 
@@ -174,7 +174,7 @@ class Sampler(unittest.TestCase):
     def test_a_steady_variant_has_enough_at_the_first_look(self):
         (turn,), _ = self.sample({"steady": lambda i: 1000.0})
         self.assertEqual(turn.stop_reason, "converged")
-        self.assertTrue(20 <= len(turn.samples_us) < 25)  # with the rounds of a slice
+        self.assertTrue(20 <= len(turn.samples_us) < 25)  # including the rest of a slice
 
     def test_short_kernels_get_more_samples_for_min_seconds(self):
         (turn,), _ = self.sample({"short": lambda i: 5.0}, min_seconds=0.02)

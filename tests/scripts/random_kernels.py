@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes random programs as CUDA sources, whose bodies are PTX, and tells which machine code came out.
+"""Writes random programs as CUDA sources, whose bodies are PTX, and reports which machine code they compile to.
 
   random_kernels.py generate --out DIR --seed 1 --programs 300 --files 4 [--approximate 20]
   random_kernels.py coverage --simulator src/sim LISTING.sass...
-  random_kernels.py check DUMP                 # what the simulator computed, by the rules of the PTX ISA
+  random_kernels.py check DUMP                 # checks the simulator's results by the rules of the PTX ISA
 """
 
 import argparse

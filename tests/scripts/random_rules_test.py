@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the simulator computes in random programs is what the PTX ISA says of each instruction."""
+"""Results of random programs in the simulator follow the PTX ISA for each instruction."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""repeatability.py from outside, on small results whose verdicts are known. Argument: the program."""
+"""repeatability.py on small results with known verdicts. Argument: the program."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def recorded(number):
 
 
 def cells(text, first):
-    """The cells of the Markdown line that starts with these."""
+    """Cells of the Markdown line that starts with these."""
     start = "| " + " | ".join(first) + " |"
     lines = [line for line in text.splitlines() if line.startswith(start)]
     return [cell.strip() for cell in lines[0].strip("|").split("|")][len(first) :] if lines else None
@@ -57,7 +57,7 @@ class RepeatabilityTest(unittest.TestCase):
             self.assertIn(word, result.stderr)
 
     def steady(self, utc, count=48, **shifted):
-        """Times about 100 µs, without a trend, in five cells; a shift in percent of some."""
+        """Times about 100 µs, without a trend, in five cells; some are shifted by a percentage."""
         report = recorded(1)
         report["provenance"]["utc"] = utc
         report["rows"] = report["rows"][:5]
@@ -71,7 +71,7 @@ class RepeatabilityTest(unittest.TestCase):
         self.assertIn("Example GPU · driver 580.65.06 · CUDA 13.0.88 · commit 1a2b3c4d5e6f", text)
         self.assertEqual(cells(text, ["all pairs", ""]), ["180", "0", "0", "0", "180", "0.0 %"])
         self.assertEqual(cells(text, ["repeated_1", "repeated_3"])[0], "60")
-        self.assertNotIn("half of a run", text)  # eight samples each
+        self.assertNotIn("half of a run", text)  # only eight samples each
 
     def test_a_shift_is_a_false_verdict_and_breaks_coverage(self):
         runs = [self.write("one", self.steady("t1")), self.write("two", self.steady("t2", cell_0=10, cell_1=-10))]

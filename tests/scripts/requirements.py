@@ -1,4 +1,4 @@
-"""What the tests written in Python share: where their modules come from, and how they call scripts that draw."""
+"""Shared by the tests written in Python: where their modules come from, and how they call plotting scripts."""
 
 import importlib.util
 import multiprocessing
@@ -13,7 +13,7 @@ SKIPPED = 4  # SKIP_RETURN_CODE in tests/CMakeLists.txt
 
 
 def skip(reason, tier=""):
-    """Ends the test; ctest shows it as skipped. Under GPUEXP_REQUIRE_<TIER>=1 it fails."""
+    """Ends the test as skipped, or as failed if GPUEXP_REQUIRE_<TIER>=1."""
     if os.environ.get(f"GPUEXP_REQUIRE_{tier}") == "1":
         sys.exit(f"required here: {reason}")
     print(f"skipped: {reason}")
@@ -21,8 +21,8 @@ def skip(reason, tier=""):
 
 
 def require(*modules):
-    """If a module is missing, goes on under GPUEXP_TEST_PYTHON where that is set, and skips the test otherwise; fails
-    where that interpreter lacks one, too."""
+    """If a module is missing, restarts the test under GPUEXP_TEST_PYTHON, or skips it if that is not set. Fails if that interpreter also
+    lacks a module."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if not missing:
         return
@@ -34,8 +34,8 @@ def require(*modules):
 
 
 def run_drawing_script(script, *arguments):
-    """What subprocess.run returns for the script. The script runs in a fork of this process, which imports pandas and
-    matplotlib once: their import takes most of a script's time."""
+    """Runs the script and returns the same as subprocess.run. It runs in a fork of this process, which imports pandas and matplotlib once,
+    since importing them takes most of a script's time."""
     import matplotlib.pyplot  # noqa: F401
     import pandas  # noqa: F401
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Every results.json that the program wrote is valid by the published schema, and broken ones are not.
 
-Arguments: the schema that `gpuexp schema results` printed, the program, and gpuexp_sample_report. Skipped where jsonschema
-is missing.
+Arguments: the schema that `gpuexp schema results` printed, the program, and gpuexp_sample_report. Skipped without jsonschema.
 """
 
 import copy
@@ -53,7 +52,7 @@ class ResultsSchema(unittest.TestCase):
             with self.subTest(file.name):
                 written = reported(file)
                 VALIDATOR.validate(written)
-                # A difference of megabytes takes minutes to print.
+                # assertEqual would take minutes to print a difference of megabytes.
                 self.assertTrue(written == read_report(file))
 
     def test_ceilings_are_valid_and_read_back(self):

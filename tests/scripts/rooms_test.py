@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rooms of src/ include only those before them, as docs/architecture.md shows, no two headers have one name, no units include
-each other in a loop, and every source includes a header that declares what it defines."""
+"""Directories of src/ include only earlier ones, as docs/architecture.md shows. No two headers have the same name, units do not include
+each other in a cycle, and every source includes a header that declares its definitions."""
 
 import re
 import sys
@@ -13,19 +13,19 @@ LIBRARIES = {"foundation": ["base", "stats", "device", "family", "config"], "sim
              "measuring": ["record", "plan", "run", "simulated", "worker"], "reporting": ["results", "analysis", "render", "lesson"]}
 ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
          "render", "lesson", "worker", "gpu", "simulated", "cli"]
-FOUNDATION = set(LIBRARIES["foundation"])  # the page shows it only among its own rooms
+FOUNDATION = set(LIBRARIES["foundation"])  # the page shows only its own includes
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 
 
 def order_of(room):
-    # The executors know the run that drives them and nothing that is made of its results.
+    # Executors include the run that drives them, but not what is computed from its results.
     if room in ("worker", "gpu", "simulated"):
         return ROOMS.index("run") + 0.5
     return ROOMS.index(room) if room in ROOMS else len(ROOMS)
 
 
 def upward(files):
-    """(file, included) for every include of a later room; `files` maps paths below src/ to texts."""
+    """(file, included) for every include of a later directory; `files` maps paths below src/ to texts."""
     found = []
     for path, text in files.items():
         room = path.split("/")[0]
@@ -36,8 +36,8 @@ def upward(files):
 
 
 def includes_of_rooms(files):
-    """What the picture of docs/architecture.md shows of each room: the other rooms that it includes, without the foundation, or
-    of the foundation without base."""
+    """For each directory in the diagram of docs/architecture.md, the others that it includes, without the foundation, or for the foundation
+    without base."""
     found = {room: set() for room in ROOMS if room != "cli"}
     for path, text in files.items():
         room = path.split("/")[0]
@@ -60,7 +60,7 @@ def same_names(files):
 
 
 def loops(files):
-    """Units (a header and its source) that reach themselves through includes."""
+    """Units (a header and its source) that include themselves indirectly."""
     edges = {}
     for path, text in files.items():
         unit = path.rsplit(".", 1)[0]
@@ -77,9 +77,8 @@ def loops(files):
 
 
 def without_header(files):
-    """Sources of rooms that have no header of their name, and include no other one of their room that declares what they
-    define, as sources of one group do (sim/opcodes.hpp). A subcommand, cli/<name>.cpp, needs none: it defines add_<name>, and
-    cli/app.hpp declares those."""
+    """Sources without a header of their name that include no other header of their directory that declares what they define, as sources of
+    a group do (sim/opcodes.hpp). Subcommands, cli/<name>.cpp, are exempt: cli/app.hpp declares their add_<name>."""
     declared = set(re.findall(r"\badd_(\w+)\(", files.get("cli/app.hpp", "")))
     found = []
     for path in files:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/explaining.md says of the recorded results, held against the program. Argument: the program."""
+"""Statements of docs/explaining.md about the recorded results, compared with the program's output. Argument: the program."""
 
 import json
 import subprocess

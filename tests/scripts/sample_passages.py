@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws passages at random from what people read (README, docs, comments, messages), to be rated from 1 to 5 against docs/writing.md.
+"""Draws passages at random from README, docs, comments and messages, to be rated from 1 to 5 against docs/writing.md.
 
 usage: sample_passages.py SEED [COUNT]    COUNT: 60
 

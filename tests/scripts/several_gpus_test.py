@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Problems that span GPUs, on a machine that has several: every variant at small awkward sizes, and what happens when a rank's worker is
-killed, stops or loses the process that started it. Arguments: the program, and the library that stands in for a profiler. Skipped where fewer than two GPUs reach each other."""
+"""Problems that span GPUs, on a machine with several: every variant at small, irregular sizes, and runs in which a rank's worker is killed,
+stops or loses its parent. Arguments: the program, and the library that replaces a profiler. Skipped if fewer than two GPUs reach each
+other."""
 
 import csv
 import json
@@ -45,7 +46,7 @@ def gpus():
 
 
 def workers():
-    """Processes of this program that are workers: (id, device)."""
+    """Worker processes of this program: (id, device)."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
@@ -167,7 +168,7 @@ class SeveralGpusTest(unittest.TestCase):
         run.stderr.close()
 
     def ranks_of(self, config, name, visible, *options, ranks=2):
-        """Processes as a launcher starts them, each of which sees these GPUs."""
+        """Processes as a launcher starts them, each with these visible GPUs."""
         started = []
         for rank, devices in enumerate(visible):
             environment = dict(os.environ, GPUEXP_RANK=str(rank), GPUEXP_RANKS=str(ranks), GPUEXP_JOB_ID=name, GPUEXP_JOB_DIR=str(self.folder / "jobs"))

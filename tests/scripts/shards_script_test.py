@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/slurm/shards.sbatch without Slurm: which command each task of a job array becomes."""
+"""scripts/slurm/shards.sbatch without Slurm: the command that each task of a job array runs."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ class Shards(unittest.TestCase):
         program(self.folder / "nvidia-smi", answer)
 
     def task(self, *arguments, **variables):
-        """Exit code, and words of the command or what went to standard error."""
+        """Exit code, and words of the command or of standard error."""
         environment = {"PATH": f"{self.folder}:/usr/bin:/bin", "GPUEXP": "gpuexp", "SLURM_ARRAY_JOB_ID": "7",
                        "SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_MAX": "8", **variables}
         done = subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, cwd=self.folder,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/studies/simulated_counters/simulated_counters.py says by how much counters differ, and where most."""
+"""docs/studies/simulated_counters/simulated_counters.py reports by how much counters differ, and where most."""
 
 import subprocess
 import sys

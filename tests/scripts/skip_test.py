@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A test that cannot assert is shown as skipped, and fails where its tier is required.
+"""A test that cannot assert is reported as skipped, and fails if its tier is required.
 
-Argument: the program of unit tests, of which some do nothing but skip.
+Argument: the program of unit tests, some of which only skip.
 """
 
 import os

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A job array of shards on a real Slurm: a node is killed in the middle, and nothing is lost or there twice. And the tasks of srun, which
-are one run.
+"""A job array of shards on a real Slurm: a node is killed during the run, and no row is lost or duplicated. The tasks of srun form
+one run.
 
-slurmctld, munged and two slurmd run as processes of this test, on loopback, with a key, sockets and folders of their own. Each
-slurmd is the first process of a PID namespace: when it is killed, all of its jobs go with it, as with a node. So is the test
-itself: however it ends, no process is left.
+slurmctld, munged and two slurmd run as processes of this test, on loopback, with separate keys, sockets and folders. Each slurmd is the
+first process of a PID namespace, so killing it ends all its jobs, like the failure of a node. The test itself also runs in such a
+namespace and leaves no process.
 
-Argument: the program. Needs root, slurm-wlm and munge; shown as skipped without them.
+Argument: the program. Needs root, slurm-wlm and munge; skipped without them.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ RANKS_SCRIPT = ROOT / "scripts" / "slurm" / "ranks.sbatch"
 GPUEXP = sys.argv.pop(1)
 NODES = ("node1", "node2")
 SHARDS = 4
-DEADLINE_S = 140  # of the whole test; it takes half of it
+DEADLINE_S = 140  # for the whole test, which takes half of it
 
 CONFIG = {
     "name": "fleet",
@@ -96,7 +96,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """Ends every process that it started, also when starting one fails."""
+    """Ends every process that it started, even if starting one fails."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -144,7 +144,7 @@ class Cluster:
         self.launch(node, *NAMESPACE, "slurmd", "-D", "-N", node)
 
     def end(self, name):
-        """With all that it started. A node's namespace ends with its first process, the child of unshare."""
+        """Ends a process with all its children. A node's namespace ends with its first process, the child of unshare."""
         process = self.processes.pop(name)
         if name in NODES:
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -170,7 +170,7 @@ class Cluster:
         return set(self.call("sinfo", "--noheader", "-N", "-o", "%N", "-t", state).split())
 
     def tasks(self):
-        """{index of the array: (state, node)} of what is queued or runs."""
+        """{index of the array: (state, node)} of queued and running tasks."""
         lines = self.call("squeue", "--noheader", "--array", "-o", "%K %t %N").splitlines()
         return {int(index): (state, "".join(node)) for index, state, *node in (line.split() for line in lines)}
 
@@ -189,13 +189,13 @@ class Cluster:
 
 
 def lines_of(log):
-    """Whole lines of a log as JSON; its head last is left out."""
+    """Whole lines of a log as JSON, without an incomplete last line."""
     text = log.read_text() if log.exists() else ""
     return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()[1:]]
 
 
 def rows_in(log):
-    """How often each cell has a row."""
+    """Number of rows per cell."""
     counts = {}
     for line in lines_of(log):
         if isinstance(line, dict) and "row" in line:
@@ -248,7 +248,7 @@ class Slurm(unittest.TestCase):
             one = self.folder / "one"
             self.srun(cluster, ["-N2", "-n2", *command, str(one)], 0)
             self.assertEqual(len(json.loads((one / "results.json").read_text())["rows"]), 72)
-            # Both of these would wait for others that never come.
+            # Both would otherwise wait for ranks that never start.
             self.srun(cluster, ["-N1", "-n1", *command, str(self.folder / "alone"), "--rank-timeout", "5"], 0)
             script = self.folder / "script.sh"
             script.write_text(f"#!/bin/sh\nexec {' '.join(command)} {self.folder}/script --rank-timeout 5\n")
@@ -281,7 +281,7 @@ class Slurm(unittest.TestCase):
         return done
 
     def kill_in_the_middle(self, cluster):
-        """Kills the second node while a shard that it runs has rows and has not ended. The shard, and the cells that had
+        """Kills the second node while it runs a shard that has rows and has not ended. Returns the shard, and the cells that had
         finished."""
         def running():
             return [index for index, (state, node) in cluster.tasks().items()
@@ -298,7 +298,7 @@ class Slurm(unittest.TestCase):
         counts = rows_in(self.log(shard))
         self.assertTrue(finished)
         self.assertLess(len(finished), len(counts), "the shard had ended when its node was killed")
-        # A group that was under way is executed again; what had a row before stays as it was, but for such a group's.
+        # The interrupted group is executed again; rows of other groups are kept.
         group = len(CONFIG["experiments"][0]["variants"])
         again = {cell for cell in finished if counts[cell] > 1}
         self.assertLess(len(again), group, f"{again} of {finished} ran twice")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts at each instruction: runs [source_counters] of gpuexp_gpu_tests for each variant, in a process of its own.
+"""Counters per instruction: runs [source_counters] of gpuexp_gpu_tests for each variant, in a separate process.
 
 CUPTI counts one kernel per process.
 
@@ -10,9 +10,9 @@ import json
 import subprocess
 import sys
 
-SKIPPED = 4  # as in tests/support/skip.hpp: no GPU here
+SKIPPED = 4  # as in tests/support/skip.hpp: no GPU
 
-# Warps wait in loops for copies that the GPU and the simulator finish at different times.
+# Warps spin for copies that the GPU and the simulator complete at different times.
 SPINNING = {"tensor_rate/wgmma"}
 
 

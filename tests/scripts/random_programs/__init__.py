@@ -1,1 +1,1 @@
-"""Random programs in PTX: their instructions, their making, and what the PTX ISA says they compute."""
+"""Random PTX programs: instructions, generation, and their results by the PTX ISA."""

@@ -1,10 +1,10 @@
-"""Which machine code the programs have, against what the simulator's decoders know."""
+"""Machine code of the programs, compared with the instructions that the simulator decodes."""
 
 import collections
 import re
 
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][A-Z0-9a-z_.]*)")
-# Units of the simulator that programs without tensor cores, bulk copies and clusters have no code for.
+# Units of the simulator that programs without tensor cores, bulk copies and clusters do not use.
 _OTHER_UNITS = {"matrix_ops", "bulk_ops", "warpgroup_ops"}
 
 
@@ -20,7 +20,7 @@ def opcodes_of(listings):
 
 
 def known_to(simulator):
-    """Per unit of the simulator its mnemonics and the modifiers that its decoders ask for."""
+    """Per unit of the simulator, its mnemonics and the modifiers that its decoders test."""
     units = {}
     for source in sorted(simulator.glob("*_ops.cpp")):
         text = source.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Floating-point instructions as the PTX ISA describes them: opcode to a function of the operands' bits."""
+"""Floating-point instructions as the PTX ISA describes them: functions of the operands' bits by opcode."""
 
 import functools
 from fractions import Fraction
@@ -45,7 +45,7 @@ def arithmetic(parts, form):
 
 
 def quiet(operands, numbers):
-    """fp64 keeps the payload of a NaN that it was given; no guide says of which."""
+    """fp64 keeps the payload of one NaN operand; no document states which."""
     return frozenset(bits | 1 << 51 for bits, number in zip(operands, numbers) if number.is_nan)
 
 
@@ -59,7 +59,7 @@ def least_or_most(parts, form):
             a, b = a & magnitude, b & magnitude
         x, y = read(a, form, ftz), read(b, form, ftz)
         if x.is_nan and y.is_nan and (form == F64 or a == b):
-            return None  # ptxas knows min(a, a)
+            return None  # ptxas simplifies min(a, a)
         if x.is_nan and y.is_nan or "NaN" in parts and (x.is_nan or y.is_nan):
             return write(Number(0, "nan"), form)
         if x.is_nan or y.is_nan:
@@ -139,7 +139,7 @@ def to_integer(parts, form):
     def rule(a):
         x = read(low(a, 1 + sum(form)), form, "ftz" in parts)
         if x.is_nan:
-            # PTX ISA, cvt: 0 unless fp64 or 64 bits have to do with it.
+            # PTX ISA, cvt: 0 unless fp64 or a 64-bit type is involved.
             return 0 if source != "f64" and bits < 64 else None if bits < 32 else 1 << (bits - 1)
         if x.is_inf:
             whole = -(1 << 80) if x.sign else 1 << 80
@@ -166,8 +166,8 @@ def to_float(parts, form, source):
         if "relu" in parts and x.sign and not x.is_nan:
             x = Number(0, Fraction(0))
         if "ftz" in parts and form == F16 and mode in ("rm", "rp") and x.magnitude == 0 and low(a, 31) != 0:
-            return None  # ptxas leaves .ftz out
-        # bf16 has fp32's places, and NaN may keep what it has there, as it does of fp64.
+            return None  # ptxas drops .ftz
+        # bf16 is the upper half of fp32, so NaN may keep its payload, as in fp64.
         if x.is_nan and (source in ("bf16", "f64") or form == F64):
             return None
         return write(x, form, mode, "ftz" in parts and form == F32)
@@ -232,7 +232,7 @@ def one_operand(name, form):
 
     def rule(a):
         if read(a, form).is_nan:
-            return None  # the PTX ISA leaves NaN's sign and payload open
+            return None  # sign and payload of NaN are unspecified
         return a & (sign - 1) if name == "abs" else a ^ sign
     return rule
 

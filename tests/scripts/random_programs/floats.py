@@ -1,4 +1,4 @@
-"""Binary floating-point numbers as bits, exactly: arithmetic with every rounding, by rational numbers."""
+"""Exact arithmetic on binary floating-point numbers, with every rounding, as rational numbers."""
 
 from fractions import Fraction
 from math import isqrt
@@ -82,7 +82,7 @@ def write(number, form, mode="rn", ftz=False):
     least = 1 - bias
     if ftz and exponent < least - 1:
         return sign
-    # Flushed is what would be below the least normal number if the exponent had no limit.
+    # Flushes numbers that, rounded with an unlimited exponent, are below the smallest normal number.
     if ftz and exponent < least and round_magnitude(x, number.sign, mode, exponent - fraction_bits) < 2 << fraction_bits:
         return sign
     exponent = max(exponent, least)
@@ -129,7 +129,7 @@ def divide(a, b):
 
 
 def square_root(a):
-    """Exact enough to be rounded: 200 bits, the last of them set where more follow."""
+    """Precise enough to be rounded: 200 bits, with the last bit set if more follow."""
     if a.is_nan or (a.sign and a.magnitude != 0):
         return _NAN
     if a.is_inf or a.magnitude == 0:
@@ -142,7 +142,7 @@ def square_root(a):
 
 
 def saturated(number):
-    """To [0, 1]; NaN is 0."""
+    """Clamps to [0, 1]; NaN becomes 0."""
     if number.is_nan or number.sign or number.magnitude == 0:
         return Number(0, Fraction(0))
     return Number(0, Fraction(1)) if number.is_inf or number.magnitude > 1 else number

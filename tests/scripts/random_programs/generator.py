@@ -1,11 +1,11 @@
-"""Makes random programs out of the forms of instructions: straight lines, branches, loops, memory, collectives."""
+"""Generates random programs from instruction forms: straight-line code, branches, loops, memory, collectives."""
 
 from .memory import MemoryParts
 from .numbers import Numbers
 
 INPUT_WORDS = 32
 BYTES_PER_SLOT = 8
-# Where an input of a kind lies among a thread's words, and how many there are.
+# First word and number of words of each kind of input, in a thread's words.
 INPUT_PLACES = {"i": (0, 8), "f": (8, 6), "x": (14, 3), "y": (17, 3), "l": (20, 4), "d": (24, 6), "c": (30, 2)}
 
 _BANKS = {"r": ("r", "i"), "f": ("r", "f"), "x": ("r", "x"), "y": ("r", "y"), "h": ("h", "i"), "u": ("h", "u"),
@@ -15,10 +15,10 @@ _SIZES = {"r": 4, "h": 2, "l": 8, "p": 4}
 
 
 class Slot:
-    """One result of every thread: where it is stored, and what made it."""
+    """A result of every thread: its place and the instruction that computed it."""
 
     def __init__(self, place, name, text):
-        self.place = place  # "s3" a slot, "w5" an input's word, "w5:8" a pair, "w5.1" its upper half
+        self.place = place  # "s3" a slot, "w5" an input word, "w5:8" a pair, "w5.1" an upper half
         self.name = name
         self.text = text
 
@@ -30,7 +30,7 @@ class Program(MemoryParts):
         self.threads = threads
         self.lines = []
         self.slots = []
-        self.registers = {"r": [], "h": [], "l": [], "p": []}  # (name, hint) that may be read here
+        self.registers = {"r": [], "h": [], "l": [], "p": []}  # (name, hint) that can be read here
         self.counts = {"r": 0, "h": 0, "l": 0, "p": 0, "L": 0}
         self.slot_count = 0
         self.is_divergent = False
@@ -84,7 +84,7 @@ class Program(MemoryParts):
     # ---- operands
 
     def operand(self, letter):
-        """Text of a source, after what has to come before it."""
+        """Text of a source operand, after emitting what it needs."""
         draw = self.numbers
         lower = letter.lower()
         if letter == "b":
@@ -92,7 +92,7 @@ class Program(MemoryParts):
                 return str(draw.below(70))
             return self.in_range(63) if draw.chance(50) else self.pick("r")
         if letter == "e":
-            # Below 32 where it is an immediate: ptxas 13.0 takes greater ones modulo 32.
+            # Immediates below 32: ptxas 13.0 reduces larger ones modulo 32.
             return str(draw.below(32)) if draw.chance(50) else self.in_range(draw.one_of([63, 255]))
         if letter == "n":
             return self.or_one("r", "b32")
@@ -107,7 +107,7 @@ class Program(MemoryParts):
         if letter == "k":
             return f"0x{self.mask:x}"
         if letter == "c" and self.mask != _ALL_LANES:
-            return str(0x100f)  # lanes read within their half
+            return str(0x100f)  # lanes read only within their half
         if letter == "c":
             return str(draw.one_of([0x1f, 0x1f, 0, 0x181f, 0x1c1f, 0x1e1f, 0x100f, 0x1807, 0x1c03]))
         if letter == "bar":
@@ -156,8 +156,8 @@ class Program(MemoryParts):
             self.define(name, bank, hint)
 
     def guard(self, form, names, made):
-        """Makes one instruction in ten conditional; what it leaves alone has a value before."""
-        # ptxas 13.0 converts what a conditional `set` left alone, and forgets the condition of `testp`.
+        """Makes one instruction in ten conditional; its destination has a value before."""
+        # ptxas 13.0 converts the old destination of a conditional `set`, and drops the condition of `testp`.
         if form.group == "collective" or form.opcode.startswith(("set.", "testp.")) or len(names) > 1:
             return ""
         if not self.numbers.chance(10):
@@ -173,7 +173,7 @@ class Program(MemoryParts):
         return f"@{bang}{chosen}({before}) "
 
     def carries(self):
-        """A chain of sums or products that hand a carry on."""
+        """A chain of sums or products that propagate a carry."""
         draw = self.numbers
         chain = draw.one_of([
             ["add.cc.u32", "addc.cc.u32", "addc.u32"], ["sub.cc.u32", "subc.cc.u32", "subc.u32"],
@@ -197,7 +197,7 @@ class Program(MemoryParts):
     # ---- structure
 
     def inside(self, body):
-        """What a branch defines is not read behind it."""
+        """Registers defined in a branch are not read after it."""
         before = {bank: list(names) for bank, names in self.registers.items()}
         was = self.is_divergent
         self.is_divergent = True
@@ -223,7 +223,7 @@ class Program(MemoryParts):
         self.define(merged, bank, hint)
 
     def loop(self, body):
-        """One to four rounds, by lane or of all alike; a sum over the rounds."""
+        """One to four iterations, per lane or uniform; a sum over the iterations."""
         count, sum_, again = self.new("r")[0], self.new("r")[0], self.new("p")[0]
         start = self.label()
         self.emit(f"and.b32 {count}, {self.pick('r')}, 3;")
@@ -231,7 +231,7 @@ class Program(MemoryParts):
         self.emit(f"{start}:")
 
         def one_round():
-            # A copy, whose last value is stored: the sum goes on behind what reads it.
+            # A copy whose last value is stored, because the sum changes after it is read.
             so_far, bank, hint = self.new("r")
             self.emit(f"mov.b32 {so_far}, {sum_};")
             self.store(so_far, "loop")
@@ -246,7 +246,7 @@ class Program(MemoryParts):
         self.define(sum_, "r", "i")
 
     def switch(self, body):
-        """An indirect branch to one of four."""
+        """An indirect branch to one of four targets."""
         index, bank, hint = self.new("r")
         merged = self.new("r")[0]
         targets, end = [self.label() for _ in range(4)], self.label()
@@ -264,7 +264,7 @@ class Program(MemoryParts):
         self.define(merged, bank, hint)
 
     def some_lanes(self, forms):
-        """Some lanes of each warp execute collectives, and the others execute others."""
+        """Some lanes of each warp execute collectives, the other lanes execute different ones."""
         count = self.numbers.one_of([1, 8, 16, 16, 31])
         condition, bank, hint = self.new("p")
         self.emit(f"mov.u32 t, %laneid; setp.lt.u32 {condition}, t, {count};")
@@ -282,7 +282,7 @@ class Program(MemoryParts):
         self.branch(lambda: side((1 << count) - 1), lambda: side(_ALL_LANES ^ (1 << count) - 1), condition)
 
     def uniform(self, forms):
-        """Integers that all threads have alike: for the uniform datapath."""
+        """Integers that are equal in all threads, for the uniform datapath."""
         before = self.registers
         self.registers = {bank: [] for bank in before}
         self.registers["r"] = [("u0", "i"), ("u1", "i"), ("u2", "i"), ("u3", "i")]
@@ -298,7 +298,7 @@ class Program(MemoryParts):
         self.registers = before
 
     def nothing(self):
-        """What no result shows."""
+        """An instruction that no result depends on."""
         self.emit(self.numbers.one_of(["membar.cta;", "membar.gl;", "membar.sys;", "fence.sc.gpu;", "fence.acq_rel.sys;",
                                        "nanosleep.u32 20;", "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"]))
 
@@ -348,7 +348,7 @@ class Program(MemoryParts):
 
 
 def without_notes(line):
-    """`@p3(r5) add…` says what the result is where p3 does not hold: for readers, not for ptxas."""
+    """`@p3(r5) add…` names the result if p3 is false: a note for readers, not for ptxas."""
     if line.startswith("@") and "(" in line.split(" ")[0]:
         guard, rest = line.split(" ", 1)
         return f"{guard.split('(')[0]} {rest}"
@@ -356,7 +356,7 @@ def without_notes(line):
 
 
 class Deck:
-    """Deals all forms, shuffled, again and again, so that each comes equally often."""
+    """Deals all forms in shuffled order, repeatedly, so each occurs equally often."""
 
     def __init__(self, forms, numbers):
         self.forms = forms
@@ -414,7 +414,7 @@ def make_program(name, seed, deck, threads):
 
 
 def make_approximate(name, seed, deck, threads):
-    """Functions of inputs alone: results that may differ are no operands."""
+    """Functions of inputs only: results with errors are not used as operands."""
     program = Program(name, Numbers(seed), threads)
     program.begin()
     for _ in range(20):

@@ -1,6 +1,6 @@
-"""The forms of PTX instructions that random programs are made of.
+"""The forms of PTX instructions in random programs.
 
-A line is `opcode: destinations = sources`, where {a,b} stands for either. Operands are letters:
+A line is `opcode: destinations = sources`; {a,b} means either. Operands are letters:
 
   r i32, f fp32, x two fp16, y two bf16      registers of 32 bits
   h i16, u fp16, v bf16                      of 16 bits
@@ -9,7 +9,7 @@ A line is `opcode: destinations = sources`, where {a,b} stands for either. Opera
   b r or a small count, e a count below 256, n r that is not zero, m l that is not zero, g h that is not zero, t look-up table,
   B immediate byte, k mask of lanes (all of them), s immediate 0 to 31, c shuffle's clamp and segment
 
-An upper-case F, D, R, L, X, Y, U, V or H takes no immediate. `|` between two destinations is PTX's own.
+An upper-case F, D, R, L, X, Y, U, V or H is never an immediate. `|` between two destinations is PTX syntax.
 """
 
 import itertools
@@ -252,7 +252,7 @@ mov.u32: r = %lanemask_{eq,lt,le,gt,ge}
 mov.pred: p = p
 """
 
-# All lanes of a warp, and of some all of a block, execute these together.
+# All lanes of a warp, for some all threads of a block, execute these together.
 COLLECTIVE = """
 vote.sync.{all,any,uni}.pred: p = p k
 vote.sync.ballot.b32: r = p k
@@ -269,7 +269,7 @@ barrier.cta.red.popc.aligned.u32: r = bar p
 barrier.cta.red.{and,or}.aligned.pred: p = bar p
 """
 
-# Compared within the errors that the PTX ISA states, and never with each other's results.
+# Compared within the errors that the PTX ISA states; their results are not used as operands.
 APPROXIMATE = """
 {ex2,lg2,sin,cos,sqrt,rsqrt,rcp}.approx{,.ftz}.f32: f = F
 tanh.approx.f32: f = F
@@ -298,7 +298,7 @@ class Form:
 
 
 def expand(text):
-    """All that {a,b} and {,c} of the text stand for."""
+    """All expansions of {a,b} and {,c} in the text."""
     parts = [part.split(",") for part in re.split(r"[{}]", text)]
     choices = [part if i % 2 else [",".join(part)] for i, part in enumerate(parts)]
     return ["".join(one) for one in itertools.product(*choices)]

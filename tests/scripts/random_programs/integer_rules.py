@@ -1,4 +1,4 @@
-"""Integer instructions as the PTX ISA describes them: opcode to a function of the operands' bits."""
+"""Integer instructions as the PTX ISA describes them: functions of the operands' bits by opcode."""
 
 import functools
 

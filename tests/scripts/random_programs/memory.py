@@ -1,7 +1,7 @@
-"""Parts of programs that go through memory: shared, local and global, atomics, matrices. No part has a race."""
+"""Parts of programs with memory accesses: shared, local and global memory, atomics, matrices. No part has a race."""
 
 _LETTERS = {8: "r", 16: "h", 32: "r", 64: "l"}
-BYTES_OF_THREAD = 64  # of global memory, of shared memory and of a local array
+BYTES_OF_THREAD = 64  # in global memory, in shared memory and in a local array
 BLOCK_THREADS = 64
 
 
@@ -16,14 +16,14 @@ class MemoryParts:
         self.numbers.one_of(parts)()
 
     def use_shared(self):
-        """`own` and `all` are the addresses of a thread's bytes and of everybody's."""
+        """`own` and `all` are the addresses of the thread's bytes and of a word of the block."""
         if not self.shared_bytes:
             self.shared_bytes = BYTES_OF_THREAD * BLOCK_THREADS + 64
             self.lines[0:0] = ["mov.u32 t, %tid.x;", "mov.u32 all, sh;", f"mad.lo.u32 own, t, {BYTES_OF_THREAD}, all;",
                                  "add.u32 all, all, " + str(BYTES_OF_THREAD * BLOCK_THREADS) + ";"]
 
     def result(self, letters, opcode, operands):
-        """An instruction with as many results as letters, each stored."""
+        """An instruction with one stored result per letter."""
         made = [self.new(letter) for letter in letters]
         names = [name for name, _, _ in made]
         to = names[0] if len(names) == 1 and "matrix" not in opcode else "{" + ", ".join(names) + "}"
@@ -34,7 +34,7 @@ class MemoryParts:
             self.define(name, bank, hint)
 
     def fill(self, space, base):
-        """All bytes of a thread, by stores of 16."""
+        """Fills a thread's bytes by 16-byte stores."""
         for offset in range(0, BYTES_OF_THREAD, 16):
             words = ", ".join(self.pick("r") for _ in range(4))
             self.emit(f"st.{space}.v4.b32 [{base}+{offset}], {{{words}}};")
@@ -70,7 +70,7 @@ class MemoryParts:
         self.stores_and_loads(".shared", "own")
 
     def exchanged(self):
-        """What another thread of the block has stored, behind a barrier of all its threads."""
+        """Loads what another thread of the block has stored, after a barrier of all its threads."""
         self.use_shared()
         draw = self.numbers
         bits, count, offset = self.width()
@@ -84,7 +84,7 @@ class MemoryParts:
         self.emit(barrier)
 
     def atomic_operation(self, space):
-        """Opcode and count of operands of an atomic that leaves the bits it computes."""
+        """Letter, opcode and number of operands of an atomic with a bitwise defined result."""
         draw = self.numbers
         letter, forms = draw.one_of([
             ("r", ["add.u32", "add.s32", "min.s32", "min.u32", "max.s32", "max.u32", "inc.u32", "dec.u32", "and.b32", "or.b32",
@@ -113,7 +113,7 @@ class MemoryParts:
         self.own_atomic(".global", "mem", self.numbers.below(BYTES_OF_THREAD - 8))
 
     def global_vector(self):
-        """Several neighbours, each added by itself."""
+        """Several consecutive elements, each added separately."""
         letter, form, count = self.numbers.one_of([("f", "f32", 2), ("f", "f32", 4), ("x", "noftz.v2.f16x2", 2),
                                                     ("x", "noftz.v4.f16x2", 4), ("y", "noftz.v2.bf16x2", 2),
                                                     ("y", "noftz.v4.bf16x2", 4)])
@@ -127,7 +127,7 @@ class MemoryParts:
         self.result("r" * count, f"ld.global.v{count}.b32", f"[mem+{at}]")
 
     def reduction(self):
-        """An atomic that returns nothing."""
+        """An atomic without a result."""
         letter, opcode, count = self.atomic_operation(".global")
         while count == 2 or "exch" in opcode:
             letter, opcode, count = self.atomic_operation(".global")
@@ -137,7 +137,7 @@ class MemoryParts:
         self.result("l" if size == 8 else "r", f"ld.global.b{8 * size}", f"[mem+{at}]")
 
     def generic(self):
-        """Addresses of which some lanes' are in shared memory and some in global memory."""
+        """Addresses in shared memory for some lanes, in global memory for others."""
         self.use_shared()
         self.emit("bar.sync 0;")
         self.fill("shared", "own")
@@ -145,11 +145,11 @@ class MemoryParts:
         self.emit(f"selp.b64 gen, gen, mem, {self.pick('p')};")
         self.stores_and_loads("", "gen")
         self.own_atomic("", "gen", self.numbers.below(BYTES_OF_THREAD - 8))
-        # Not .global, which asks for the window of parameters that the driver chose.
+        # Without .global, which depends on the driver's window for parameters.
         self.result("p", f"isspacep.{self.numbers.one_of(['shared', 'local'])}", "gen")
 
     def copied(self):
-        """The thread's inputs, copied to its shared memory by cp.async; what is not read of them is zero."""
+        """The thread's inputs, copied to its shared memory by cp.async; bytes not read are zero."""
         self.use_shared()
         self.emit("bar.sync 0;")
         self.fill("shared", "own")
@@ -166,7 +166,7 @@ class MemoryParts:
             self.result("rrrr", "ld.shared.v4.b32", f"[own+{offset}]")
 
     def arrived(self):
-        """The first warp arrives at a barrier, at which the second waits and then reads what the first has stored."""
+        """The first warp arrives at a barrier, where the second waits before it loads what the first has stored."""
         self.use_shared()
         self.emit("bar.sync 0;")
         self.fill("shared", "own")
@@ -183,7 +183,7 @@ class MemoryParts:
         self.define(name, bank, hint)
 
     def shared_sum(self):
-        """One word that all threads change, whatever the order."""
+        """All threads change one word, with a result that does not depend on the order."""
         self.use_shared()
         draw = self.numbers
         self.emit("bar.sync 0;")
@@ -202,7 +202,7 @@ class MemoryParts:
         self.stores_and_loads(".global", "mem")
 
     def local_array(self):
-        """An array of the thread's own, indexed by what it has computed."""
+        """A local array of the thread, indexed by a computed value."""
         self.local_bytes = BYTES_OF_THREAD
         self.emit("mov.u32 here, loc;")
         for offset in range(0, BYTES_OF_THREAD, 8):
@@ -218,7 +218,7 @@ class MemoryParts:
         bits, count, offset = self.width()
         self.result(_LETTERS[bits] * count, f"ld.local{self.vector(count)}.b{bits}", f"[loc+{offset}]")
 
-    # Matrices of 8 rows of 16 bytes: each thread has stored one row, and names one.
+    # Matrices of 8 rows of 16 bytes; each thread has stored one row and supplies its address.
     def matrices(self):
         self.use_shared()
         self.emit("bar.sync 0;")

@@ -1,4 +1,4 @@
-"""Random numbers that are the same for every version of Python, and immediates worth having."""
+"""Random numbers that are the same in every version of Python, and immediates that reach edge cases."""
 
 _MASK = (1 << 64) - 1
 
@@ -40,7 +40,7 @@ class Numbers:
             things[i], things[j] = things[j], things[i]
 
     def immediate(self, letter):
-        """An immediate of 32 bits (r, f) or 64 (l, d), as PTX has it."""
+        """A PTX immediate of 32 bits (r, f) or 64 bits (l, d)."""
         if letter == "r":
             return str(self.one_of(_WORDS) if self.chance(60) else self.next() & 0xffffffff)
         if letter == "f":

@@ -1,4 +1,4 @@
-"""What the PTX ISA says that instructions compute, instruction by instruction, against what the simulator computed."""
+"""Results by the PTX ISA, instruction by instruction, compared with the simulator's."""
 
 import collections
 import re
@@ -12,7 +12,7 @@ _POISON = 0xcdcdcdcdcdcdcdcd
 
 
 class Launch:
-    """What one program read and stored, by the names of its registers: a value of each thread."""
+    """Values that one program read and stored, per register and thread."""
 
     def __init__(self, name, results, uniform, inputs, stored):
         self.name = name
@@ -50,7 +50,7 @@ def read_dump(path):
 
 
 def operand_values(text, launch):
-    """The values of one source in all threads; None where they are not known."""
+    """The values of one source in all threads; None if they are unknown."""
     if text in launch.values:
         return launch.values[text]
     if text.startswith(("0f", "0d")):

@@ -1,9 +1,9 @@
-"""Random programs as CUDA sources: one kernel each, in some files, each with a table of its programs."""
+"""Random programs as CUDA sources: several files with one kernel per program and a table of the programs."""
 
 from .generator import Deck, Numbers, make_approximate, make_program
 from .instructions import approximate_forms, exact_forms
 
-THREADS = 128  # of a grid: two blocks of two warps
+THREADS = 128  # per grid: two blocks of two warps
 _HEAD = '''// Made by tests/scripts/random_kernels.py.
 #include "sim/random_programs.hpp"
 
@@ -23,7 +23,7 @@ def kernel_text(program):
     lines = ["{", ".reg .b64 from, to, mem;", ".reg .b32 u0, u1, u2, u3;", "mov.b64 from, %0;", "mov.b64 to, %1;",
              "mov.b64 mem, %2;"]
     lines += [f"mov.b32 u{i}, %{3 + i};" for i in range(4)]
-    # A register of a kind with a letter and %: special registers, which are %% in an asm of C++.
+    # Special registers start with %, which an asm statement in C++ writes as %%.
     lines += [line.replace("%", "%%") for line in program.body_text()]
     lines.append("}")
     asm = "\n".join("      " + quoted(line + "\\n").replace("\\\\n", "\\n") for line in lines)

@@ -1,4 +1,4 @@
-"""Instructions that need more than one thread, or what the last one left: carries and collectives."""
+"""Instructions that depend on other threads or on the previous instruction: collectives and carries."""
 
 import functools
 
@@ -75,7 +75,7 @@ def match(mode, a, bits):
 
 
 def warp_rule_of(opcode):
-    """A function of the operands' lists by lane, which gives a list; None for other instructions."""
+    """A function from the operands' lists by lane to the list of results; None for other instructions."""
     parts = opcode.split(".")
     if parts[0] == "shfl":
         return lambda a, b, c, mask: shuffle(parts[2], a, b, c)
