@@ -430,10 +430,10 @@ TEST_CASE("a report is a page of HTML, on standard output or in a file") {
 }
 
 TEST_CASE("a page of more than a thousand rows is below 5 MB") {
-  constexpr std::size_t kMostBytes = 5'000'000;
+  constexpr std::size_t kMaxBytes = 5'000'000;
   const Outcome page = gpuexp("report docs/results/h200/all.json.zst --format html");
   CHECK(page.exit_code == 0);
-  CHECK(page.output.size() < kMostBytes);
+  CHECK(page.output.size() < kMaxBytes);
   CHECK(data_of_page(page.output).at("rows").get<int>() > 1000);
 }
 

@@ -46,8 +46,7 @@ TEST_CASE("a prediction has a time from machine code, or the reason for none", "
   CHECK_THAT(gpuexp(command).output, !contains_text("no predicted time"));
 }
 
-TEST_CASE("a simulated run verifies, measures nothing and says so everywhere",
-          "[machine_code]") {
+TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const WithoutGpu hidden;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_simulated";

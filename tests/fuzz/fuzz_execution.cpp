@@ -20,7 +20,7 @@ constexpr std::int64_t kFewThreads = sim::kLanes;
 constexpr std::int64_t kThreads = 128;  ///< a warpgroup
 constexpr std::int64_t kBlocks = 2;
 /// Per warp. This number of the widest products takes less than a second under sanitizers.
-constexpr std::uint64_t kMostInstructions = 96;
+constexpr std::uint64_t kMaxInstructions = 96;
 
 /// True if execution is refused or has a fault.
 template <class Function>
@@ -67,7 +67,7 @@ struct Launch {
     state.block = step.shape.block;
     state.cluster = {cluster, 1, 1};
     state.shared_bytes = std::size_t{32} << 10;
-    state.checks.most_instructions = kMostInstructions;
+    state.checks.most_instructions = kMaxInstructions;
     sim::set_constants(state, step, kComputeCapability);
     if (program.has_constant_operands) state.ops = sim::with_constants(program, state.constants);
   }
@@ -105,7 +105,7 @@ void require_time(const SmTime& time) {
   require(is_amount(time.clocks), "a time is a number of clocks");
   require(!time.starts.empty() && time.starts.size() <= kBlocks, "blocks of the grid start");
   constexpr auto kWarps = static_cast<std::uint64_t>(kBlocks * kThreads / sim::kLanes);
-  require(time.instructions <= kWarps * kMostInstructions, "what is timed is bounded");
+  require(time.instructions <= kWarps * kMaxInstructions, "what is timed is bounded");
   for (const WarpClocks& place : time.places) {
     for (const double clocks : place.in)
       require(is_amount(clocks), "a warp spends a number of clocks in a state");

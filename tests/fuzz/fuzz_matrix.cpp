@@ -8,7 +8,7 @@ namespace gpuexp::fuzz {
 namespace {
 
 constexpr const char* kName = "fuzz.mtx";
-constexpr std::int64_t kMostRows = 1 << 16;  // a header may declare gigabytes
+constexpr std::int64_t kMaxRows = 1 << 16;  // a header may declare gigabytes
 
 template <class T>
 bool in_range(const std::vector<T>& values, std::int64_t end) {
@@ -37,7 +37,7 @@ void check_rows(const MatrixMarket& m) {
 void fuzz_matrix(std::string_view text) {
   std::istringstream header_in{std::string(text)};
   const MatrixMarketHeader header = read_matrix_market_header(header_in, kName);
-  if (header.rows > kMostRows || header.columns > kMostRows) return;
+  if (header.rows > kMaxRows || header.columns > kMaxRows) return;
   std::istringstream in{std::string(text)};
   try {
     const MatrixMarket m = read_matrix_market(in, kName);

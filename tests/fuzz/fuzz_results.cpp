@@ -16,11 +16,11 @@ namespace {
 
 // Decompressed contents of a file with these bytes.
 std::optional<std::string> text_of(std::string_view bytes) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   if (!is_compressed(bytes)) return std::string(bytes);
   try {
-    std::string text = decompressed(bytes, "fuzz.json", kMostBytes);
-    require(text.size() <= kMostBytes, "decompressed text is bounded");
+    std::string text = decompressed(bytes, "fuzz.json", kMaxBytes);
+    require(text.size() <= kMaxBytes, "decompressed text is bounded");
     return text;
   } catch (const ReportError& e) {
     check_message(e, "fuzz.json");

@@ -44,14 +44,14 @@ struct BothExecutors {
   /// Calls `run` for variants that this device supports and whose blocks the CPU can all execute in
   /// reasonable time.
   void for_each_variant(const std::function<void(const Variant&)>& run) {
-    constexpr double kMostOperations = 2e8;
+    constexpr double kMaxOperations = 2e8;
     SimulatedOptions options;
     options.blocks = {ExecutedBlocks::kAll};
     SimulationLimits limits(this_device(), built_kernels(), options);
     const void* const problem = cpu.problem();
     for (const Variant& variant : family.variants) {
       if (!runs_on(this_device(), family, variant, problem)) continue;
-      if (operation_count(variant.work(problem)) > kMostOperations) continue;
+      if (operation_count(variant.work(problem)) > kMaxOperations) continue;
       if (limits.refusal(variant, problem).empty()) run(variant);
     }
   }

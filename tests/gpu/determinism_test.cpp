@@ -95,13 +95,13 @@ bool shrink(const Family& family, Values& values) {
 /// All combinations of choices. Sizes are large enough that the order of blocks varies, and small
 /// enough that the host compares outputs within minutes.
 std::vector<Values> large_problems(const Family& family, const DeviceSpec& device) {
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 26;
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 26;
   std::vector<Values> problems = choice_combinations(family);
   std::erase_if(problems, [&](const Values& values) {
     return family.unsupported && family.unsupported(family.make_problem(values).get(), device);
   });
   for (Values& values : problems) {
-    while (output_bytes(family, values) > kMostBytes && shrink(family, values)) {
+    while (output_bytes(family, values) > kMaxBytes && shrink(family, values)) {
     }
   }
   return problems;

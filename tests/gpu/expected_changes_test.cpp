@@ -44,7 +44,7 @@ class Counted {
     for (const Variant& variant : family.variants) {
       for (const ExpectedChange& expected : variant.expected_changes) {
         if (expected.counter == kTimeColumn) {
-          asks_for_time_ = true;
+          needs_time_ = true;
         } else if (!expected.counter.starts_with(kMetricMark)) {
           names.push_back(expected.counter);
         }
@@ -86,7 +86,7 @@ class Counted {
   const CounterValues& count(const Variant& variant) {
     const auto [found, is_new] = counts_.try_emplace(&variant);
     if (!is_new) return found->second;
-    if (asks_for_time_ && !times_first_launches(variant.timing))
+    if (needs_time_ && !times_first_launches(variant.timing))
       found->second[std::string(kTimeColumn)] = median_us(variant);
     if (!counters_.empty()) {
       const LaunchCounts counts =
@@ -131,7 +131,7 @@ class Counted {
   Values values_;
   std::shared_ptr<const void> problem_;
   std::vector<SelectedCounter> counters_;
-  bool asks_for_time_ = false;
+  bool needs_time_ = false;
   std::map<const Variant*, CounterValues> counts_;
 };
 

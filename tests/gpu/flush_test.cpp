@@ -24,14 +24,14 @@ class ResidentBuffer {
       : l2_bytes_(device.l2_bytes),
         lines_(device.l2_bytes / 4 / kCacheLineBytes),
         resident_(lines_ * kCacheLineBytes),
-        flush_(kMostL2s * device.l2_bytes),
+        flush_(kMaxL2s * device.l2_bytes),
         sink_(sizeof(unsigned)),
         d_cycles_(lines_ * std::int64_t{sizeof(unsigned)}) {
     for (const DeviceMemory* memory : {&resident_, &flush_})
       GPUEXP_CUDA(cudaMemset(memory->get(), 0, static_cast<std::size_t>(memory->bytes())));
     mean_cycles(0);
     hit_cycles_ = mean_cycles(0);
-    miss_cycles_ = mean_cycles(kMostL2s);
+    miss_cycles_ = mean_cycles(kMaxL2s);
   }
 
   /// Share of the lines still in L2 after reading `l2s` times its size.
@@ -44,7 +44,7 @@ class ResidentBuffer {
   }
 
  private:
-  static constexpr std::int64_t kMostL2s = 8;
+  static constexpr std::int64_t kMaxL2s = 8;
 
   double mean_cycles(double l2s_flushed) {
     // Memory is written, then read: dirty lines are harder to evict.

@@ -28,8 +28,8 @@ __global__ void count_kernel(int* count) {
 __global__ void read_box_kernel(float* to, const __grid_constant__ CUtensorMap map, int elements,
                                 int x, int y) {
 #if __CUDA_ARCH__ >= 900
-  constexpr int kMostElements = 4096;
-  __shared__ alignas(1024) float box[kMostElements];
+  constexpr int kMaxElements = 4096;
+  __shared__ alignas(1024) float box[kMaxElements];
   __shared__ std::uint64_t barrier;
   const auto box_at = static_cast<unsigned>(__cvta_generic_to_shared(box));
   const auto barrier_at = static_cast<unsigned>(__cvta_generic_to_shared(&barrier));

@@ -154,9 +154,9 @@ void test_problem(BothExecutors& both, std::map<std::string, Agreement>& agreeme
     both.stream.synchronize();
     for (std::size_t i = 0; i < family.buffers.size(); ++i) {
       const Buffer& buffer = family.buffers[i];
-      const bool asked =
+      const bool requested =
           variant ? is_output(buffer.role) && variant->fills(buffer.name) : buffer.role == role;
-      if (asked)
+      if (requested)
         compare(buffer, buffer.type(both.cpu.problem()), on_host(both.gpu.copy().buffers()[i]),
                 both.cpu.buffer(i), agreement);
     }

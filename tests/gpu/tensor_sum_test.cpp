@@ -14,7 +14,7 @@ namespace {
 using namespace sim;
 
 constexpr unsigned kWarpLanes = 32;
-constexpr unsigned kMostDepth = 32;
+constexpr unsigned kMaxDepth = 32;
 
 unsigned bytes_of(Product p) {
   if (p == Product::wgmma_e4m3 || p == Product::wgmma_e5m2) return 1;
@@ -42,10 +42,10 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
   const unsigned per_word = 4 / bytes_of(p);
   const unsigned depth = 8 * per_word;
   const bool packs_sums = is_to_fp16(type);
-  double a[16][kMostDepth];
-  std::int32_t a_exponent[16][kMostDepth];
-  SumRow b[8 / kRowColumns][kMostDepth];
-  ExponentRow b_exponent[8 / kRowColumns][kMostDepth];
+  double a[16][kMaxDepth];
+  std::int32_t a_exponent[16][kMaxDepth];
+  SumRow b[8 / kRowColumns][kMaxDepth];
+  ExponentRow b_exponent[8 / kRowColumns][kMaxDepth];
   for (unsigned l = 0; l < kWarpLanes; ++l) {
     for (unsigned r = 0; r < 2; ++r) {
       for (unsigned i = 0; i < per_word; ++i) {

@@ -42,7 +42,7 @@ struct Arithmetic {
 struct Task {
   const char* family;
   std::map<std::string, Value> sizes;
-  double least_left;  // maximum last loss relative to the first, by window
+  double max_loss_left;  // maximum last loss relative to the first, by window
 };
 const Task& of_mlp() {
   static const Task task{"training_step",
@@ -98,7 +98,7 @@ std::vector<Losses> curves(const Task& task, const Arithmetic& of) {
 
 void check_learning(const Task& task) {
   const Spread fp32(curves(task, kFirst));
-  CHECK(fp32.most.back() < task.least_left * fp32.least.front());
+  CHECK(fp32.most.back() < task.max_loss_left * fp32.least.front());
   for (const Arithmetic& of : kOthers) {
     INFO(of.dtype << " " << of.variant);
     check_within(fp32, curves(task, of));

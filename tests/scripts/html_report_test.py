@@ -112,8 +112,8 @@ class Page(unittest.TestCase):
     def check_is_quiet(self):
         """The browser requests only the page and logs nothing to the console."""
         events = self.browser.events
-        asked = [e["params"]["request"]["url"] for e in events if e.get("method") == "Network.requestWillBeSent"]
-        self.assertEqual([url.rsplit("/", 1)[1].split("#")[0] for url in asked], ["page.html"])
+        requested = [e["params"]["request"]["url"] for e in events if e.get("method") == "Network.requestWillBeSent"]
+        self.assertEqual([url.rsplit("/", 1)[1].split("#")[0] for url in requested], ["page.html"])
         said = [e for e in events if e.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
         self.assertEqual(said, [])
 

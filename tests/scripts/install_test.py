@@ -20,7 +20,7 @@ from requirements import skip
 CMAKE, BUILD = sys.argv.pop(1), sys.argv.pop(1)
 # An absolute path, because the script below is also called python3 and would call itself.
 PYTHON = Path(shutil.which(os.environ.get("GPUEXP_TEST_PYTHON", sys.executable))).absolute()
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 CELLS = ("--filter", "divergence/*", "--set", "fraction=0.5", "--set", "modes=cold")
 
 
@@ -53,7 +53,7 @@ class Installed(unittest.TestCase):
 
     def run_there(self, *command, code=0, **variables):
         done = subprocess.run(
-            command, cwd=self.elsewhere, env={**self.environment, **variables}, capture_output=True, text=True, timeout=MOST_SECONDS
+            command, cwd=self.elsewhere, env={**self.environment, **variables}, capture_output=True, text=True, timeout=MAX_SECONDS
         )
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 FIRST_KERNEL_BY = 80  # line
-MOST_LINES = 560
-LEAST_DEVICE_SHARE = 0.5
+MAX_LINES = 560
+MIN_DEVICE_SHARE = 0.5
 READ_FOR_THEIR_KERNELS = ["matmul", "matmul_tensor"]
 WITHOUT_KERNEL = {"vocab_padding": "measures a library alone"}
 
@@ -150,12 +150,12 @@ class FamilyFiles(unittest.TestCase):
     def test_half_of_a_matrix_product_is_device_code(self):
         for family in READ_FOR_THEIR_KERNELS:
             with self.subTest(family=family):
-                self.assertGreaterEqual(device_share(self.texts[family]), LEAST_DEVICE_SHARE)
+                self.assertGreaterEqual(device_share(self.texts[family]), MIN_DEVICE_SHARE)
 
     def test_no_file_is_too_long(self):
         for path in [*KERNELS.glob("*.cu"), *KERNELS.glob("*/*.cu")]:
             with self.subTest(file=path.relative_to(KERNELS)):
-                self.assertLessEqual(path.read_text(encoding="utf-8").count("\n"), MOST_LINES)
+                self.assertLessEqual(path.read_text(encoding="utf-8").count("\n"), MAX_LINES)
 
     def test_a_folder_has_further_files_of_a_family(self):
         for path in KERNELS.glob("*/*.cu"):

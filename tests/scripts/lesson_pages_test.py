@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
-MOST_WORDS = 1500
+MAX_WORDS = 1500
 DIAGRAM = re.compile(r"!\[[^]]+\]\(\.\./figures/(?:access|lanes|waves|timeline)_\w+\.png\)")
 FIGURE = re.compile(r"!\[[^]]+\]\(\.\./figures/(?!access_|lanes_|waves_|timeline_)\w+\.png\)")
 PARTS = re.compile(r"<!-- gpuexp: (?!results|value)[^>]*-->.*?<!-- /gpuexp -->", re.DOTALL)
@@ -28,7 +28,7 @@ class LessonPages(unittest.TestCase):
     def test_prose_is_short(self):
         for page in pages():
             with self.subTest(page.stem):
-                self.assertLessEqual(len(prose(page.read_text(encoding="utf-8")).split()), MOST_WORDS)
+                self.assertLessEqual(len(prose(page.read_text(encoding="utf-8")).split()), MAX_WORDS)
 
     def test_long_prose_is_found(self):
         text = "<!-- gpuexp: question toy -->\n" + "made " * 2000 + "\n<!-- /gpuexp -->\n| a |\n```\ncode\n```\n"

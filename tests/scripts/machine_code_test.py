@@ -23,7 +23,7 @@ KERNELS = {
     "by_block": ("warp_uniform", "_ZN6gpuexp12warp_uniform15by_block_kernelElifPKfPKjPf"),
     "mailbox": ("lane_handover", "_ZN6gpuexp13lane_handover14mailbox_kernelElifPKfPf"),
 }
-TURN = 32  # FMAs in one iteration of a side's loop
+ITERATION_FMAS = 32  # FMAs in one iteration of a side's loop
 
 
 def instructions(kernel):
@@ -37,25 +37,25 @@ def instructions(kernel):
     return line.findall(function)
 
 
-def turns(kernel):
-    """Instructions of each loop with TURN FMAs per iteration, from the first of these FMAs to the branch."""
+def iterations(kernel):
+    """Instructions of each loop with ITERATION_FMAS FMAs per iteration, from the first of these FMAs to the branch."""
     listing = instructions(kernel)
     found = []
     for at, (opcode, _) in enumerate(listing):
-        turn = []
+        body = []
         for instruction in reversed(listing[:at] if opcode == "BRA" else []):
             if instruction[0] in ("BRA", "BSSY", "BSYNC"):
                 break
-            turn.insert(0, instruction)
-            if sum(name == "FFMA" for name, _ in turn) == TURN:
-                found.append(turn)
+            body.insert(0, instruction)
+            if sum(name == "FFMA" for name, _ in body) == ITERATION_FMAS:
+                found.append(body)
                 break
     return found
 
 
 class Divergence(unittest.TestCase):
     def test_each_side_is_a_loop_of_its_own_of_fmas_and_their_counter_alone(self):
-        sides = turns("branch")
+        sides = iterations("branch")
         self.assertEqual(len(sides), 2)
         signs = [["-" in operands for opcode, operands in side if opcode == "FFMA"] for side in sides]
         self.assertNotEqual(*signs)
@@ -63,7 +63,7 @@ class Divergence(unittest.TestCase):
             self.assertEqual({opcode for opcode, _ in side} - {"FFMA", "IADD3", "ISETP"}, set())
 
     def test_select_runs_both_sides(self):
-        self.assertEqual(len(turns("select")), 2)
+        self.assertEqual(len(iterations("select")), 2)
 
 
 def opcodes(kernel):

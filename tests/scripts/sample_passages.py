@@ -11,7 +11,7 @@ import sys
 
 from plain_words_test import ROOT, passages, searched_files
 
-LEAST_WORDS = 5
+MIN_WORDS = 5
 FOLDERS = ("README.md", "CONTRIBUTING.md", "docs", "src", "kernels", "scripts")
 
 
@@ -22,7 +22,7 @@ def main():
         name = str(path.relative_to(ROOT))
         if name.startswith(FOLDERS):
             drawn_from += [(name, line, text) for line, text in passages(path, True)
-                           if len(text.split()) >= LEAST_WORDS and not text.startswith("|")]
+                           if len(text.split()) >= MIN_WORDS and not text.startswith("|")]
     for name, line, text in random.Random(seed).sample(drawn_from, count):
         print(f"{name}:{line}: {text}\n")
 

@@ -143,10 +143,10 @@ class SeveralGpusTest(unittest.TestCase):
                 victim = self.worker_of(device)
                 time.sleep(3)
                 os.kill(victim, signal.SIGKILL)
-                told = run.communicate(timeout=120)[1].decode()
-                self.assertEqual(run.returncode, 0, told)
+                errors = run.communicate(timeout=120)[1].decode()
+                self.assertEqual(run.returncode, 0, errors)
                 self.assertEqual({row["status"] for row in self.rows("killed" + device)}, {"passed"})
-                self.assertRegex(told, f"lost and reopened once: rank {device}: the worker process ended during .*: signal 9")
+                self.assertRegex(errors, f"lost and reopened once: rank {device}: the worker process ended during .*: signal 9")
 
     def test_a_worker_that_stops_costs_its_cell_and_is_named(self):
         run = self.start(self.long_config(), "stopped")
@@ -207,9 +207,9 @@ class SeveralGpusTest(unittest.TestCase):
         time.sleep(3)
         second.kill()
         second.wait(10)
-        told = first.communicate(timeout=120)[1]
+        errors = first.communicate(timeout=120)[1]
         self.assertNotEqual(first.returncode, 0)
-        self.assertRegex(told, "rank 1.*--resume")
+        self.assertRegex(errors, "rank 1.*--resume")
 
     def test_processes_of_a_launcher_are_one_run(self):
         for name, visible in {"both_seen": (None, None), "own_seen": ("0", "1")}.items():

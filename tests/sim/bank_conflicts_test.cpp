@@ -71,16 +71,16 @@ TEST_CASE("conflict degrees match the layouts", "[bank_conflicts]") {
   };
   for (std::int64_t stride = 1; stride <= kLargestStride; ++stride) {
     INFO(stride);
-    const auto meet = static_cast<double>(std::gcd(stride, std::int64_t{32}));
-    CHECK(degree("load_4b", stride) == meet);
-    CHECK(wavefronts("load_4b", stride) == meet);
+    const auto conflicting = static_cast<double>(std::gcd(stride, std::int64_t{32}));
+    CHECK(degree("load_4b", stride) == conflicting);
+    CHECK(wavefronts("load_4b", stride) == conflicting);
     if (stride % 2 == 0) {
-      CHECK(degree("load_8b", stride) == meet / 2);
-      CHECK(wavefronts("load_8b", stride) == meet);
+      CHECK(degree("load_8b", stride) == conflicting / 2);
+      CHECK(wavefronts("load_8b", stride) == conflicting);
     }
     if (stride % 4 == 0) {
-      CHECK(degree("load_16b", stride) == meet / 4);
-      CHECK(wavefronts("load_16b", stride) == meet);
+      CHECK(degree("load_16b", stride) == conflicting / 4);
+      CHECK(wavefronts("load_16b", stride) == conflicting);
     }
   }
   for (const char* variant : {"contiguous", "broadcast", "column_padded", "column_xor",

@@ -238,22 +238,22 @@ __global__ void async_stores_kernel(const unsigned* in, unsigned* out) {
   cluster_sync();
   const unsigned seed = in[thread_in_grid() % kClusterInput];
   const unsigned at = mapped(shared_address(words[95 - t]), next_rank());
-  const unsigned tell = mapped(shared_address(&barrier), next_rank());
+  const unsigned remote = mapped(shared_address(&barrier), next_rank());
 #define GPUEXP_ASYNC(what) what ".mbarrier::complete_tx::bytes"
   asm volatile(GPUEXP_ASYNC("st.async.shared::cluster") ".u32 [%0+28], %1, [%2];" ::"r"(at),
-               "r"(seed), "r"(tell)
+               "r"(seed), "r"(remote)
                : "memory");
   asm volatile(GPUEXP_ASYNC("st.async.shared::cluster") ".u64 [%0+16], %1, [%2];" ::"r"(at),
-               "l"(0x100000000ull * t + seed), "r"(tell)
+               "l"(0x100000000ull * t + seed), "r"(remote)
                : "memory");
   asm volatile(
       GPUEXP_ASYNC("st.async.shared::cluster") ".v4.u32 [%0], {%1, %2, %1, %2}, [%3];" ::"r"(at),
-      "r"(seed), "r"(t), "r"(tell)
+      "r"(seed), "r"(t), "r"(remote)
       : "memory");
   asm volatile(
       GPUEXP_ASYNC("red.async.relaxed.cluster.shared::cluster") ".add.u32 [%0+24], %1, [%2];" ::"r"(
           at),
-      "r"(seed), "r"(tell)
+      "r"(seed), "r"(remote)
       : "memory");
 #undef GPUEXP_ASYNC
   wait_for(&barrier, 0);
@@ -273,23 +273,24 @@ __global__ void arrivals_kernel(const unsigned* in, unsigned* out) {
   if (t == 0) init_barrier(&barrier, 5 * blocks);
   if (t < 8) words[t] = 0;
   cluster_sync();
-  const unsigned tell = mapped(shared_address(&barrier), 0);
+  const unsigned remote = mapped(shared_address(&barrier), 0);
   const unsigned value = in[blockIdx.x] + t;
   for (unsigned phase = 0; phase < 3; ++phase) {
     if (t == 3) mapped(words, 0)[cluster_rank()] = value + phase;
     __syncthreads();
     if (t == 0)
-      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(tell)
+      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote)
                    : "memory");
     if (t == 1)
-      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], 3;" ::"r"(tell)
+      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], 3;" ::"r"(remote)
                    : "memory");
     if (t == 2) {
       asm volatile(
-          "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], 16;" ::"r"(tell)
+          "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], 16;" ::"r"(remote)
           : "memory");
-      asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(tell)
-                   : "memory");
+      asm volatile(
+          "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], 16;" ::"r"(remote)
+          : "memory");
     }
     if (cluster_rank() == 0) {
       wait_for(&barrier, phase % 2);

@@ -144,14 +144,14 @@ void expect_multicast(const DeviceWords& in, DeviceWords& out) {
 /// A 16-bit floating-point format, computed in fp64.
 struct Half {
   int fraction_bits;
-  int least_exponent;
+  int min_exponent;
 
   double value(unsigned bits) const {
     const double fraction = bits & ((1u << fraction_bits) - 1);
     const int exponent = static_cast<int>(bits >> fraction_bits & (0x7fffu >> fraction_bits));
     const double one = exponent == 0 ? 0 : std::ldexp(1.0, fraction_bits);
     const double magnitude =
-        std::ldexp(one + fraction, std::max(exponent - 1, 0) + least_exponent - fraction_bits);
+        std::ldexp(one + fraction, std::max(exponent - 1, 0) + min_exponent - fraction_bits);
     return bits & 0x8000 ? -magnitude : magnitude;
   }
   unsigned nearest(double value) const {

@@ -16,7 +16,7 @@
 namespace gpuexp::test {
 namespace {
 
-constexpr double kAlone = 150;
+constexpr double kOnOneSm = 150;
 constexpr double kOnAllSms = 250;
 
 /// All ceilings that the model needs, except latencies of L2 and DRAM.
@@ -37,7 +37,7 @@ Ceilings other_ceilings() {
 Ceilings of_l2(const std::optional<double>& on_all_sms) {
   Ceilings c = other_ceilings();
   c.dram_latency_ns = 1000;
-  c.l2_latency_ns = kAlone;
+  c.l2_latency_ns = kOnOneSm;
   c.l2_all_sms_latency_ns = on_all_sms;
   return c;
 }
@@ -45,7 +45,7 @@ Ceilings of_l2(const std::optional<double>& on_all_sms) {
 Ceilings of_dram(const std::optional<double>& on_all_sms) {
   Ceilings c = other_ceilings();
   c.l2_latency_ns = 10;
-  c.dram_latency_ns = kAlone;
+  c.dram_latency_ns = kOnOneSm;
   c.dram_all_sms_latency_ns = on_all_sms;
   return c;
 }
@@ -90,7 +90,7 @@ TEST_CASE("load latency grows with the number of SMs that have blocks", "[code_t
   const int all = device().sm_count;
   for (const int sms : {1, all / 2, all}) {
     CAPTURE(sms);
-    const double expected = std::lerp(kAlone, kOnAllSms, static_cast<double>(sms) / all);
+    const double expected = std::lerp(kOnOneSm, kOnAllSms, static_cast<double>(sms) / all);
     CHECK(step_ns(of_l2(kOnAllSms), sms, 0) == about(expected));
     CHECK(step_ns(of_dram(kOnAllSms), sms, 1) == about(expected));
   }
@@ -102,15 +102,15 @@ TEST_CASE("without a latency on all SMs, loads take that of a single SM", "[code
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const int all = device().sm_count;
-  CHECK(step_ns(of_l2({}), all, 0) == about(kAlone));
-  CHECK(step_ns(of_dram({}), all, 1) == about(kAlone));
+  CHECK(step_ns(of_l2({}), all, 0) == about(kOnOneSm));
+  CHECK(step_ns(of_dram({}), all, 1) == about(kOnOneSm));
   // A DRAM latency has no effect on L2, nor the reverse.
   Ceilings l2 = of_l2({});
   l2.dram_all_sms_latency_ns = kOnAllSms;
-  CHECK(step_ns(l2, all, 0) == about(kAlone));
+  CHECK(step_ns(l2, all, 0) == about(kOnOneSm));
   Ceilings dram = of_dram({});
   dram.l2_all_sms_latency_ns = kOnAllSms;
-  CHECK(step_ns(dram, all, 1) == about(kAlone));
+  CHECK(step_ns(dram, all, 1) == about(kOnOneSm));
 }
 
 /// Launch time of N kernels.
@@ -131,7 +131,7 @@ TEST_CASE("later kernels of a launch wait for earlier ones, for less time in a g
           "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  Ceilings c = of_l2(kAlone);
+  Ceilings c = of_l2(kOnOneSm);
   c.floor_warm_us = 3;
   c.floor_graph_us = 0.5;
   CHECK(launches_us(c, Mode::warm, 1) == Approx(3));
@@ -148,7 +148,7 @@ double stores_us(std::int64_t blocks) {
   Problem problem(family, values_with(family, {{"blocks", blocks}}));
   const CodeTime time = predict_from_code(launch_to_time(problem.host, *family.find("one_resident"),
                                                          problem.simulator, device(), kernels()),
-                                          problem.simulator, Mode::warm, device(), of_l2(kAlone));
+                                          problem.simulator, Mode::warm, device(), of_l2(kOnOneSm));
   REQUIRE(time.refusal.empty());
   return time.total_us;
 }
@@ -193,9 +193,9 @@ TEST_CASE("blocks with different work are timed from a sample of all of them", "
   const double all = attention_us("full");
   const double half = attention_us("causal");
   // Share of 64 × 64 tiles that are at least partly visible. The time may be off by a quarter.
-  constexpr double kSeen = 65.0 / 128, kOff = 1.25;
-  CHECK(half > kSeen / kOff * all);
-  CHECK(half < kSeen * kOff * all);
+  constexpr double kVisible = 65.0 / 128, kOff = 1.25;
+  CHECK(half > kVisible / kOff * all);
+  CHECK(half < kVisible * kOff * all);
 }
 
 // Half of the blocks of twice_the_blocks exit at their first branch.
@@ -233,8 +233,8 @@ TEST_CASE("a launch ends with its slowest SM", "[code_time]") {
   // doubles. Other costs are in both times and cancel.
   const Ceilings c = of_dram({});
   const double more =
-      chase_us(c, 4 * kSteps, all, 1) - chase_us(c, kSteps, all, 1) - 1e-3 * 3 * kSteps * kAlone;
-  const double expected = 1e-3 * 2.6 * deviation_of(kDramSpread) * kAlone * std::sqrt(kSteps);
+      chase_us(c, 4 * kSteps, all, 1) - chase_us(c, kSteps, all, 1) - 1e-3 * 3 * kSteps * kOnOneSm;
+  const double expected = 1e-3 * 2.6 * deviation_of(kDramSpread) * kOnOneSm * std::sqrt(kSteps);
   CHECK(more > 0.4 * expected);
   CHECK(more < 1.6 * expected);
   // SMs without loads end together.

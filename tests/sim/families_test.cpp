@@ -45,7 +45,7 @@ bool has_room(const std::string& name, const DeviceSpec& device) {
 }
 
 /// Maximum operations of a problem, over all ranks; larger problems are left out.
-constexpr double kMostOperations = 2e8;
+constexpr double kMaxOperations = 2e8;
 
 /// Number of problems that each variant was executed on, or refused.
 using Executed = std::map<std::string, std::size_t>;
@@ -64,10 +64,10 @@ double processor_seconds() {
 
 /// The families share one budget of CPU time, so the tests end in bounded time for any number of
 /// families. A family that exceeds its share skips problems, but each of its variants runs on at
-/// least kLeast.
+/// least kMinProblems.
 class Share {
  public:
-  static constexpr std::size_t kLeast = 2;
+  static constexpr std::size_t kMinProblems = 2;
 
   /// Each variant runs on at most `most` problems.
   Share(double seconds_of_all, std::size_t most)
@@ -76,7 +76,7 @@ class Share {
              seconds_of_all / static_cast<double>(Registry::global().families().size())) {}
   bool is_used() const { return processor_seconds() > end_; }
   /// Maximum number of problems per variant at this time.
-  std::size_t most() const { return is_used() ? kLeast : most_; }
+  std::size_t most() const { return is_used() ? kMinProblems : most_; }
 
  private:
   std::size_t most_;
@@ -92,7 +92,7 @@ std::vector<const Variant*> due_variants(const Family& family, const void* probl
   const int ranks = family.gpus_of(problem);
   for (const Variant& variant : family.variants) {
     if (executed[variant.id] < most && runs_on(device, family, variant, problem) &&
-        ranks * operation_count(variant.work(problem)) <= kMostOperations)
+        ranks * operation_count(variant.work(problem)) <= kMaxOperations)
       due.push_back(&variant);
   }
   return due;
@@ -174,10 +174,10 @@ TEST_CASE("every family's machine code matches its reference", "[families]") {
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   constexpr double kSecondsOfAll = 500;
   // Families with many combinations of choices skip some.
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMaxProblems = 200;
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
-      test_on(family, device(), device().compute_capability(), Share(kSecondsOfAll, kMost));
+      test_on(family, device(), device().compute_capability(), Share(kSecondsOfAll, kMaxProblems));
     }
   }
 }
@@ -188,13 +188,13 @@ TEST_CASE("every family's PTX, compiled for another GPU, matches its reference",
   constexpr int kCapabilityOfPtx = 80;
   constexpr double kSecondsOfAll = 400;
   // Their code differs in its instructions. The test above covers extents of every kind.
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMaxProblems = 4;
   const std::array<const char*, kParts> gpus{"a100_sxm4_80gb", "b200", "rtx_5090"};
   std::size_t first = 0;
   for (const Family& family : Registry::global().families()) {
     ++first;  // each family starts with another GPU: compiling may use up its share
     DYNAMIC_SECTION(family.id) {
-      const Share share(kSecondsOfAll, kMost);
+      const Share share(kSecondsOfAll, kMaxProblems);
       for (std::size_t i = 0; i < kParts; ++i) {
         if (i > 0 && share.is_used()) break;
         const std::size_t part = (first + i) % kParts;

@@ -17,10 +17,10 @@ namespace {
 class Trace final : public sim::AccessListener {
  public:
   explicit Trace(const sim::LaunchState& launch) : global_(*launch.global) {
-    constexpr std::int64_t kMost = 3;
+    constexpr std::int64_t kMaxClusters = 3;
     const Extent all{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
                      launch.grid.z / launch.cluster.z};
-    for (std::int64_t i = 0; i < std::min(all.count(), kMost); ++i) {
+    for (std::int64_t i = 0; i < std::min(all.count(), kMaxClusters); ++i) {
       sim::Cluster cluster(launch, {i % all.x, i / all.x % all.y, i / (all.x * all.y)});
       for (const auto& block : cluster.blocks())
         block->set_listener(this);

@@ -60,9 +60,9 @@ std::string_view first_operand(const ListedInstruction& listed) {
 
 bool names(std::string_view operands, std::string_view reg) {
   for (std::size_t at = 0; (at = operands.find(reg, at)) != operands.npos; at += reg.size()) {
-    const char behind = at + reg.size() < operands.size() ? operands[at + reg.size()] : ' ';
+    const char next = at + reg.size() < operands.size() ? operands[at + reg.size()] : ' ';
     const bool is_start = at == 0 || !std::isalnum(static_cast<unsigned char>(operands[at - 1]));
-    if (is_start && !std::isdigit(static_cast<unsigned char>(behind))) return true;
+    if (is_start && !std::isdigit(static_cast<unsigned char>(next))) return true;
   }
   return false;
 }

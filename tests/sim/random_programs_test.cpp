@@ -98,7 +98,7 @@ class Comparison {
       OfOpcode& of = opcodes_[result.opcode()];
       of.programs.insert(program.name);
       of.lanes += kRandomThreads;
-      unsigned told = 0;
+      unsigned shown = 0;
       for (unsigned t = 0; t < kRandomThreads; ++t) {
         const std::uint64_t got = value_of(cpu, result, t);
         const std::uint64_t expected = value_of(gpu, result, t);
@@ -108,7 +108,7 @@ class Comparison {
         differs[t] = true;
         if (!is_first && !is_own_difference(results, cpu, gpu, result, t)) continue;
         ++of.differ;
-        if (of.first.size() < kMostTold && told++ < kMostToldOfProgram)
+        if (of.first.size() < kMaxShown && shown++ < kMaxShownOfProgram)
           of.first.push_back(
               fmt::format("{}: {}", program.name, explained(results, cpu, gpu, result, t)));
       }
@@ -141,8 +141,8 @@ class Comparison {
   }
 
  private:
-  static constexpr std::size_t kMostTold = 12;
-  static constexpr unsigned kMostToldOfProgram = 3;
+  static constexpr std::size_t kMaxShown = 12;
+  static constexpr unsigned kMaxShownOfProgram = 3;
 
   // Results of branches, loops and memory accesses name no operands.
   static bool is_own_difference(const std::vector<RandomResult>& results, const RandomLaunch& cpu,

@@ -110,8 +110,9 @@ std::optional<double> allowed(const Cell& cell, const std::string& counter) {
 
 /// Samples blocks of problems that take long to execute.
 std::optional<sim::BlockSampling> sampling_of(const Cell& cell) {
-  constexpr double kMostWhole = 3e8;
-  if (cell.lane_instructions <= kMostWhole || cell.row->kernel_launches > 1) return std::nullopt;
+  constexpr double kMaxWholeInstructions = 3e8;
+  if (cell.lane_instructions <= kMaxWholeInstructions || cell.row->kernel_launches > 1)
+    return std::nullopt;
   return sim::BlockSampling{};
 }
 

@@ -127,7 +127,7 @@ Predicted predicted_row(const std::string& part) {
 }
 
 /// The state, of those that an H200 counts, in which warps spend the most cycles.
-std::string most_stalled(const ResultRecord& row, const CodeTime& code, bool is_recorded) {
+std::string largest_stall(const ResultRecord& row, const CodeTime& code, bool is_recorded) {
   constexpr std::pair<WarpState, const char*> kCounted[] = {
       {WarpState::long_scoreboard, "stalled_long_scoreboard"},
       {WarpState::short_scoreboard, "stalled_short_scoreboard"},
@@ -353,7 +353,7 @@ TEST_CASE("predicted stall reasons match those of an H200", "[recorded_times]") 
         "coalescing.stride/coalescing/read_strided/n=67108864,stride=2,offset=1/cold"}) {
     const Predicted p = predicted_row(part);
     INFO(p.row->key);
-    CHECK(most_stalled(*p.row, p.code, false) == most_stalled(*p.row, p.code, true));
+    CHECK(largest_stall(*p.row, p.code, false) == largest_stall(*p.row, p.code, true));
   }
 }
 

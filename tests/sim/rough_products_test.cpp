@@ -46,9 +46,9 @@ TEST_CASE("products summed in fp32 match those of tensor cores except for roundi
   struct Types {
     const char* dtype;
     const char* accumulate;
-    double most_off;  ///< relative to the largest element
+    double max_error;  ///< relative to the largest element
   };
-  const auto [dtype, accumulate, most_off] =
+  const auto [dtype, accumulate, max_error] =
       GENERATE(Types{"fp16", "fp32", 1e-6}, Types{"bf16", "fp32", 1e-6},
                Types{"tf32", "fp32", 1e-6}, Types{"fp16", "fp16", 1e-2});
   INFO(dtype << " in " << accumulate);
@@ -67,7 +67,7 @@ TEST_CASE("products summed in fp32 match those of tensor cores except for roundi
   }
   CHECK(largest > 1);
   CHECK(most > 0);  // the two results are computed differently
-  CHECK(most <= most_off * largest);
+  CHECK(most <= max_error * largest);
 }
 
 }  // namespace

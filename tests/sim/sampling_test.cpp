@@ -17,8 +17,8 @@ struct Case {
   std::string family;
   std::string variant;
   std::map<std::string, Value> values;
-  double least_error;  ///< minimum standard error of the estimates
-  double most_error;
+  double min_error;  ///< minimum standard error of the estimates
+  double max_error;
 };
 
 const Variant& variant_of(const Family& family, const std::string& id) {
@@ -59,15 +59,15 @@ TEST_CASE("a sample of a grid's blocks estimates the counters of all", "[samplin
   const sim::KernelExecution some = problem.launch(variant).front();
   CHECK(some.blocks == whole.blocks);
   CHECK(some.executed_blocks < whole.blocks);
-  CHECK(some.standard_error >= c.least_error);
-  CHECK(some.standard_error <= c.most_error);
+  CHECK(some.standard_error >= c.min_error);
+  CHECK(some.standard_error <= c.max_error);
   for (std::size_t m = 0; m < sim::kMetrics; ++m) {
     INFO(sim::metric_names()[m]);
     const double exact = whole.metrics()[m];
     // Five standard errors of the worst metric. They cannot account for blocks that are too rare to
     // be drawn (the one where a sorted side ends): these may contribute the sampling error itself.
     const double allowed = std::max(5 * some.standard_error, sampling.standard_error) * exact;
-    CHECK(std::abs(some.metrics()[m] - exact) <= (c.most_error == 0 ? 0 : allowed));
+    CHECK(std::abs(some.metrics()[m] - exact) <= (c.max_error == 0 ? 0 : allowed));
   }
   const Verification verification = problem.check(variant);
   CHECK(verification.passed());
@@ -225,10 +225,10 @@ TEST_CASE("host loops fill inputs like their kernels, bit by bit", "[host_loops]
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
-      constexpr std::int64_t kMostElements = std::int64_t{1} << 18;  // for kernels on the CPU
+      constexpr std::int64_t kMaxElements = std::int64_t{1} << 18;  // for kernels on the CPU
       int compared = 0;
       for (const auto& [elements, values] : by_input_elements(family)) {
-        if (compared > 0 && elements > kMostElements) break;
+        if (compared > 0 && elements > kMaxElements) break;
         INFO(describe(family, values));
         ++compared;
         sim::Simulator of_kernels(kernels(), device().compute_capability());

@@ -50,8 +50,8 @@ std::uint64_t time_on_one_sm(sim::Simulator& simulator, const Steps& launch) {
   const SmFigures figures = some_figures();
   const Schedule schedule = schedule_of(*state.program, figures);
   REQUIRE(schedule.refusal.empty());
-  constexpr std::int64_t kMostThreads = 2048;  // per SM
-  const auto resident = static_cast<int>(kMostThreads / state.block.count());
+  constexpr std::int64_t kMaxThreads = 2048;  // per SM
+  const auto resident = static_cast<int>(kMaxThreads / state.block.count());
   const BlocksOfSm blocks{state.grid.count(), 1, resident};
   return time_on_sm(state, schedule, figures, blocks, [] { return false; }).instructions;
 }
@@ -65,9 +65,9 @@ Speeds speeds_of(const Family& family, const Variant& variant) {
   HostProblem problem(family, values, 7, device(), simulator);
   Speeds speeds;
   double lanes_of_warp = 0;
-  for (int turn = 0; turn < 20; ++turn) {
+  for (int iteration = 0; iteration < 20; ++iteration) {
     sim::Checks checks;
-    checks.memory = turn % 2 == 0;
+    checks.memory = iteration % 2 == 0;
     simulator.set_checks(checks);
     problem.poison(variant);
     double lanes = 0;
@@ -85,7 +85,7 @@ Speeds speeds_of(const Family& family, const Variant& variant) {
     lanes_of_warp = lanes / warps;
   }
   const Steps launch = problem.steps(variant);
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int iteration = 0; iteration < 3; ++iteration) {
     std::uint64_t warps = 0;
     const double seconds = seconds_of([&] { warps = time_on_one_sm(simulator, launch); });
     speeds.timed = std::max(speeds.timed, static_cast<double>(warps) * lanes_of_warp / seconds);

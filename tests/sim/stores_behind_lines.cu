@@ -7,7 +7,7 @@ namespace behind {
 
 template <int kLoads>
 __global__ void __launch_bounds__(1024)
-    stores_kernel(int turns, const unsigned* lines, unsigned* sink) {
+    stores_kernel(int iterations, const unsigned* lines, unsigned* sink) {
   __shared__ unsigned words[1024 * kLoads];
   constexpr unsigned kLanes = 32;
   const unsigned warp = threadIdx.x / kLanes;
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(1024)
   unsigned random = 12345;
   unsigned at = warp * kLanes * kLoads + lane;
 #pragma unroll 1
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int iteration = 0; iteration < iterations; ++iteration) {
     random = random * 1664525u + 1013904223u;
     const unsigned wait = 200 + (random >> 26);
     unsigned x = random;
@@ -42,12 +42,13 @@ __global__ void __launch_bounds__(1024)
 
 }  // namespace behind
 
-Steps stores_behind_lines(int warps, int loads, int turns, const unsigned* lines, unsigned* sink) {
+Steps stores_behind_lines(int warps, int loads, int iterations, const unsigned* lines,
+                          unsigned* sink) {
   Shape s;
   s.block = {warps * 32, 1, 1};
   s.grid = {1, 1, 1};
-  return loads == 1 ? launch(behind::stores_kernel<1>, s, turns, lines, sink)
-                    : launch(behind::stores_kernel<4>, s, turns, lines, sink);
+  return loads == 1 ? launch(behind::stores_kernel<1>, s, iterations, lines, sink)
+                    : launch(behind::stores_kernel<4>, s, iterations, lines, sink);
 }
 
 }  // namespace gpuexp::test

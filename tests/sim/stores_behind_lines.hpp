@@ -5,9 +5,10 @@
 
 namespace gpuexp::test {
 
-/// One block of `warps` warps. Each of `turns` iterations starts with a barrier, some thousand
+/// One block of `warps` warps. Each of `iterations` starts with a barrier, some thousand
 /// cycles after the previous one. Each warp then loads 1 or 4 new lines and stores each when it has
 /// arrived. `lines` has one word per loaded word.
-Steps stores_behind_lines(int warps, int loads, int turns, const unsigned* lines, unsigned* sink);
+Steps stores_behind_lines(int warps, int loads, int iterations, const unsigned* lines,
+                          unsigned* sink);
 
 }  // namespace gpuexp::test

@@ -38,14 +38,14 @@ struct alignas(4096) Page {
 };
 
 double repeats_per_store(int warps, int loads) {
-  constexpr int kTurns = 200;
-  const double stores = static_cast<double>(kTurns) * warps * loads;
+  constexpr int kIterations = 200;
+  const double stores = static_cast<double>(kIterations) * warps * loads;
   std::vector<Page> pages(static_cast<std::size_t>(stores) * 32 / 1024 + 2);
   unsigned sink = 0;
   sim::Simulator simulator(kernels(), 90);
   simulator.memory().add(pages.data(), pages.size() * sizeof(Page), "lines");
   simulator.memory().add(&sink, sizeof sink, "sink");
-  const Steps steps = stores_behind_lines(warps, loads, kTurns, pages.front().words, &sink);
+  const Steps steps = stores_behind_lines(warps, loads, kIterations, pages.front().words, &sink);
   const KernelStep& step = std::get<KernelStep>(steps.all().front().action);
   const sim::LaunchState launch = simulator.rough_launch_of(step, false);
   const SmFigures f = figures_of_h200();

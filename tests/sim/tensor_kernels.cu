@@ -8,7 +8,7 @@ namespace gpuexp::test {
 
 namespace tensors {
 
-constexpr int kMostBytes = 16 * 1024;
+constexpr int kMaxBytes = 16 * 1024;
 constexpr int kThreads = 64;
 
 struct Place {
@@ -111,7 +111,7 @@ __device__ void wait_for_stores() {
 template <int rank>
 __global__ void load_kernel(unsigned* out, const __grid_constant__ CUtensorMap map, Place place,
                             int bytes) {
-  __shared__ alignas(1024) unsigned box[kMostBytes / 4];
+  __shared__ alignas(1024) unsigned box[kMaxBytes / 4];
   __shared__ unsigned long long barrier;
   if (threadIdx.x == 0) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
@@ -126,7 +126,7 @@ __global__ void load_kernel(unsigned* out, const __grid_constant__ CUtensorMap m
 
 __global__ void multicast_box_kernel(unsigned* out, const __grid_constant__ CUtensorMap map,
                                      Place place, int bytes) {
-  __shared__ alignas(1024) unsigned box[kMostBytes / 4];
+  __shared__ alignas(1024) unsigned box[kMaxBytes / 4];
   __shared__ unsigned long long barrier;
   if (threadIdx.x == 0) init_for(&barrier, bytes);
   sync_cluster();
@@ -148,7 +148,7 @@ __global__ void multicast_box_kernel(unsigned* out, const __grid_constant__ CUte
 template <int rank>
 __global__ void store_kernel(const unsigned* in, const __grid_constant__ CUtensorMap map,
                              Place place, int bytes) {
-  __shared__ alignas(1024) unsigned box[kMostBytes / 4];
+  __shared__ alignas(1024) unsigned box[kMaxBytes / 4];
   for (int i = threadIdx.x; i < bytes / 4; i += kThreads)
     box[i] = in[i];
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -182,7 +182,7 @@ __device__ void reduce_2d(const CUtensorMap& map, const Place& p, unsigned from)
 template <BoxReduction how>
 __global__ void reduce_kernel(const unsigned* in, unsigned* tensor,
                               const __grid_constant__ CUtensorMap map, Place place, int bytes) {
-  __shared__ alignas(1024) unsigned box[kMostBytes / 4];
+  __shared__ alignas(1024) unsigned box[kMaxBytes / 4];
   for (int i = threadIdx.x; i < 256; i += kThreads)
     tensor[i] = in[i];
   for (int i = threadIdx.x; i < bytes / 4; i += kThreads)

@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 const fs::path kSource = GPUEXP_SOURCE_DIR;
 
 // Limits on the grid's executed blocks, starting at block 0, and on bytes of an array.
-constexpr std::int64_t kMostBlocks = 2000;
+constexpr std::int64_t kMaxBlocks = 2000;
 constexpr std::int64_t kBlocksOfLarge = 24;
 constexpr std::int64_t kLargeBytes = std::int64_t{16} << 20;
-constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kMaxBytes = std::int64_t{128} << 20;
 
 /// Kernels compiled without a GPU for the tests, and those launched in recorded results. The first
 /// file was made with Triton 3.6 by
@@ -148,7 +148,7 @@ void check_computed(ForeignKernels& kernels, const Launch& launch) {
   const auto per_block = static_cast<std::int64_t>(launch.constants.at("BLOCK"));
   const std::int64_t n = launch.number("n");
   const std::int64_t blocks =
-      launch.array_bytes() > kLargeBytes ? kBlocksOfLarge : std::min(launch.blocks, kMostBlocks);
+      launch.array_bytes() > kLargeBytes ? kBlocksOfLarge : std::min(launch.blocks, kMaxBlocks);
   const std::int64_t count = std::min(n, blocks * per_block);
   std::vector<T> x = inputs<T>(count, false);
   std::vector<T> y(x.size());
@@ -180,15 +180,14 @@ void check_computed(ForeignKernels& kernels, const Launch& launch) {
 /// One tile per block, down the columns of tiles: `output_order` of kernels/transpose.cu.
 template <class T>
 void check_moved(ForeignKernels& kernels, const Launch& launch) {
-  if (launch.array_bytes() > kMostBytes) return;
+  if (launch.array_bytes() > kMaxBytes) return;
   const std::int64_t rows = launch.number("rows");
   const std::int64_t columns = launch.number("columns");
   const auto high = static_cast<std::int64_t>(launch.constants.at("TILE_ROWS"));
   const auto wide = static_cast<std::int64_t>(launch.constants.at("TILE_COLUMNS"));
   const std::int64_t down = (rows + high - 1) / high;
-  const std::int64_t most =
-      launch.array_bytes() > kLargeBytes ? down + kBlocksOfLarge : kMostBlocks;
-  const std::int64_t blocks = std::min({launch.blocks, most, kMostBlocks});
+  const std::int64_t most = launch.array_bytes() > kLargeBytes ? down + kBlocksOfLarge : kMaxBlocks;
+  const std::int64_t blocks = std::min({launch.blocks, most, kMaxBlocks});
   std::vector<T> x = inputs<T>(rows * columns, true);
   std::vector<T> y(x.size());
   using Word = std::conditional_t<sizeof(T) == sizeof(float), std::uint32_t, std::uint16_t>;

@@ -5,11 +5,11 @@ namespace gpuexp::test {
 
 namespace whole {
 
-__global__ void words_kernel(int turns, std::uint64_t* words, unsigned* torn) {
+__global__ void words_kernel(int iterations, std::uint64_t* words, unsigned* torn) {
   const auto at = __cvta_generic_to_global(words + threadIdx.x);
   unsigned differ = 0;
 #pragma unroll 1
-  for (unsigned i = 0; i < static_cast<unsigned>(turns); ++i) {
+  for (unsigned i = 0; i < static_cast<unsigned>(iterations); ++i) {
     if (blockIdx.x == 0) {
       const std::uint64_t word = static_cast<std::uint64_t>(i) << 32 | i;
       asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
@@ -24,11 +24,11 @@ __global__ void words_kernel(int turns, std::uint64_t* words, unsigned* torn) {
 
 }  // namespace whole
 
-Steps whole_words(int turns, std::uint64_t* words, unsigned* torn) {
+Steps whole_words(int iterations, std::uint64_t* words, unsigned* torn) {
   Shape s;
   s.block = {kWholeWords, 1, 1};
   s.grid = {2, 1, 1};
-  return launch(whole::words_kernel, s, turns, words, torn);
+  return launch(whole::words_kernel, s, iterations, words, torn);
 }
 
 }  // namespace gpuexp::test

@@ -9,8 +9,8 @@ namespace gpuexp::test {
 
 inline constexpr int kWholeWords = 32;
 
-/// One block writes words of two equal halves, `turns` times. Another block reads them as often and
-/// counts in `torn` the words whose halves differ.
-Steps whole_words(int turns, std::uint64_t* words, unsigned* torn);
+/// One block writes words of two equal halves, `iterations` times. Another block reads them as
+/// often and counts in `torn` the words whose halves differ.
+Steps whole_words(int iterations, std::uint64_t* words, unsigned* torn);
 
 }  // namespace gpuexp::test

@@ -19,10 +19,10 @@ TEST_CASE("an 8-byte word that another block writes is read old or new, never ha
   simulator.threads = 2;
   simulator.memory().add(words.data(), words.size() * sizeof words[0], "words");
   simulator.memory().add(torn.data(), torn.size() * sizeof torn[0], "torn");
-  constexpr int kTurns = 200'000;
-  simulator.run(whole_words(kTurns, words.data(), torn.data()));
+  constexpr int kIterations = 200'000;
+  simulator.run(whole_words(kIterations, words.data(), torn.data()));
   CHECK(torn == std::vector<unsigned>(kWholeWords, 0));
-  CHECK(words.front() == (std::uint64_t{kTurns - 1} << 32 | (kTurns - 1)));
+  CHECK(words.front() == (std::uint64_t{kIterations - 1} << 32 | (kIterations - 1)));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct AgentRun : SpanRun {
   FakeJob job;
   std::unique_ptr<JobRanks> others;
 
-  explicit AgentRun(const std::string& fault) : SpanRun(4), job(fault, 4), others(job.meet()) {
+  explicit AgentRun(const std::string& fault) : SpanRun(4), job(fault, 4), others(job.connect()) {
     machine.start = [this](int rank, const Environment&) { return job.worker(*others, rank); };
   }
 
@@ -55,7 +55,7 @@ struct Killer : RunObserver {
 };
 
 /// Processes of the job that still run after some time to end.
-std::vector<int> left_behind(const FakeJob& job) {
+std::vector<int> remaining_processes(const FakeJob& job) {
   constexpr double kPatienceS = 2;
   const double end_s = steady_seconds() + kPatienceS;
   std::vector<int> found = processes_with(job.options.place.id);
@@ -81,7 +81,7 @@ TEST_CASE("ranks with agents run a problem like child processes") {
   }
   CHECK(rows[3].samples_us == std::vector<double>(20, 10.0));
   CHECK(b.endings() == kDismissed);
-  CHECK(left_behind(b.job).empty());
+  CHECK(remaining_processes(b.job).empty());
 }
 
 TEST_CASE("a lost worker of an agent fails its cell, and the next cell gets a new worker") {
@@ -103,7 +103,7 @@ TEST_CASE("a lost worker of an agent fails its cell, and the next cell gets a ne
     if (i == 1) CHECK_THAT(rows[i].reason, contains_text(c.reason));
   }
   CHECK(b.endings() == kDismissed);
-  CHECK(left_behind(b.job).empty());
+  CHECK(remaining_processes(b.job).empty());
 }
 
 TEST_CASE("an agent that is killed ends the run, and the error names its rank") {
@@ -121,7 +121,7 @@ TEST_CASE("an agent that is killed ends the run, and the error names its rank") 
   CHECK_THAT(endings[1], contains_text("signal 9"));
   CHECK(endings[0] == "exit code 0");
   CHECK(endings[2] == "exit code 0");
-  CHECK(left_behind(b.job).empty());
+  CHECK(remaining_processes(b.job).empty());
 }
 
 TEST_CASE("an agent that stops answering ends the run") {
@@ -166,7 +166,7 @@ TEST_CASE("agents end when rank 0 has gone, in any state of their workers") {
   CHECK(processes_with(b.job.options.place.id).size() == 6);
   workers.clear();
   CHECK(b.endings() == kDismissed);
-  CHECK(left_behind(b.job).empty());
+  CHECK(remaining_processes(b.job).empty());
 }
 
 TEST_CASE("a rank that does not connect in time is reported by its number") {
@@ -175,7 +175,7 @@ TEST_CASE("a rank that does not connect in time is reported by its number") {
   const double start_s = steady_seconds();
   std::string what;
   try {
-    job.meet();
+    job.connect();
   } catch (const JobLost& lost) {
     what = lost.what();
   }
@@ -183,7 +183,7 @@ TEST_CASE("a rank that does not connect in time is reported by its number") {
         "rank 3 of 4 did not connect within 1 s; --rank-timeout allows more time, and --ranks here "
         "waits for no other process");
   CHECK(steady_seconds() - start_s < 3);
-  CHECK(left_behind(job).empty());
+  CHECK(remaining_processes(job).empty());
   CHECK(job.agent(1).end().how == "exit code 0");
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a second process with the same rank is rejected") {
   FakeJob job("none", 3, 2);
   ChildProcess twin({"agent", "1", "3", job.options.place.id, job.options.folder.string()});
   job.options.patience_s = 1;
-  CHECK_THROWS_AS(job.meet(), JobLost);
+  CHECK_THROWS_AS(job.connect(), JobLost);
   std::vector<std::string> endings{job.agent(1).end().how, twin.end().how};
   std::sort(endings.begin(), endings.end());
   CHECK(endings == std::vector<std::string>{"exit code 0", "exit code 7"});
@@ -202,7 +202,7 @@ TEST_CASE("a rank with a different command line is reported by its number") {
   job.options.arguments = {"run", "toy", "--out", "elsewhere"};
   std::string what;
   try {
-    job.meet();
+    job.connect();
   } catch (const ConfigError& error) {
     what = error.what();
   }
@@ -219,11 +219,11 @@ mode_t mode_of(const std::filesystem::path& path) {
 }
 
 /// A job with only these two ranks, as each of them sees it.
-struct Meeting {
+struct TwoRanks {
   ScratchFolder scratch;
   JobOptions first;
   JobOptions second;
-  Meeting() {
+  TwoRanks() {
     first.place = {0, 2, 0, "meeting"};
     first.folder = scratch.path() / "jobs";
     first.secret = "";
@@ -242,7 +242,7 @@ struct Meeting {
 };
 
 TEST_CASE("only the user can read the invitation, and it is removed when rank 0 stops listening") {
-  Meeting m;
+  TwoRanks m;
   std::string why;
   CHECK_FALSE(connect_to_first(m.second, why));
   CHECK_THAT(why, contains_text("job-meeting"));
@@ -264,7 +264,7 @@ TEST_CASE("only the user can read the invitation, and it is removed when rank 0 
 }
 
 TEST_CASE("a connection with a wrong or missing secret is rejected without delaying others") {
-  Meeting m;
+  TwoRanks m;
   Rendezvous rendezvous(m.first);
   JobOptions stranger = m.second;
   stranger.listen = "127.0.0.1:" + m.port();
@@ -277,8 +277,8 @@ TEST_CASE("a connection with a wrong or missing secret is rejected without delay
   CHECK_THROWS_AS(refused->receive(), ChannelClosed);
 
   // Long lines are cut off at the secret's length, and silent connections do not block others.
-  auto loud = connect_to_first(stranger, why);
-  loud->send(std::string(1 << 16, 'x'));
+  auto long_line = connect_to_first(stranger, why);
+  long_line->send(std::string(1 << 16, 'x'));
   const auto right = connect_to_first(m.second, why);
   const double start_s = steady_seconds();
   CHECK(rendezvous.accept(5));
@@ -288,7 +288,7 @@ TEST_CASE("a connection with a wrong or missing secret is rejected without delay
 }
 
 TEST_CASE("a secret from the environment needs a port but no file") {
-  Meeting m;
+  TwoRanks m;
   m.first.secret = "00112233445566778899aabbccddeeff";
   CHECK_THROWS_AS(Rendezvous(m.first), ConfigError);
   m.first.secret = "short";

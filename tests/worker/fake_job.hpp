@@ -21,7 +21,7 @@ class FakeJob {
   FakeJob(const std::string& fault, int ranks, int absent = -1);
 
   /// Connects as rank 0, which waits for the others.
-  std::unique_ptr<JobRanks> meet() const { return std::make_unique<JobRanks>(options); }
+  std::unique_ptr<JobRanks> connect() const { return std::make_unique<JobRanks>(options); }
   std::unique_ptr<WorkerProcess> worker(JobRanks& others, int rank) const;
   ChildProcess& agent(int rank) { return *agents_[static_cast<std::size_t>(rank)]; }
 

@@ -138,7 +138,7 @@ TEST_CASE("a fault of one rank ends the workers of all, and the reason names it"
     const char* fault;
     Status status;
     const char* reason;
-    bool others_too;  ///< the fault occurs in every variant
+    bool in_every_variant;  ///< the fault occurs in every variant
   };
   const auto c = GENERATE(
       Case{"kill_launch", Status::failed,
@@ -153,7 +153,7 @@ TEST_CASE("a fault of one rank ends the workers of all, and the reason names it"
   REQUIRE(rows.size() == 4);
   for (int i = 0; i < 3; ++i) {
     INFO(c.fault << ": " << rows[i].reason);
-    const bool is_hit = c.others_too || i == 1;
+    const bool is_hit = c.in_every_variant || i == 1;
     CHECK(rows[i].status == (is_hit ? c.status : Status::passed));
     if (is_hit) CHECK_THAT(rows[i].reason, contains_text(c.reason));
   }
@@ -162,20 +162,20 @@ TEST_CASE("a fault of one rank ends the workers of all, and the reason names it"
 }
 
 TEST_CASE("a rank's worker that is killed from outside costs only time, and is reported") {
-  struct Told : RunObserver {
+  struct RecoveryObserver : RunObserver {
     std::vector<std::string> recoveries;
     void recovered(const std::string& why) override { recoveries.push_back(why); }
   };
-  Told told;
+  RecoveryObserver recovery_observer;
   MachineRun b("kill_once", 3);
-  b.observer = &told;
+  b.observer = &recovery_observer;
   for (const Row& row : b.run()) {
     INFO(row.reason);
     CHECK(row.status == Status::passed);
   }
   CHECK(b.started == std::vector{0, 1, 2, 0, 1, 2});
-  REQUIRE(told.recoveries.size() == 1);
-  CHECK_THAT(told.recoveries.front(),
+  REQUIRE(recovery_observer.recoveries.size() == 1);
+  CHECK_THAT(recovery_observer.recoveries.front(),
              contains_text("rank 1: the worker process ended during launch of second: signal 9"));
 }
 

@@ -269,9 +269,9 @@ TEST_CASE("a context that cannot be created is the reason in every cell") {
 TEST_CASE("an interrupt ends a launch that does not return, and keeps the others' samples") {
   WorkerRun b("hang");
   b.remote.launch_timeout_s = 60;
-  int asked = 0;
+  int calls = 0;
   // The launch that hangs is the first long wait.
-  b.remote.interrupted = [&] { return ++asked > 2; };
+  b.remote.interrupted = [&] { return ++calls > 2; };
   const auto rows = b.run();
   CHECK(rows[1].status == Status::not_run);
   CHECK_THAT(rows[1].reason, contains_text("interrupted during sample"));

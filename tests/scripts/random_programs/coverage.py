@@ -45,12 +45,12 @@ def report(simulator, listings):
         forms = [opcode for opcode in counts if opcode.split(".")[0] == mnemonic]
         print(f"  {mnemonic} {mnemonics[mnemonic]}: {' '.join(sorted(forms))}")
     print("\nknown to the simulator, in no program:")
-    for unit, (its, asked) in known.items():
+    for unit, (its, tested) in known.items():
         if unit in _OTHER_UNITS:
             continue
         missing = [mnemonic for mnemonic in its if mnemonic not in mnemonics]
         seen = {part for mnemonic in its for part in modifiers[mnemonic]}
-        print(f"  {unit}: {' '.join(missing) or '-'}; modifiers {' '.join(sorted(set(asked) - seen)) or '-'}")
+        print(f"  {unit}: {' '.join(missing) or '-'}; modifiers {' '.join(sorted(set(tested) - seen)) or '-'}")
     print("\nopcodes:")
     for mnemonic in sorted(mnemonics):
         forms = sorted(opcode for opcode in counts if opcode.split(".")[0] == mnemonic)
