@@ -1,5 +1,5 @@
-// Fuzz targets, also used to replay the corpus. Each reads arbitrary bytes and throws an exception
-// of another type than documented if a reader breaks a promise.
+// Fuzz targets, also used to replay the corpus. Each reads arbitrary bytes and throws an
+// undocumented exception if a reader breaks a promise.
 #pragma once
 
 #include <stdexcept>

@@ -5,7 +5,7 @@
 
 namespace gpuexp::test {
 
-/// Slowly stores 5 to *d_first on a second stream, then *d_first + 2 to *d_second on another, which
+/// Slowly stores 5 to *d_first on one stream, then *d_first + 2 to *d_second on another, which
 /// waits.
 Steps slow_then_waiting(int* d_first, int* d_second);
 /// Slowly stores 7 to *d_to on a stream other than the first.

@@ -79,8 +79,8 @@ TEST_CASE("references are computed per element, except those listed") {
   for (const Family& family : Registry::global().families()) {
     if (!has_elementwise_references(family)) others.insert(family.id);
   }
-  // pipe_rate copies most blocks from the first. loss_scaling searches all gradients. Numbers add
-  // to one of many sums, and a position depends on those before.
+  // In pipe_rate, most blocks have the first one's result. loss_scaling searches all gradients.
+  // Elsewhere, numbers add to one of many sums, or a position depends on those before.
   CHECK(others == std::set<std::string>{"atomics", "compaction", "histogram", "loss_scaling",
                                         "pipe_rate", "scan"});
 }

@@ -49,7 +49,7 @@ Steps remote_unwritten(bool is_faulty, unsigned* out);
 Steps exits_early(bool is_faulty, unsigned* out);
 /// The first block loads from the second one, which exits without waiting for it.
 Steps exits_unasked(bool is_faulty, unsigned* out);
-/// Part of a block waits at a barrier of its own and never arrives at the cluster barrier.
+/// One warp waits at a named barrier and never arrives at the cluster barrier.
 Steps cluster_barrier_missed(bool is_faulty, unsigned* out);
 /// Arrives twice at the cluster barrier.
 Steps cluster_barrier_twice(bool is_faulty, unsigned* out);

@@ -217,8 +217,8 @@ TEST_CASE("cache counters are stored with the prediction of each mode", "[predic
   CHECK(value("copy_4b/cold", "l2_hit_pct") == 50);
   CHECK(value("copy_4b/warm", "dram_read_bytes") == 0);
   CHECK(value("copy_4b/warm", "l2_hit_pct") == 100);
-  // A warp reads 5 sectors and writes 4. The next warp reads the fifth again, except after the last
-  // of a block's 32 warps.
+  // A warp reads 5 sectors and writes 4. In a block, 31 of 32 warps read a sector again that
+  // another warp has read.
   CHECK(value("read_misaligned/cold", "l1_hit_pct") == Approx(100 * 31.0 / (32 * 9)));
   for (const char* counter : {"l1_hit_pct", "l2_sectors", "l2_hit_pct", "dram_read_bytes"})
     CHECK_FALSE(value("cublas/cold", counter));

@@ -98,7 +98,7 @@ std::vector<Comparison> compare(const Executions& executions, const std::vector<
 }
 
 /// Allowed relative difference. Counters that depend only on instructions and addresses must be
-/// equal; the load-store unit repeats some wavefronts for unknown reasons.
+/// equal. The load-store unit repeats some shared memory wavefronts.
 std::optional<double> allowed(const Cell& cell, const std::string& counter) {
   if (counter == "shared_load_wavefronts") return 0.01;
   if (counter == "shared_store_wavefronts") return 0.06;

@@ -65,7 +65,7 @@ TEST_CASE("a sample of a grid's blocks estimates the counters of all", "[samplin
     INFO(sim::metric_names()[m]);
     const double exact = whole.metrics()[m];
     // Five standard errors of the worst metric. They cannot account for blocks that are too rare to
-    // be drawn (the one where a sorted side ends): these may contribute the sampling error itself.
+    // be drawn (the one where a sorted side ends), hence the target error is allowed as well.
     const double allowed = std::max(5 * some.standard_error, sampling.standard_error) * exact;
     CHECK(std::abs(some.metrics()[m] - exact) <= (c.max_error == 0 ? 0 : allowed));
   }

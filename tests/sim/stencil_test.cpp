@@ -1,5 +1,5 @@
-// Cases that small stencil problems lack: interior blocks, with accesses of every width, and walks
-// of several blocks along z.
+// Cases that small stencil problems lack: interior blocks with accesses of every width, and several
+// blocks that walk along z.
 #include <array>
 #include <map>
 

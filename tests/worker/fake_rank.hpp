@@ -1,5 +1,5 @@
-// A rank without a GPU. Its executor exchanges data with other ranks like a real one, and launches
-// that wait for each other wait on the host.
+// A rank without a GPU. Its executor exchanges data with other ranks like a real one; dependent
+// launches wait on the host.
 #pragma once
 
 #include <string>
