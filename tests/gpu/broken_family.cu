@@ -89,7 +89,7 @@ Variant variant(const char* id) {
   return v;
 }
 
-// A launch by a call, which the library cannot inspect.
+// A launch through a host call, for faults that a kernel step cannot have.
 template <class Call>
 Variant calling(const char* id, Call call) {
   Variant v = variant<Fault::none>(id);
