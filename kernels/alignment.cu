@@ -149,8 +149,7 @@ Family declare() {
       .metric("load_width_bits", "bit",
               "widest access of a lane to global memory that all rows allow")
       .metric("tiles", "", "128×128 tiles of C");
-  f.figure("alignment", "divisibility", "Alignment: power-of-two divisors of n",
-           {{"param.n", "n"}});
+  f.plot("alignment", "divisibility", "Alignment: power-of-two divisors of n", {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

@@ -240,8 +240,8 @@ Family declare() {
   f.reference = reference;
   f.reference_operations = gradient_operations;
   f.tolerance_derivation = kGradientDerivation;
-  f.figure("attention_backward", "rates", "Attention's gradients",
-           {{"param.keys", "keys"}, {"param.mask", "mask"}});
+  f.plot("attention_backward", "rates", "Attention's gradients",
+         {{"param.keys", "keys"}, {"param.mask", "mask"}});
   f.variants(stored(), recompute_atomics(), tiles_ahead(), two_pass(), cudnn_backward());
   return f;
 }

@@ -156,8 +156,8 @@ Family declare() {
      return kWarp;
    }).output("words", &Data::words, [](const Problem&) { return kWarp; });
   f.metric(kStepCyclesMetric, "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
-  f.figure("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
-           {{"param.bytes", "working set"}});
+  f.plot("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
+         {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t words = chain_words(p);
     if (p.bytes % kWordBytes != 0 || (words & (words - 1)) != 0)

@@ -386,9 +386,9 @@ Family declare() {
       .output("y_sorted", &Data::y_sorted, &Problem::n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a side");
-  f.figure("divergence", "relative_times", "Divergence: cost of a branch",
-           {{"param.fraction", "fraction of elements on side A"},
-            {"param.cost", "cost of a side (dependent FMAs)"}});
+  f.plot("divergence", "relative_times", "Divergence: cost of a branch",
+         {{"param.fraction", "fraction of elements on side A"},
+          {"param.cost", "cost of a side (dependent FMAs)"}});
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int o) {
     return references(p, d)[static_cast<std::size_t>(o)];

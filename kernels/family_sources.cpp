@@ -30,7 +30,7 @@ bool add_sources() {
     if (!family.empty()) Registry::global().add_source(family, table[i].text);
   }
 #ifdef GPUEXP_LEFT_OUT
-  Registry::global().leave_out(GPUEXP_LEFT_OUT, GPUEXP_BUILT);
+  Registry::global().set_omitted(GPUEXP_LEFT_OUT, GPUEXP_BUILT);
 #endif
   return true;
 }

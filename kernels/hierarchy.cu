@@ -442,8 +442,8 @@ Family declare() {
       .metric("step_ns", "ns", kStepNsDoc)
       .metric("near_cycles", "", "SM cycles per load of a line, 10th percentile over the lines")
       .metric("far_cycles", "", "SM cycles per load of a line, 90th percentile over the lines");
-  f.figure("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
-           {{"param.bytes", "working set"}});
+  f.plot("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
+         {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.stride % kSectorBytes == 0) return std::nullopt;
     return "needs stride to be a multiple of " + std::to_string(kSectorBytes);

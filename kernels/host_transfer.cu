@@ -438,9 +438,9 @@ Family declare() {
       .lives_in(Residence::managed)
       .output("advised_out", &Data::advised_out, &Problem::n)
       .lives_in(Residence::managed);
-  f.figure("host_transfer", "transfer_rates",
-           "Transfers between host and device: bytes per second in each direction",
-           {{"param.n", "4-byte words"}});
+  f.plot("host_transfer", "transfer_rates",
+         "Transfers between host and device: bytes per second in each direction",
+         {{"param.n", "4-byte words"}});
   f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
                 CeilingRows::rate("bus_to_host", {"pinned_out"}, Mode::warm, "param.n")

@@ -349,9 +349,9 @@ Family declare() {
       .input("streamed", &Data::streamed, &Problem::streamed)
       .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
       .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
-  f.figure("l2_persistence", "kept_sets",
-           "Working set with a concurrent stream: time divided by the time of streaming only",
-           {{"param.hot", "working set"}});
+  f.plot("l2_persistence", "kept_sets",
+         "Working set with a concurrent stream: time divided by the time of streaming only",
+         {{"param.hot", "working set"}});
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return evaluate_reference(out[0], kHotThreads, Reference{d.hot, p.hot, kHotThreads, p.passes}) +

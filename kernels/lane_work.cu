@@ -334,8 +334,8 @@ Family declare() {
       .output("y_binned", &Data::y_binned, &Problem::n);
   f.metric("expected_passes", "", "trips of the longest lane of a warp, divided by the mean")
       .metric("expected_active_lanes_pct", "%", "share of lanes that have work left during a trip");
-  f.figure("lane_work", "relative_times", "Lanes with different amounts of work",
-           {{"param.spread", "spread: trips are 1 to 4^spread"}});
+  f.plot("lane_work", "relative_times", "Lanes with different amounts of work",
+         {{"param.spread", "spread: trips are 1 to 4^spread"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int o) { return after_trips(d, o); });

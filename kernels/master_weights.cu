@@ -464,10 +464,10 @@ Family declare() {
               "updates that are not zero and leave the weight unchanged")
       .metric("rms_error_pct", "%",
               "root mean square of final minus exact weights, relative to the exact movement");
-  f.figure("master_weights", "metrics_by_type", "Updates that are small compared with the weight",
-           {{"metric.lost_update_share_pct", "updates without effect (%)"},
-            {"metric.progress_pct", "share of the exact movement (%)"},
-            {"param.learning_rate", "learning rate"}});
+  f.plot("master_weights", "metrics_by_type", "Updates that are small compared with the weight",
+         {{"metric.lost_update_share_pct", "updates without effect (%)"},
+          {"metric.progress_pct", "share of the exact movement (%)"},
+          {"param.learning_rate", "learning rate"}});
   f.inputs = inputs;
   set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;

@@ -513,8 +513,8 @@ Family declare() {
       .output("dx", &Data::dx, matrix_type, elements)
       .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
   declare_products(f, &Data::products);
-  f.figure("normalization_backward", "share_of_copy",
-           "Gradients of norms compared with an elementwise product", {{"param.dtype", "type"}});
+  f.plot("normalization_backward", "share_of_copy",
+         "Gradients of norms compared with an elementwise product", {{"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // for the last kernel
   f.inputs = inputs;
   f.reference = reference;

@@ -469,9 +469,9 @@ Family declare() {
       .integer("batches", &Problem::batches, 8, 1, kMaxSignalBlocks, "",
                "number of micro-batches into which the tokens are divided")
       .spans(&Problem::gpus, &Data::rank);
-  f.figure("timeline_pipeline_parallel", "rank_timelines",
-           "Layers on several GPUs: who waits for whom")
-      .figure("pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches");
+  f.plot("timeline_pipeline_parallel", "rank_timelines",
+         "Layers on several GPUs: who waits for whom")
+      .plot("pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches");
   f.metric(
       "bubble_share", "",
       "share of the time that a GPU waits for its first micro-batch or after its last one, if all "

@@ -372,8 +372,8 @@ Family declare() {
       .input("dy", &Data::dy, matrix_type, elements)
       .output("dx", &Data::dx, matrix_type, elements);
   declare_products(f, &Data::products);
-  f.figure("softmax_backward", "share_of_copy",
-           "Gradient of a softmax compared with an elementwise product", {{"param.dtype", "type"}});
+  f.plot("softmax_backward", "share_of_copy",
+         "Gradient of a softmax compared with an elementwise product", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;

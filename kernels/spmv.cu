@@ -538,8 +538,8 @@ Family declare() {
   f.metric("rows", "", "rows of the matrix")
       .metric("columns", "", "columns of the matrix")
       .metric("nonzeros", "", "stored nonzeros of the matrix");
-  f.figure("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
-           {{"param.matrix", "matrix"}});
+  f.plot("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
+         {{"param.matrix", "matrix"}});
   f.inputs = inputs;
   set_references(f, rows, [](const Problem&, const Data& d, int output) {
     return ExactRow{kAtomics[output], d.offsets, d.columns, d.values, d.x};

@@ -178,8 +178,8 @@ Family declare() {
       .output("y_by_warp", &Data::y_by_warp, &Problem::n);
   f.metric("expected_passes", "", "cases that a warp issues")
       .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a case");
-  f.figure("switch_divergence", "relative_times", "Divergence: a switch with many cases",
-           {{"param.ways", "cases among the elements"}});
+  f.plot("switch_divergence", "relative_times", "Divergence: a switch with many cases",
+         {{"param.ways", "cases among the elements"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));
   };

@@ -481,8 +481,9 @@ Variant one_kernel_paced() {
     // takes half as long.
     Phase product = own_product_phase(p);
     product.kernel_of = "product_then_stores";
-    product.kernel_times = max_tiles_per_block(pieces) /
-                           static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
+    product.kernel_time_factor =
+        max_tiles_per_block(pieces) /
+        static_cast<double>(ceil_div(product.grid.count(), device.sm_count));
     return sending_phases(p, product, last_share(pieces));
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {

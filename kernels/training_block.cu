@@ -464,8 +464,8 @@ Family declare() {
   f.step_metrics().metric(
       "kept_bytes", "B",
       "activations that the forward pass keeps for the backward pass, per block of a network");
-  f.figure("training_block", "step_phases", "Training step of a transformer block",
-           {{"param.phase", "phase"}, {"param.dtype", "type"}});
+  f.plot("training_block", "step_phases", "Training step of a transformer block",
+         {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = inputs;

@@ -221,8 +221,8 @@ Family declare() {
   f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
       .output("y", &Data::y, &Problem::n);
-  f.figure("warp_uniform", "relative_times", "Branches that all lanes of a warp agree on",
-           {{"param.rounds", "branches per element"}});
+  f.plot("warp_uniform", "relative_times", "Branches that all lanes of a warp agree on",
+         {{"param.rounds", "branches per element"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
     steps += fill_bits(d.sides, ceil_div(p.n, kBlock), stream_seed(seed, 1));

@@ -154,8 +154,8 @@ Family declare() {
               "predicted throughput relative to a GPU whose SMs are always busy with whole tiles: "
               "tail efficiency times tile efficiency")
       .metric("divisor_pow2", "", "largest power of two that divides n; it should have no effect");
-  f.figure("wave_quantization", "sawtooth", "Wave quantization: whole waves of tiles",
-           {{"param.n", "n"}});
+  f.plot("wave_quantization", "sawtooth", "Wave quantization: whole waves of tiles",
+         {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {

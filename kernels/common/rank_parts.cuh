@@ -56,12 +56,12 @@ inline void name_kernel(Phase& phase, const Steps& step) {
   phase.grid = shape.grid;
 }
 
-/// The maximum of figure(r) over all r in [0, ranks).
+/// The maximum of plot(r) over all r in [0, ranks).
 template <class Figure>
-std::int64_t max_of_ranks(int ranks, Figure figure) {
+std::int64_t max_of_ranks(int ranks, Figure plot) {
   std::int64_t largest = 0;
   for (int r = 0; r < ranks; ++r)
-    largest = std::max<std::int64_t>(largest, figure(r));
+    largest = std::max<std::int64_t>(largest, plot(r));
   return largest;
 }
 

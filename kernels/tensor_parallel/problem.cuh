@@ -79,8 +79,8 @@ inline Part own_result(const Problem& p, int rank) {
 }
 
 template <class Figure>
-std::int64_t most(const Problem& p, Figure figure) {
-  return max_of_ranks(p.gpus, figure);
+std::int64_t most(const Problem& p, Figure plot) {
+  return max_of_ranks(p.gpus, plot);
 }
 
 inline bool is_everywhere(const Problem& p) {

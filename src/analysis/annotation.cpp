@@ -26,7 +26,7 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   ExecutedCounts counts;
   counts.warps = number(op.warps);
   counts.lanes = number(op.lanes);
-  counts.lanes_on = number(op.lanes_on);
+  counts.predicated_lanes = number(op.predicated_lanes);
   counts.load_requests = number(memory.load_requests);
   counts.load_sectors = number(memory.load_sectors);
   counts.ideal_load_sectors = number(counted.ideal_load_sectors);

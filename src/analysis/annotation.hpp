@@ -31,9 +31,9 @@ std::string to_text(const SourceLine& line);
 
 /// Sums over all blocks that were executed.
 struct ExecutedCounts {
-  double warps = 0;     ///< instructions of warps
-  double lanes = 0;     ///< their active lanes
-  double lanes_on = 0;  ///< of these, those that the instruction's guard let through
+  double warps = 0;             ///< instructions of warps
+  double lanes = 0;             ///< their active lanes
+  double predicated_lanes = 0;  ///< of these, those that the instruction's guard let through
   double load_requests = 0;
   double load_sectors = 0;
   double ideal_load_sectors = 0;
@@ -63,7 +63,7 @@ struct NamedCount {
 inline constexpr NamedCount kExecutedCounts[] = {
     {"warp_instructions", &ExecutedCounts::warps},
     {"active_lanes", &ExecutedCounts::lanes},
-    {"predicated_on_lanes", &ExecutedCounts::lanes_on},
+    {"predicated_on_lanes", &ExecutedCounts::predicated_lanes},
     {"global_load_requests", &ExecutedCounts::load_requests},
     {"global_load_sectors", &ExecutedCounts::load_sectors},
     {"ideal_global_load_sectors", &ExecutedCounts::ideal_load_sectors},

@@ -59,7 +59,7 @@ class Changes {
     for (const ExpectedChange& expected : e_.row().expected_changes) {
       const auto change = change_of(expected.counter);
       if (!change) continue;
-      if (!happened(expected, change->from, change->to)) {
+      if (!matches_expectation(expected, change->from, change->to)) {
         e_.not_seen.push_back(expected);
       } else if (expected.counter == kTimeColumn) {
         continue;  // it is what is to be explained

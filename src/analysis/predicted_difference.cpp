@@ -13,7 +13,7 @@ PredictedDifference difference(const RowPair& pair) {
     const auto from = count_of(d.reference(), expected.counter);
     const auto to = count_of(d.row(), expected.counter);
     if (!from || !to) continue;
-    if (!happened(expected, *from, *to)) {
+    if (!matches_expectation(expected, *from, *to)) {
       d.not_seen.push_back(expected);
     } else {
       auto& changes = expected.direction == Direction::unchanged ? d.kept : d.changes;

@@ -202,7 +202,7 @@ class AnnotateRun {
   void run() {
     sim::Simulator simulator(context_.resources, plan_.device.compute_capability());
     simulator.stop = interrupted;
-    simulator.takes_host_loops = true;
+    simulator.uses_host_loops = true;
     simulator.find_code = compiled_from_ptx;
     HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
     sim::Observation observation;

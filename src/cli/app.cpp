@@ -165,7 +165,7 @@ Config ConfigOptions::read_as_one(const Registry& registry) const {
 
 const Family& find_family(const Registry& registry, const std::string& id) {
   if (const Family* family = registry.find(id)) return *family;
-  if (const auto why = registry.left_out(id)) throw ConfigError(*why);
+  if (const auto why = registry.omitted_message(id)) throw ConfigError(*why);
   const std::vector<std::string> ids = names_of(registry.families());
   throw ConfigError(fmt::format("unknown family '{}'{}", shorten(id), allowed_names(id, ids)));
 }

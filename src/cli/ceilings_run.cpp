@@ -146,7 +146,7 @@ std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& dev
       link.run = run_ceilings(context, *pair, "links");
       link.run.file.links_to = link.peer.uuid;
       std::erase_if(link.run.file.measured, [](const auto& ceiling) {
-        return !is_of_links(*find_ceiling_term(ceiling.first));
+        return !is_link_term(*find_ceiling_term(ceiling.first));
       });
       report_missing(link.run);
     }

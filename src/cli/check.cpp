@@ -33,7 +33,7 @@ DeviceSpecFile listed_spec(const std::string& name) {
 ExpectedBands bands_of(const DeviceSpecFile& listed, bool of_links) {
   ExpectedBands bands = listed.expected;
   std::erase_if(bands, [&](const auto& band) {
-    return is_of_links(*find_ceiling_term(band.first)) != of_links;
+    return is_link_term(*find_ceiling_term(band.first)) != of_links;
   });
   return bands;
 }

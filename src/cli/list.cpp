@@ -27,7 +27,7 @@ std::optional<std::string> left_out(const Json& config, const Registry& registry
   for (const Json& experiment : *experiments) {
     const Json* const family = experiment.is_object() ? experiment.find("family") : nullptr;
     if (!family || !family->is_string()) continue;
-    if (auto why = registry.left_out(family->get<std::string>())) return why;
+    if (auto why = registry.omitted_message(family->get<std::string>())) return why;
   }
   return std::nullopt;
 }

@@ -89,7 +89,7 @@ Json greeting_of(int first, int further) try {
                                   device_count() - 1)}};
   }
   const DeviceInfo info = query_device(index, device_specs());
-  stay_near(info.pci_bus_id);
+  pin_to_local_processors(info.pci_bus_id);
   return {{"device", json_of_device(info)},
           {"host", host_name()},
           {"processors", processors_of_thread()}};

@@ -17,7 +17,7 @@ namespace {
 
 const Family& read_family(const Node& node, const Registry& registry) {
   if (node.json().is_string()) {
-    if (const auto why = registry.left_out(node.text())) node.fail(*why);
+    if (const auto why = registry.omitted_message(node.text())) node.fail(*why);
   }
   return *registry.find(node.one_of(names_of(registry.families()), "family"));
 }

@@ -169,7 +169,7 @@ bool is_time(const CeilingTerm& term) {
   return term.unit == "ns" || term.unit == "us";
 }
 
-bool is_of_links(const CeilingTerm& term) {
+bool is_link_term(const CeilingTerm& term) {
   return term.id.starts_with("link_") && term.id != "link_all";
 }
 

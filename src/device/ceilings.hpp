@@ -95,7 +95,7 @@ struct CeilingTerm {
 bool is_time(const CeilingTerm& term);
 
 /// Whether a term describes the link between two GPUs, which differs from pair to pair.
-bool is_of_links(const CeilingTerm& term);
+bool is_link_term(const CeilingTerm& term);
 
 /// All terms, in the order in which they are shown.
 const std::vector<CeilingTerm>& ceiling_terms();

@@ -40,7 +40,7 @@ Ceilings CeilingsFile::ceilings() const {
 
 void add_links(MeasuredCeilings& measured, const CeilingsFile& links) {
   for (const auto& [id, ceiling] : links.measured) {
-    if (!is_of_links(*find_ceiling_term(id))) continue;
+    if (!is_link_term(*find_ceiling_term(id))) continue;
     const auto [kept, is_new] = measured.try_emplace(id, ceiling);
     if (is_new) continue;
     const bool is_worse = is_time(*find_ceiling_term(id)) ? ceiling.value > kept->second.value

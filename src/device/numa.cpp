@@ -107,7 +107,7 @@ std::string processors_of_thread() {
   return fmt::format("{}", fmt::join(ranges, ","));
 }
 
-void stay_near(const std::string& pci_bus_id, const std::filesystem::path& sys) {
+void pin_to_local_processors(const std::string& pci_bus_id, const std::filesystem::path& sys) {
   const auto list = line_of_device(pci_bus_id, "local_cpulist", sys);
   const auto allowed = processors_allowed();
   if (!list || !allowed) return;

@@ -24,6 +24,7 @@ std::string processors_of_thread();
 /// Restricts this thread, and threads that it starts afterwards, to those of its processors that
 /// are local to the device. Changes nothing if it has none of them, for example because it was
 /// bound to others, or if the machine does not report them.
-void stay_near(const std::string& pci_bus_id, const std::filesystem::path& sys = "/sys");
+void pin_to_local_processors(const std::string& pci_bus_id,
+                             const std::filesystem::path& sys = "/sys");
 
 }  // namespace gpuexp

@@ -21,7 +21,7 @@ constexpr std::array<double, kNewestPcieGeneration> kLanes = {
 
 }  // namespace
 
-std::string_view name_of(PcieWay way) {
+std::string_view name_of(PciePath way) {
   constexpr std::array<std::string_view, 6> kNames{"BOARD", "PIX", "PXB", "PHB", "NODE", "SYS"};
   return kNames[static_cast<std::size_t>(way)];
 }

@@ -11,7 +11,7 @@ namespace gpuexp {
 
 /// Path over PCI Express between two GPUs, shortest first (nvmlGpuTopologyLevel_t, with the names
 /// of nvidia-smi topo).
-enum class PcieWay {
+enum class PciePath {
   board,     ///< both are on one board
   pix,       ///< over one switch
   pxb,       ///< over several switches
@@ -20,7 +20,7 @@ enum class PcieWay {
   processor  ///< over the link between NUMA nodes: SYS
 };
 /// "PIX", as nvidia-smi writes it.
-std::string_view name_of(PcieWay way);
+std::string_view name_of(PciePath way);
 
 struct GpuPlace {
   int index = 0;
@@ -37,7 +37,7 @@ struct GpuLink {
   int nvlinks = 0;  ///< active links, directly to the other or to a switch that connects both
   bool is_switched = false;                   ///< the NVLinks go to a switch
   std::optional<std::string> nvlink_version;  ///< "4.0"
-  std::optional<PcieWay> pcie;
+  std::optional<PciePath> pcie;
   /// Whether kernels here can access the other's memory (peer access); empty: unknown.
   std::optional<bool> peer_access;
   std::optional<bool> peer_atomics;  ///< whether they can also access it by atomic operations

@@ -41,7 +41,7 @@ std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
 std::int64_t wanted_without_shared(const SharedDemand& demand) {
   constexpr std::int64_t kFew = 384;
   constexpr std::int64_t kMany = 704;
-  if (demand.block_threads > kMany || demand.otherwise_resident == 1) return 8 * kKib;
+  if (demand.block_threads > kMany || demand.resident_without_shared == 1) return 8 * kKib;
   return (demand.block_threads > kFew ? 16 : 32) * kKib;
 }
 
@@ -57,10 +57,10 @@ std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) 
   const std::int64_t block =
       ceil_div(demand.block_bytes, kUnit) * kUnit + device.sm.reserved_shared_bytes;
   const std::int64_t held = block * demand.resident;
-  const bool is_doubled = demand.block_threads < kManyThreads && demand.otherwise_resident > 1;
+  const bool is_doubled = demand.block_threads < kManyThreads && demand.resident_without_shared > 1;
   const std::int64_t wanted =
-      block * (is_doubled ? std::min(2 * demand.otherwise_resident, kMostBlocks)
-                          : demand.otherwise_resident);
+      block * (is_doubled ? std::min(2 * demand.resident_without_shared, kMostBlocks)
+                          : demand.resident_without_shared);
   return wanted <= kMost ? wanted : std::max(held, kMost);
 }
 

@@ -11,9 +11,9 @@ namespace gpuexp {
 /// What the blocks of a kernel need of this memory.
 struct SharedDemand {
   std::int64_t block_threads = 0;
-  std::int64_t block_bytes = 0;  ///< static and dynamic shared memory, without reserved bytes
-  int resident = 0;              ///< blocks on an SM
-  int otherwise_resident = 0;    ///< blocks on an SM if they used no shared memory
+  std::int64_t block_bytes = 0;     ///< static and dynamic shared memory, without reserved bytes
+  int resident = 0;                 ///< blocks on an SM
+  int resident_without_shared = 0;  ///< blocks on an SM if they used no shared memory
 };
 
 /// In bytes.

@@ -22,7 +22,7 @@ bool operator==(const ExpectedChange& a, const ExpectedChange& b) {
   return a.counter == b.counter && a.direction == b.direction && a.factor == b.factor;
 }
 
-bool happened(const ExpectedChange& expected, double from, double to) {
+bool matches_expectation(const ExpectedChange& expected, double from, double to) {
   const double factor = expected.factor;
   switch (expected.direction) {
     case Direction::decreases: return from > 0 && to * factor <= from;

@@ -68,7 +68,7 @@ class ExpectedChangesOf {
 
 /// Whether the counter changed as expected. Counters are not negative. A change from 0 to a
 /// positive value is an increase by any factor. False for NaN.
-bool happened(const ExpectedChange& change, double from, double to);
+bool matches_expectation(const ExpectedChange& change, double from, double to);
 
 /// The changes expected at the problem, without conditions.
 std::vector<ExpectedChange> expected_changes_at(const std::vector<ExpectedChange>& changes,

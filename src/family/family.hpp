@@ -19,8 +19,8 @@
 #include "family/ceiling_rows.hpp"
 #include "family/element_draw.hpp"
 #include "family/expected_change.hpp"
-#include "family/figure.hpp"
 #include "family/phase.hpp"
+#include "family/plot.hpp"
 #include "family/ranks.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
@@ -270,7 +270,7 @@ struct Family {
   std::vector<Metric> metrics;
   std::vector<Variant> variants;
   std::vector<CeilingRows> ceilings;  ///< ceilings that its rows measure
-  std::vector<Figure> figures;        ///< empty: a plot that suits any family
+  std::vector<Plot> plots;            ///< empty: a plot that suits any family
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;

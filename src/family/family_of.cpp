@@ -107,8 +107,8 @@ void FamilyDeclaration::add_metric(std::string name, std::string unit, std::stri
   family_.metrics.push_back({std::move(name), std::move(unit), std::move(doc)});
 }
 
-void FamilyDeclaration::add_figure(Figure figure) {
-  family_.figures.push_back(std::move(figure));
+void FamilyDeclaration::add_plot(Plot plot) {
+  family_.plots.push_back(std::move(plot));
 }
 
 void FamilyDeclaration::add_variant(Variant variant) {

@@ -133,7 +133,7 @@ class FamilyDeclaration {
   void set_span(Callback<int(const void*)> gpus, BindRank bind);
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
-  void add_figure(Figure figure);
+  void add_plot(Plot plot);
   void add_variant(gpuexp::Variant variant);
   /// The complete family, whose callbacks create problems and data with the given functions.
   Family declared(MakeStruct make_problem, MakeStruct make_data) const;
@@ -293,9 +293,9 @@ class FamilyOf : public FamilyDeclaration {
   }
 
   /// Declares a plot of the family's results over `axes`.
-  FamilyOf& figure(std::string name, std::string kind, std::string title,
-                   std::vector<FigureAxis> axes = {}) {
-    add_figure({std::move(name), std::move(kind), std::move(title), std::move(axes)});
+  FamilyOf& plot(std::string name, std::string kind, std::string title,
+                 std::vector<PlotAxis> axes = {}) {
+    add_plot({std::move(name), std::move(kind), std::move(title), std::move(axes)});
     return *this;
   }
 

@@ -46,8 +46,8 @@ struct Phase {
   /// that waits for other ranks is executed as if they were ahead (Buffer::flags_from) and their
   /// memory were local.
   const void* kernel = nullptr;
-  std::string kernel_of = {};  ///< variant whose launch has the kernel; empty: this one
-  double kernel_times = 1;     ///< ratio of its iterations to the kernel's
+  std::string kernel_of = {};     ///< variant whose launch has the kernel; empty: this one
+  double kernel_time_factor = 1;  ///< ratio of its iterations to the kernel's
   Extent grid = {};
   std::optional<double> kernel_us = {};  ///< the kernel's time by itself, once determined
   double kernel_latency_us = 0;          ///< kernel_us less the time of its busiest resource

@@ -120,13 +120,13 @@ void Registry::add_source(std::string_view family_id, std::string_view text) noe
   }
 }
 
-void Registry::leave_out(std::string_view families, std::string_view built) noexcept {
+void Registry::set_omitted(std::string_view families, std::string_view built) noexcept {
   left_out_ = "," + std::string(families) + ",";
   built_ = built;
   std::replace(built_.begin(), built_.end(), ',', ';');  // CMake's separator
 }
 
-std::optional<std::string> Registry::left_out(std::string_view id) const {
+std::optional<std::string> Registry::omitted_message(std::string_view id) const {
   if (left_out_.find("," + std::string(id) + ",") == std::string::npos) return std::nullopt;
   return "family '" + std::string(id) + "' is not in this build (GPUEXP_FAMILIES=" + built_ + ")";
 }

@@ -27,13 +27,13 @@ class Registry {
   void add_source(std::string_view family_id, std::string_view text) noexcept;
 
   /// Records the families that the build contains and those that it omits, separated by commas.
-  void leave_out(std::string_view families, std::string_view built) noexcept;
+  void set_omitted(std::string_view families, std::string_view built) noexcept;
 
   /// Sorted by id. Addresses stay valid when families are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
   /// The message about a family that the build omits; empty for other ids.
-  std::optional<std::string> left_out(std::string_view id) const;
+  std::optional<std::string> omitted_message(std::string_view id) const;
   /// The concatenated text of the family's files; "" if unknown.
   std::string_view source_of(std::string_view family_id) const;
 

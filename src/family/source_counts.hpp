@@ -12,9 +12,9 @@ namespace gpuexp {
 /// are those of the data stage for shared memory; ideal wavefronts are the number without bank
 /// conflicts.
 struct SourceCounts {
-  double warps = 0;     ///< warp instructions
-  double lanes = 0;     ///< active lanes
-  double lanes_on = 0;  ///< active lanes whose predicate is true
+  double warps = 0;             ///< warp instructions
+  double lanes = 0;             ///< active lanes
+  double predicated_lanes = 0;  ///< active lanes whose predicate is true
   double sectors = 0;
   double ideal_sectors = 0;
   double shared_wavefronts = 0;

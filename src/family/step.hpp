@@ -86,7 +86,7 @@ template <class Parameter, class Argument>
 void pack(PackedArguments& packed, Argument&& argument) {
   if constexpr (std::is_same<std::decay_t<Argument>, TensorMap>::value) {
     static_assert(
-        sizeof(Parameter) == kTensorMapBytes && alignof(Parameter) >= kLeastTensorMapAlignment,
+        sizeof(Parameter) == kTensorMapBytes && alignof(Parameter) >= kMinTensorMapAlignment,
         "a tensor map requires a parameter of type CUtensorMap");
     packed.add(std::forward<Argument>(argument), alignof(Parameter));
   } else if constexpr (std::is_same<std::decay_t<Argument>, Texture>::value) {

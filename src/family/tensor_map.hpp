@@ -35,6 +35,6 @@ struct TensorMap {
 
 /// Size and minimum alignment of the parameter. CUDA 12 aligns it to 64 bytes, CUDA 13 to 128.
 inline constexpr std::size_t kTensorMapBytes = 128;
-inline constexpr std::size_t kLeastTensorMapAlignment = 64;
+inline constexpr std::size_t kMinTensorMapAlignment = 64;
 
 }  // namespace gpuexp

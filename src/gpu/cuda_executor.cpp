@@ -41,7 +41,7 @@ class CudaExecutor final : public Executor,
   CudaExecutor(int index, const DeviceSpec& device, const CudaOptions& options)
       : index_(index),
         device_(device),
-        max_reference_operations_(options.most_reference_s * reference_rate(device)),
+        max_reference_operations_(options.max_reference_s * reference_rate(device)),
         timer_(options.gated),
         stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),

@@ -15,7 +15,7 @@ struct CudaOptions {
   bool gated = true;
   /// Maximum seconds of a reference at reference_rate(). For outputs whose reference takes longer,
   /// random elements are compared.
-  double most_reference_s = kMostReferenceSeconds;
+  double max_reference_s = kMaxReferenceSeconds;
 };
 
 /// Makes `device_index` current and creates its context. `device` must describe this device. Throws

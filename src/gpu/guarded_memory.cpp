@@ -76,7 +76,7 @@ SharedHostMemory::SharedHostMemory(std::int64_t bytes, RankExchange& ranks) {
   const auto told = ranks.all_gather(std::to_string(bytes_), own.get());
   try {
     for (int rank = 0; rank < ranks.place().ranks; ++rank) {
-      const RankExchange::Told& of_one = told[static_cast<std::size_t>(rank)];
+      const RankExchange::RankMessage& of_one = told[static_cast<std::size_t>(rank)];
       if (of_one.text != std::to_string(bytes_)) {
         throw DeviceError(fmt::format("rank {} shares {} bytes of host memory, this one {}", rank,
                                       of_one.text, bytes_),

@@ -192,15 +192,15 @@ std::vector<NvLink> active_links(const Gpu& gpu) {
   return links;
 }
 
-std::optional<PcieWay> pcie_way(const Library& library, Device a, Device b) {
+std::optional<PciePath> pcie_way(const Library& library, Device a, Device b) {
   constexpr int kStep = 10;  // between the levels of nvmlGpuTopologyLevel_t
   int level = 0;
   const int status =
       library.call<int(Device, Device, int*)>("nvmlDeviceGetTopologyCommonAncestor", a, b, &level);
   if (status != nvml::kSuccess || level < 0 || level % kStep != 0 ||
-      level > kStep * static_cast<int>(PcieWay::processor))
+      level > kStep * static_cast<int>(PciePath::processor))
     return std::nullopt;
-  return static_cast<PcieWay>(level / kStep);
+  return static_cast<PciePath>(level / kStep);
 }
 
 /// NVML_P2P_CAPS_INDEX_…

@@ -99,7 +99,7 @@ class MemoryHandle {
           fmt::format("{} bytes of memory that other GPUs can access (cuMemCreate)", bytes));
   }
   /// Imports the memory of another rank from its exported().
-  MemoryHandle(const RankExchange::Told& exported, int rank) {
+  MemoryHandle(const RankExchange::RankMessage& exported, int rank) {
     const auto import_as = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().import_handle(&handle_, handle, type),
             fmt::format("the memory of rank {} (cuMemImportFromShareableHandle)", rank));
@@ -121,7 +121,7 @@ class MemoryHandle {
 
   CUmemGenericAllocationHandle get() const { return handle_; }
   /// The handle for other ranks: a descriptor, or the bytes of a fabric handle.
-  RankExchange::Told exported(PeerHandles handles) const {
+  RankExchange::RankMessage exported(PeerHandles handles) const {
     const auto export_to = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().export_handle(handle, handle_, type, 0),
             "a handle of memory for other GPUs (cuMemExportToShareableHandle)");
@@ -186,7 +186,7 @@ unsigned char* mapped(const MemoryHandle& memory, std::int64_t bytes, int device
 PeerMemory::PeerMemory(std::int64_t bytes, int device, PeerHandles handles, RankExchange& ranks) {
   const std::int64_t step = granularity(memory_on(device, handles));
   bytes_ = ceil_div(std::max<std::int64_t>(bytes, 1), step) * step;
-  const std::vector<RankExchange::Told> sizes = ranks.all_gather(std::to_string(bytes_));
+  const std::vector<RankExchange::RankMessage> sizes = ranks.all_gather(std::to_string(bytes_));
   for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
     if (sizes[rank].text != std::to_string(bytes_)) {
       throw DeviceError(
@@ -195,8 +195,8 @@ PeerMemory::PeerMemory(std::int64_t bytes, int device, PeerHandles handles, Rank
     }
   }
   const MemoryHandle own(bytes_, device, handles);
-  const RankExchange::Told exported = own.exported(handles);
-  const std::vector<RankExchange::Told> told =
+  const RankExchange::RankMessage exported = own.exported(handles);
+  const std::vector<RankExchange::RankMessage> told =
       ranks.all_gather(exported.text, exported.descriptor.get());
   try {
     for (int rank = 0; rank < ranks.place().ranks; ++rank) {

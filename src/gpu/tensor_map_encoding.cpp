@@ -13,7 +13,7 @@ namespace gpuexp {
 namespace {
 
 static_assert(sizeof(CUtensorMap) == kTensorMapBytes &&
-              alignof(CUtensorMap) >= kLeastTensorMapAlignment);
+              alignof(CUtensorMap) >= kMinTensorMapAlignment);
 
 CUtensorMapDataType type_of(DataType type) {
   switch (type) {

@@ -60,7 +60,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
 
 // "yes: 6.6×", "no: 1.02×".
 std::string outcome_text(const ExpectedChange& expected, double from, double to) {
-  std::string verdict = happened(expected, from, to) ? "yes" : "no";
+  std::string verdict = matches_expectation(expected, from, to) ? "yes" : "no";
   if (from <= 0 || to <= 0) return verdict;
   return fmt::format("{}: {}", verdict, ratio_fragment(std::max(from, to) / std::min(from, to)));
 }

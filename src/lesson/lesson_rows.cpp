@@ -21,7 +21,7 @@ constexpr std::string_view kDefaultMode = "cold";
 
 const Family& find_family(const LessonPart& part, const Registry& registry) {
   if (const Family* family = registry.find(part.subject)) return *family;
-  if (const auto why = registry.left_out(part.subject))
+  if (const auto why = registry.omitted_message(part.subject))
     throw ConfigError(fmt::format("{}: {}", part.place, *why));
   throw ConfigError(fmt::format("{}: '{}' is no family{}", part.place, in_message(part.subject),
                                 allowed_names(part.subject, names_of(registry.families()))));

@@ -89,7 +89,7 @@ class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
             const DeviceSpec& device, const Ceilings& ceilings)
-      : launch_(simulator.rough_launch_of(*kernel.step, kernel.keeps_global)),
+      : launch_(simulator.approximate_launch_of(*kernel.step, kernel.keeps_global)),
         stop_(simulator.stop),
         kernel_(kernel),
         device_(device),
@@ -100,15 +100,14 @@ class KernelRun {
         cluster_(launch_.cluster.count()),
         places_(places_at_once(device, cluster_)),
         active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
-    launch_.checks.most_instructions = kMaxInstructionsPerWarp;
+    launch_.checks.max_instructions = kMaxInstructionsPerWarp;
     set_figures();
     set_behind(traffic);
-    schedule_ = schedule_of(*launch_.program, figures_);
+    schedule_ = schedule_of(*launch_.program, parameters_);
   }
 
   std::string refusal() const {
-    if (kernel_.step->cooperative)
-      return "waits between blocks are not modelled";
+    if (kernel_.step->cooperative) return "waits between blocks are not modelled";
     return schedule_.refusal;
   }
 
@@ -119,13 +118,13 @@ class KernelRun {
     blocks.resident = kernel_.blocks_per_sm;
     if (cluster_ == 1) blocks.columns = kernel_.step->shape.grid.x;
     blocks.stops_if_uneven = cluster_ == 1;
-    SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    SmTime sm = time_on_sm(launch_, schedule_, parameters_, blocks, stop_);
     blocks.stops_if_uneven = false;
     const bool is_even =
         cluster_ > 1 || sm.is_even() || static_cast<std::int64_t>(sm.starts.size()) == blocks.count;
     if (!is_even) {
       blocks.order = spread_order(blocks.count);
-      sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+      sm = time_on_sm(launch_, schedule_, parameters_, blocks, stop_);
     }
     // The waves that were not executed take as long as the last whole one.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
@@ -145,9 +144,9 @@ class KernelRun {
     for (std::size_t i = 0; i < kSmParts; ++i) {
       const auto part = static_cast<SmPart>(i);
       if (sm.busy[part] > 0)
-        time.alone_us[std::string(name_of(part))] = sm.busy[part] * repeats / clock_hz_ * kMicro;
+        time.isolated_us[std::string(name_of(part))] = sm.busy[part] * repeats / clock_hz_ * kMicro;
     }
-    time.alone_us["blocks"] = static_cast<double>(blocks_) / *ceilings_.blocks_per_s * kMicro;
+    time.isolated_us["blocks"] = static_cast<double>(blocks_) / *ceilings_.blocks_per_s * kMicro;
     double warp_clocks = 0;
     for (const WarpClocks& place : time.places_us)
       warp_clocks += place.sum();
@@ -189,7 +188,7 @@ class KernelRun {
     const auto count = static_cast<double>(blocks.count);
     const double waves = std::max(1.0, count / blocks.resident);
     return std::max(waves * sm.block_clocks / static_cast<double>(sm.starts.size()),
-                    count * figures_.block_interval);
+                    count * parameters_.block_interval);
   }
 
   // The grid's last block may take its own path, such as a loop over elements outside full tiles.
@@ -198,8 +197,8 @@ class KernelRun {
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
     if (executed.number(executed.count - 1) >= last) return 0;  // this SM has it
-    if (instructions_of(last) <= sm.most_instructions) return 0;
-    return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
+    if (instructions_of(last) <= sm.max_instructions) return 0;
+    return time_on_sm(launch_, schedule_, parameters_, {1, 1, 1, last}, stop_).clocks;
   }
 
   std::uint64_t instructions_of(std::int64_t number) const {
@@ -239,7 +238,7 @@ class KernelRun {
     for (std::int64_t i = 0; i < sms; ++i) {
       wave.first = i * full / sms;
       wave.draws = static_cast<std::uint64_t>(i + 2);
-      clocks.push_back(time_on_sm(launch_, schedule_, figures_, wave, stop_).clocks);
+      clocks.push_back(time_on_sm(launch_, schedule_, parameters_, wave, stop_).clocks);
     }
     return expected_largest(clocks, full) -
            (first.count == wave.count ? executed.clocks : mean_of(clocks));
@@ -268,9 +267,10 @@ class KernelRun {
     if (device_.cc_major != kMeasuredComputeCapability) return 1;
     const double step = sm.block_clocks / std::max(sm.steps, static_cast<double>(sm.starts.size()));
     const bool has_own_sm = kernel_.blocks_per_sm == 1 || blocks_ <= device_.sm_count;
-    const double spread = has_own_sm ? std::min(step, figures_.dram_latency) : step;
+    const double spread = has_own_sm ? std::min(step, parameters_.dram_latency) : step;
     constexpr double kNano = 1e-9;
-    return share_to_l2(reads_by_sms_, spread / clock_hz_ / kNano, figures_.behind.dram_read_share);
+    return share_to_l2(reads_by_sms_, spread / clock_hz_ / kNano,
+                       parameters_.behind.dram_read_share);
   }
 
   // Latency while `active_sms_` SMs issue loads, from the latencies with one SM and with all.
@@ -283,30 +283,31 @@ class KernelRun {
     const double full_clock_hz = *ceilings_.sm_clock_hz;
     // Latencies within the SM are the same number of cycles at any clock.
     const auto own_clocks = [&](double nanoseconds) { return nanoseconds * kNano * full_clock_hz; };
-    figures_.clock_hz = clock_hz_;
-    figures_.rates = sm_rates(device_.cc_major, device_.cc_minor);
+    parameters_.clock_hz = clock_hz_;
+    parameters_.rates = sm_rates(device_.cc_major, device_.cc_minor);
     const double sms = device_.sm_count;
     for (int i = 0; i < kPipeCount; ++i) {
       const auto rate = ceilings_.ops(static_cast<Pipe>(i), TensorPath::mma_sync);
-      if (rate) figures_.tensor_operations[static_cast<std::size_t>(i)] = *rate / sms / clock_hz_;
-      figures_.wgmma_operations[static_cast<std::size_t>(i)] = wgmma_rate(static_cast<Pipe>(i));
+      if (rate)
+        parameters_.tensor_operations[static_cast<std::size_t>(i)] = *rate / sms / clock_hz_;
+      parameters_.wgmma_operations[static_cast<std::size_t>(i)] = wgmma_rate(static_cast<Pipe>(i));
     }
-    figures_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
-    figures_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
-    figures_.barrier_latency = own_clocks(*ceilings_.barrier_latency_ns);
-    figures_.l2_latency =
+    parameters_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
+    parameters_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
+    parameters_.barrier_latency = own_clocks(*ceilings_.barrier_latency_ns);
+    parameters_.l2_latency =
         clocks_of(loaded(*ceilings_.l2_latency_ns, ceilings_.l2_all_sms_latency_ns));
-    figures_.dram_latency =
+    parameters_.dram_latency =
         clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
-    figures_.l2_spread = kL2Spread;
-    figures_.dram_spread = kDramSpread;
-    figures_.data_stage_clocks =
+    parameters_.l2_spread = kL2Spread;
+    parameters_.dram_spread = kDramSpread;
+    parameters_.data_stage_clocks =
         kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
-    figures_.block_gap = clocks_of(*ceilings_.block_latency_ns);
-    figures_.block_interval = active_sms_ / *ceilings_.blocks_per_s * clock_hz_;
-    figures_.l1_bytes = kernel_.memory.l1;
+    parameters_.block_gap = clocks_of(*ceilings_.block_latency_ns);
+    parameters_.block_interval = active_sms_ / *ceilings_.blocks_per_s * clock_hz_;
+    parameters_.l1_bytes = kernel_.memory.l1;
     if (static_cast<std::int64_t>(launch_.shared_bytes) > device_.sm.reserved_shared_bytes)
-      figures_.repeats = sector_repeats(device_, kernel_.memory);
+      parameters_.repeats = sector_repeats(device_, kernel_.memory);
   }
 
   // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (a chain of
@@ -324,7 +325,7 @@ class KernelRun {
   }
 
   void set_behind(const KernelTraffic& traffic) {
-    BehindL1& behind = figures_.behind;
+    BehindL1& behind = parameters_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
     // The maximum of one SM, 64 bytes per cycle, is an assumption that matters only for few blocks.
     // The copy engine has its own rates.
@@ -368,7 +369,7 @@ class KernelRun {
   std::int64_t cluster_;  ///< blocks per cluster
   std::int64_t places_;   ///< clusters that the GPU holds at once
   double active_sms_;
-  SmFigures figures_;
+  SmParameters parameters_;
   Schedule schedule_;
 };
 
@@ -442,7 +443,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
   result.launches = static_cast<double>(kernels.size());
   result.caches.resize(kernels.size());
   result.each_us.resize(kernels.size());
-  std::map<std::string, double> alone_us;
+  std::map<std::string, double> isolated_us;
   for (const SameKernels& same : same_kernels(kernels, traffic)) {
     const KernelCodeTime* const timed = known ? known->find(*same.first, same.traffic) : nullptr;
     if (timed) {
@@ -459,15 +460,15 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
       result.caches[place] = result.kernels.back().caches;
       result.each_us[place] = result.kernels.back().time_us;
     }
-    for (const auto& [name, time_us] : result.kernels.back().alone_us)
-      alone_us[name] += same.count * time_us;
+    for (const auto& [name, time_us] : result.kernels.back().isolated_us)
+      isolated_us[name] += same.count * time_us;
   }
   set_dram(result.caches, traffic);
   result.launch_us = launch_us(result.launches);
   result.further_us = further_us();
   result.total_us += result.launch_us;
-  alone_us[kLaunch] = result.launch_us;
-  result.terms = longest_first(alone_us);
+  isolated_us[kLaunch] = result.launch_us;
+  result.terms = longest_first(isolated_us);
   return result;
 }
 

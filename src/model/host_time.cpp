@@ -218,12 +218,13 @@ class HostSchedule {
       time.timeline.push_back({kNames[index_of(steps_[i].unit)], steps_[i].stream,
                                states_[i].ready_us, states_[i].end_us});
     }
-    std::map<std::string, double> alone_us{{"host", call_us_ * static_cast<double>(calls_.size())}};
+    std::map<std::string, double> isolated_us{
+        {"host", call_us_ * static_cast<double>(calls_.size())}};
     for (const Unit copies : {Unit::copy_to_device, Unit::copy_to_host}) {
       if (const double us = workers_[index_of(copies)].busy_us; us > 0)
-        alone_us[kNames[index_of(copies)]] = us;
+        isolated_us[kNames[index_of(copies)]] = us;
     }
-    time.terms = longest_first(alone_us);
+    time.terms = longest_first(isolated_us);
     return time;
   }
 

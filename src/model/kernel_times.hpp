@@ -20,9 +20,9 @@ struct KernelCodeTime {
   double time_us = 0;  ///< time of one launch, without launch overhead
   /// `time_us` by the warps' next instruction and stall reason. The sum is `time_us`.
   std::vector<WarpClocks> places_us;
-  std::vector<SectorLookups> lookups;      ///< L1 lookups of executed blocks, by instruction
-  CacheCounts caches;                      ///< counts of all blocks, without DRAM
-  std::map<std::string, double> alone_us;  ///< time of each resource if it were the only limit
+  std::vector<SectorLookups> lookups;         ///< L1 lookups of executed blocks, by instruction
+  CacheCounts caches;                         ///< counts of all blocks, without DRAM
+  std::map<std::string, double> isolated_us;  ///< time of each resource if it were the only limit
 };
 
 /// For the buffers of one problem on one device, in any mode.

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sim/grid_run.hpp"
-#include "timing/sm_figures.hpp"
+#include "timing/sm_parameters.hpp"
 #include "timing/sm_time.hpp"
 
 namespace gpuexp {
@@ -282,8 +282,8 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
   for (const ResidentKernel& kernel : kernels) {
     const Shape& shape = kernel.step->shape;
     auto& grid = grids[identity_of(*kernel.step)];
-    sim::LaunchState state = simulator.rough_launch_of(*kernel.step, kernel.keeps_global);
-    state.checks.most_instructions = kMaxInstructionsPerWarp;
+    sim::LaunchState state = simulator.approximate_launch_of(*kernel.step, kernel.keeps_global);
+    state.checks.max_instructions = kMaxInstructionsPerWarp;
     if (!grid) grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
     if (launch.refusal.empty()) launch.refusal = grid->refusal;
     const std::int64_t cluster = shape.cluster.count();

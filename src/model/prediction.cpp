@@ -6,7 +6,7 @@
 
 namespace gpuexp {
 
-double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
+double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
   // Rotating over buffer copies evicts L2 as a flush does, but the number of copies may be capped.
@@ -64,7 +64,7 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
   Limit limit;
   limit_by_compute(work, ceilings, limit);
   // Neither reads nor writes exceed the larger of their two rates.
-  limit_by_bytes(least_dram_bytes(work, mode, device),
+  limit_by_bytes(min_dram_bytes(work, mode, device),
                  std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s),
                  &Limit::dram_us, "dram", limit);
   limit_by_pcie(work, ceilings, limit);

@@ -57,7 +57,7 @@ struct CeilingSource {
 /// Minimum number of bytes that DRAM moves before the launch can end. In cold mode, every byte read
 /// comes from DRAM, but L2 may hold up to its size of dirty bytes when the clock stops. In warm
 /// mode, it may also hold up to its size of the bytes read. Never negative.
-double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
+double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
 

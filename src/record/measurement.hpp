@@ -21,7 +21,7 @@ struct Mismatch {
   double allowed;  ///< largest |got - expected| that passes
 };
 
-inline constexpr std::size_t kMostMismatches = 1000;
+inline constexpr std::size_t kMaxMismatches = 1000;
 
 /// The root-mean-square error of one output.
 struct RmsError {
@@ -36,7 +36,7 @@ struct Verification {
   std::int64_t elements = 0;  ///< of all outputs
   std::int64_t checked = 0;   ///< of these, those that were compared
   std::int64_t wrong = 0;
-  /// Wrong elements of the lowest indices, at most kMostMismatches of each output; where launches
+  /// Wrong elements of the lowest indices, at most kMaxMismatches of each output; where launches
   /// wrote to several copies, of the first copy that has any.
   std::vector<Mismatch> first_wrong;
   std::string overrun;            ///< names a buffer whose guards were written; empty when none was

@@ -39,7 +39,7 @@ Json states_json(const WarpClocks& clocks) {
 Json counts_json(const SourceCounts& c) {
   return {{"warp_instructions", count_json(c.warps)},
           {"active_lanes", count_json(c.lanes)},
-          {"predicated_on_lanes", count_json(c.lanes_on)},
+          {"predicated_on_lanes", count_json(c.predicated_lanes)},
           {"global_sectors", count_json(c.sectors)},
           {"ideal_global_sectors", count_json(c.ideal_sectors)},
           {"shared_wavefronts", count_json(c.shared_wavefronts)},

@@ -208,7 +208,7 @@ class AnnotatedTable {
     Cells cells;
     cells[kInstructionsColumn] = fmt::format("{:.0f}", c.warps);
     cells[kInstructionsPctColumn] = percent(c.warps, annotation_.counts.warps);
-    cells[kLanesColumn] = fmt::format("{:.1f}", c.lanes_on / c.warps);
+    cells[kLanesColumn] = fmt::format("{:.1f}", c.predicated_lanes / c.warps);
     cells[kSectorsColumn] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
     if (c.l1.all > 0) cells[kInL1PctColumn] = fmt::format("{:.1f}", 100 * c.l1.hits / c.l1.all);
     cells[kSharedColumn] =
@@ -226,7 +226,7 @@ class AnnotatedTable {
     cells[kGpuInstructionsColumn] = fmt::format("{:.0f}", gpu.warps);
     if (gpu.warps <= 0 || c.warps <= 0) return;
     const double scale = gpu.warps / c.warps;
-    cells[kGpuLanesColumn] = fmt::format("{:.1f}", gpu.lanes_on / gpu.warps);
+    cells[kGpuLanesColumn] = fmt::format("{:.1f}", gpu.predicated_lanes / gpu.warps);
     cells[kGpuSectorsColumn] = per_request(gpu.sectors, gpu.ideal_sectors, c.requests() * scale);
     cells[kGpuSharedColumn] =
         per_request(gpu.shared_wavefronts, gpu.ideal_shared_wavefronts, c.shared_requests * scale);
@@ -301,7 +301,8 @@ std::string counting_text(const AnnotatedLaunch& launch) {
       const ExecutedCounts& c = i.counts;
       if (c.warps == 0 && c.gpu.warps == 0) continue;
       ++executed;
-      other += c.warps != c.gpu.warps || c.lanes != c.gpu.lanes || c.lanes_on != c.gpu.lanes_on;
+      other += c.warps != c.gpu.warps || c.lanes != c.gpu.lanes ||
+               c.predicated_lanes != c.gpu.predicated_lanes;
     }
   }
   return text + (other == 0 ? fmt::format(" Each of {} was executed as often, by as "

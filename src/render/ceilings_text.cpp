@@ -56,7 +56,7 @@ std::string vendor_text(const MeasuredCeilings& measured, const std::vector<Vend
 std::string not_found(const MeasuredCeilings& measured) {
   std::vector<std::string> ids;
   for (const CeilingTerm& term : ceiling_terms()) {
-    if (!measured.count(term.id) && !is_of_links(term)) ids.push_back(term.id);
+    if (!measured.count(term.id) && !is_link_term(term)) ids.push_back(term.id);
   }
   return ids.empty() ? "" : fmt::format("not found on this device: {}\n", fmt::join(ids, ", "));
 }

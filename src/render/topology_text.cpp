@@ -78,13 +78,13 @@ std::string nvlink_text(const Topology& topology) {
 }
 
 std::string ways_text(const Topology& topology) {
-  constexpr std::pair<PcieWay, const char*> kWays[] = {
-      {PcieWay::board, "both on one board"},
-      {PcieWay::pix, "over one PCIe switch"},
-      {PcieWay::pxb, "over several PCIe switches"},
-      {PcieWay::phb, "over a processor's PCIe host bridge"},
-      {PcieWay::node, "over several host bridges of a NUMA node"},
-      {PcieWay::processor, "over the link between NUMA nodes"}};
+  constexpr std::pair<PciePath, const char*> kWays[] = {
+      {PciePath::board, "both on one board"},
+      {PciePath::pix, "over one PCIe switch"},
+      {PciePath::pxb, "over several PCIe switches"},
+      {PciePath::phb, "over a processor's PCIe host bridge"},
+      {PciePath::node, "over several host bridges of a NUMA node"},
+      {PciePath::processor, "over the link between NUMA nodes"}};
   std::set<std::string> shown;
   for (std::size_t i = 0; i < topology.gpus.size(); ++i) {
     for (std::size_t j = 0; j < topology.gpus.size(); ++j)

@@ -152,7 +152,7 @@ std::string shared_rows(const PicturedAccess& p) {
   for (unsigned bank = 0; bank < kWords; ++bank)
     banks[bank] = fmt::format("{}", bank);
   std::string text = bank_row("bank", width, banks);
-  const unsigned step = sim::lanes_per_turn(access_of(p.access));
+  const unsigned step = sim::lanes_per_pass(access_of(p.access));
   for (unsigned begin = 0; begin < sim::kLanes; begin += step) {
     const LaneMask turn =
         p.access.lanes & (step == sim::kLanes ? sim::kAllLanes : ((1u << step) - 1) << begin);
@@ -168,7 +168,7 @@ std::string shared_summary(const PicturedAccess& p) {
   const std::uint64_t wavefronts =
       m.shared_load_wavefronts + m.shared_store_wavefronts + counts.async_write_wavefronts;
   if (wavefronts == 0) return "  counted by no wavefront: an atomic, or what passes the LSU by\n";
-  const unsigned step = sim::lanes_per_turn(access_of(p.access));
+  const unsigned step = sim::lanes_per_pass(access_of(p.access));
   return fmt::format(
       "  1 request: {} ({} without bank conflicts)\n"
       "  {}\n",

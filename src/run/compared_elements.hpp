@@ -17,7 +17,7 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
 /// Maximum time of a reference on a GPU at reference_rate(). On an H200 this covers the largest
 /// products of the configs, 10^12 multiply-adds, completely, and one element in a hundred of
 /// attention over 131072 tokens.
-inline constexpr double kMostReferenceSeconds = 0.5;
+inline constexpr double kMaxReferenceSeconds = 0.5;
 
 /// Operations per second of a reference on the device: the measured rate of a plain fp64 kernel
 /// that waits for its loads, or the datasheet's fp64 rate if lower. If the datasheet has no fp64

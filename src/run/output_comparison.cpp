@@ -26,7 +26,7 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
       if ((right || !is_checked(got[i], c, index)) && index != first) continue;
       found.push_back({buffer, index, expected[i], got[i], allowed});
-      if (found.size() == kMostMismatches) return found;
+      if (found.size() == kMaxMismatches) return found;
     }
   }
   return found;

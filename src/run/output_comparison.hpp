@@ -112,7 +112,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
 using ReadElements = std::function<std::vector<double>(const void* array, DataType type,
                                                        std::int64_t first, std::int64_t count)>;
 
-/// Wrong elements in order, starting at `first`, which is wrong; at most kMostMismatches.
+/// Wrong elements in order, starting at `first`, which is wrong; at most kMaxMismatches.
 using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 
 /// Wrong elements, found by reading the arrays again in parts from `first` on. Only the first few

@@ -142,7 +142,7 @@ int RankExchange::socket_to(int rank) const {
   return sockets_[place_.rank == 0 ? static_cast<std::size_t>(rank) : 0].get();
 }
 
-void RankExchange::send(int rank, const Told& told, int descriptor) const {
+void RankExchange::send(int rank, const RankMessage& told, int descriptor) const {
   iovec part{const_cast<char*>(told.text.data()), told.text.size()};
   // An empty message would look like the end of the connection.
   char nothing = '\n';
@@ -164,7 +164,7 @@ void RankExchange::send(int rank, const Told& told, int descriptor) const {
     fail_for_gone(rank, fmt::format("has ended: {}", std::strerror(errno)));
 }
 
-RankExchange::Told RankExchange::receive(int rank) const {
+RankExchange::RankMessage RankExchange::receive(int rank) const {
   const int socket = socket_to(rank);
   // Rank 0 waits for the silent rank itself. The other ranks wait twice as long, so that rank 0
   // reports first which rank is silent.
@@ -181,7 +181,7 @@ RankExchange::Told RankExchange::receive(int rank) const {
   message.msg_controllen = descriptor_message.room.size();
   const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (count <= 0) fail_for_gone(rank, "has ended");
-  Told told;
+  RankMessage told;
   told.text.assign(text.data() + 1, static_cast<std::size_t>(count - 1));
   if (const cmsghdr* const header = CMSG_FIRSTHDR(&message);
       header && header->cmsg_type == SCM_RIGHTS) {
@@ -192,22 +192,23 @@ RankExchange::Told RankExchange::receive(int rank) const {
   return told;
 }
 
-std::vector<RankExchange::Told> RankExchange::all_gather(const std::string& text, int descriptor) {
+std::vector<RankExchange::RankMessage> RankExchange::all_gather(const std::string& text,
+                                                                int descriptor) {
   if (text.size() > kLongest)
     throw DeviceError("the exchange between ranks: the message is too long", DeviceFault::lost);
-  std::vector<Told> told(static_cast<std::size_t>(place_.ranks));
+  std::vector<RankMessage> told(static_cast<std::size_t>(place_.ranks));
   told[static_cast<std::size_t>(place_.rank)] = {
       text, OwnedDescriptor(descriptor < 0 ? -1 : ::dup(descriptor))};
   if (place_.rank == 0) {
     for (int rank = 1; rank < place_.ranks; ++rank)
       told[static_cast<std::size_t>(rank)] = receive(rank);
     for (int rank = 1; rank < place_.ranks; ++rank) {
-      for (const Told& of_one : told)
+      for (const RankMessage& of_one : told)
         send(rank, of_one, of_one.descriptor.get());
     }
   } else {
     send(0, {text, OwnedDescriptor()}, descriptor);
-    for (Told& of_one : told)
+    for (RankMessage& of_one : told)
       of_one = receive(0);
   }
   return told;
@@ -218,8 +219,9 @@ std::int64_t RankExchange::from_first(std::int64_t value) {
 }
 
 bool RankExchange::is_any(bool value) {
-  const std::vector<Told> all = all_gather(value ? "yes" : "no");
-  return std::any_of(all.begin(), all.end(), [](const Told& told) { return told.text == "yes"; });
+  const std::vector<RankMessage> all = all_gather(value ? "yes" : "no");
+  return std::any_of(all.begin(), all.end(),
+                     [](const RankMessage& told) { return told.text == "yes"; });
 }
 
 std::string random_meeting() {

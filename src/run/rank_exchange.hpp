@@ -42,14 +42,14 @@ class RankExchange {
   explicit RankExchange(const RankPlace& place, double patience_s = kPatienceS);
 
   /// The text and descriptor that one rank sent.
-  struct Told {
+  struct RankMessage {
     std::string text;
     OwnedDescriptor descriptor;
   };
   /// Sends this rank's message and returns all ranks' messages, by rank. The text may be any bytes,
   /// at most kLongest; the caller still owns the descriptor. Throws DeviceError naming a rank that
   /// has ended or sent nothing in time.
-  std::vector<Told> all_gather(const std::string& text, int descriptor = -1);
+  std::vector<RankMessage> all_gather(const std::string& text, int descriptor = -1);
 
   /// The value of rank 0.
   std::int64_t from_first(std::int64_t value);
@@ -62,8 +62,8 @@ class RankExchange {
   static constexpr double kPatienceS = 20;
 
  private:
-  void send(int rank, const Told& told, int descriptor) const;
-  Told receive(int rank) const;
+  void send(int rank, const RankMessage& told, int descriptor) const;
+  RankMessage receive(int rank) const;
   int socket_to(int rank) const;
 
   RankPlace place_;

@@ -311,7 +311,7 @@ std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& ro
   std::vector<std::vector<Field>> rows;
   if (!row.counts) return rows;
   const auto counters = select_counters(plan.config->counters());
-  for (std::size_t i = 0; i < std::min(row.counts->kernels.size(), kMostKernelRows); ++i) {
+  for (std::size_t i = 0; i < std::min(row.counts->kernels.size(), kMaxKernelRows); ++i) {
     std::vector<Field>& fields = rows.emplace_back();
     fields = {row.key, static_cast<std::int64_t>(i),
               text_field(kernel_name(row.counts->kernels[i].kernel))};

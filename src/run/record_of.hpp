@@ -29,9 +29,9 @@ Table empty_kernel_table(const Plan& plan);
 
 /// Maximum number of kernels listed per launch. A launch of hundreds of kernels repeats a few; the
 /// row contains the sums over all of them.
-inline constexpr std::size_t kMostKernelRows = 64;
+inline constexpr std::size_t kMaxKernelRows = 64;
 
-/// One row per kernel of the launch, at most kMostKernelRows.
+/// One row per kernel of the launch, at most kMaxKernelRows.
 std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
 
 }  // namespace gpuexp

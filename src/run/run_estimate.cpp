@@ -35,7 +35,7 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const v
   constexpr double kValueAndMagnitude = 2.0;
   const double rate = reference_rate(device);
   const double references = family.accuracy_reference ? 2.0 : 1.0;
-  const double share = affordable_share(family, problem, variant, kMostReferenceSeconds * rate);
+  const double share = affordable_share(family, problem, variant, kMaxReferenceSeconds * rate);
   return references * kValueAndMagnitude * share * reference_operations(family, problem, variant) /
          rate;
 }

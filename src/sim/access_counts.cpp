@@ -233,7 +233,7 @@ std::uint64_t local_sectors(const MemoryAccess& access) {
   }
   std::set<std::uint64_t> sectors;
   for (unsigned word = 0; word < words; ++word) {
-    const Lanes64 at = interleaved(access, word);
+    const Lanes64 at = interleaved_addresses(access, word);
     for_each_lane(access.lanes, [&](unsigned l) { sectors.insert(at[l] >> kSectorShift); });
   }
   return sectors.size();
@@ -398,7 +398,7 @@ unsigned local_words(const MemoryAccess& access) {
   return std::max(1u, access.width >> kWordShift);
 }
 
-Lanes64 interleaved(const MemoryAccess& access, unsigned word) {
+Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word) {
   constexpr std::uint64_t kWithinWord = (1u << kWordShift) - 1;
   Lanes64 at;
   for (unsigned l = 0; l < kLanes; ++l)
@@ -407,7 +407,7 @@ Lanes64 interleaved(const MemoryAccess& access, unsigned word) {
   return at;
 }
 
-unsigned lanes_per_turn(const MemoryAccess& access) {
+unsigned lanes_per_pass(const MemoryAccess& access) {
   return step_of(access);
 }
 

@@ -59,7 +59,7 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
 /// lanes share addresses in pairs (NVIDIA developer forum, topic 77228). On an H200, a broadcast of
 /// 16 bytes takes 2 wavefronts. 8 pieces of 16 bytes take 2 wavefronts if neighbouring lanes share
 /// them, and 4 if lanes i and i^8 do.
-unsigned lanes_per_turn(const MemoryAccess& access);
+unsigned lanes_per_pass(const MemoryAccess& access);
 
 /// L1 data-stage wavefronts of an access to shared memory.
 struct SharedWavefronts {
@@ -73,7 +73,7 @@ unsigned local_words(const MemoryAccess& access);
 /// The words of all lanes at one address fill a line of 128 bytes, and the words at the next
 /// address fill the next line (CUDA C++ Programming Guide, "Local memory": consecutive words are
 /// accessed by consecutive threads).
-Lanes64 interleaved(const MemoryAccess& access, unsigned word);
+Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word);
 
 /// Counts of an access to global memory.
 struct GlobalCounts {

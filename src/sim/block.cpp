@@ -41,7 +41,7 @@ std::string describe(const std::map<std::string, unsigned>& waiters, std::string
 Block::Block(const LaunchState& of, Extent at, const Membership& in)
     : launch(of), place(at), member(in), shared(of.shared_bytes), counts(of.program->ops.size()) {
   const std::int64_t threads =
-      std::min(launch.block.count(), std::int64_t{launch.most_warps} * kLanes);
+      std::min(launch.block.count(), std::int64_t{launch.max_warps} * kLanes);
   for (std::int64_t first = 0; first < threads; first += kLanes) {
     const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(kLanes, threads - first));
     warps_.push_back(std::make_unique<Warp>(*this, static_cast<unsigned>(first / kLanes),
@@ -139,7 +139,7 @@ void Block::arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival) {
 
 void IdleRounds::add(const Round& round, std::uint64_t phases) {
   constexpr int kMaxIdleRounds = 1 << 16;
-  count_ = round.any_works || phases != phases_ ? 0 : count_ + 1;
+  count_ = round.any_progress || phases != phases_ ? 0 : count_ + 1;
   phases_ = phases;
   if (count_ > kMaxIdleRounds)
     throw Fault(FaultKind::barrier,
@@ -152,7 +152,7 @@ void RankRounds::begin() {
 
 void RankRounds::end(const Round& round) {
   // Weak stores, copies of the host, and ranks whose kernels never end raise no signal. An endless
-  // kernel is reported after Checks::most_instructions, so most of its rounds must not sleep.
+  // kernel is reported after Checks::max_instructions, so most of its rounds must not sleep.
   constexpr int kPolls = 1024;
   if (!memory_.is_shared()) return;
   if (round.any_signals) memory_.signal().raise();
@@ -186,7 +186,7 @@ Round Block::run_round() {
     if (!warp->divergence.is_running()) continue;
     round.any_ran = true;
     run(*warp);
-    round.any_works |= !warp->waits;
+    round.any_progress |= !warp->waits;
     round.any_continues |= !warp->polls;
     round.any_signals |= std::exchange(warp->signals, false);
   }
@@ -196,7 +196,7 @@ Round Block::run_round() {
 void Block::run(Warp& warp) {
   running_ = &warp;
   try {
-    if (warp.steps >= launch.checks.most_instructions) report_endless(warp);
+    if (warp.steps >= launch.checks.max_instructions) report_endless(warp);
     run_turn(warp);
   } catch (Fault& fault) {
     add_place(fault, warp);
@@ -208,7 +208,7 @@ Executed Block::step(Warp& warp) {
   running_ = &warp;
   warp.waits = false;
   try {
-    if (warp.steps >= launch.checks.most_instructions) report_endless(warp);
+    if (warp.steps >= launch.checks.max_instructions) report_endless(warp);
     const Executed executed = execute_next(warp, launch.executed_ops());
     ++warp.steps;
     return executed;
@@ -237,7 +237,7 @@ void Block::run_turn(Warp& warp) {
   warp.waits = false;
   warp.ends_turn = false;
   warp.polls = false;
-  const std::uint64_t max_steps = std::min(kTurn, launch.checks.most_instructions);
+  const std::uint64_t max_steps = std::min(kTurn, launch.checks.max_instructions);
   for (std::uint64_t step = 0;
        step < max_steps && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
        ++step, ++warp.steps)
@@ -271,7 +271,7 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   OpCount& count = counts[at];
   ++count.warps;
   count.lanes += count_of(running);
-  count.lanes_on += count_of(lanes);
+  count.predicated_lanes += count_of(lanes);
   divergence.go_to(at + 1);
   if (lanes == 0) return {at, lanes};
   if (warp.undefined) check_registers(*launch.program, warp, op, lanes);

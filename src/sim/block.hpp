@@ -26,7 +26,7 @@ struct Checks {
   bool memory = true;  ///< sim/memory_checks.hpp
   /// Maximum number of instructions per warp. A kernel that exceeds it counts as endless; the
   /// default takes about ten seconds.
-  std::uint64_t most_instructions = std::uint64_t{1} << 28;
+  std::uint64_t max_instructions = std::uint64_t{1} << 28;
 };
 
 /// A tensor map among the parameters of a launch.
@@ -44,7 +44,7 @@ struct LaunchState {
   Extent block;
   Extent cluster;  ///< in blocks
   std::size_t shared_bytes = 0;
-  unsigned most_warps = ~0u;                 ///< maximum per block; later warps count as exited
+  unsigned max_warps = ~0u;                  ///< maximum per block; later warps count as exited
   unsigned registers = 255;                  ///< per thread
   std::vector<std::byte> constants;          ///< bank 0: sizes of the launch and parameters
   std::vector<PlacedTensorMap> tensor_maps;  ///< among the parameters
@@ -52,7 +52,7 @@ struct LaunchState {
   const Observation* observation = nullptr;  ///< null: only sums are kept
   bool counts_accesses = true;               ///< false: Block::memory stays 0
   /// Sums products of mma.sync in fp32, which is faster: sufficient for branches and addresses.
-  bool is_rough = false;
+  bool is_approximate = false;
   /// Warps execute without the warps that they would wait for. Phases of mbarriers count as ended,
   /// arrivals have no effect, and addresses in any block of the cluster resolve to this block.
   bool is_alone = false;
@@ -112,7 +112,7 @@ struct SharedPlace {
 struct Round {
   bool any_left = false;       ///< a warp has not exited
   bool any_ran = false;        ///< a warp was not waiting for others
-  bool any_works = false;      ///< a warp did more than test what it waits for
+  bool any_progress = false;   ///< a warp did more than test what it waits for
   bool any_continues = false;  ///< a warp did not end with the same load of the same value again
   bool any_signals = false;    ///< a warp stored data that other ranks may wait for
 };
@@ -197,7 +197,7 @@ class Block {
     if (listener_) listener_->hear(arrival);
   }
   /// Forgets reads by other blocks, which have since signalled this block that they are complete.
-  void forget_remote_read() { remote_read_.reset(); }
+  void end_remote_read() { remote_read_.reset(); }
   /// Call it when all threads have exited. Throws Fault if another block may still be reading.
   void check_end() const;
   /// Orders all earlier accesses of its threads before all later ones.

@@ -117,8 +117,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"UBLKRED", decode_bulk_reduction},
     // UBLKPF prefetches into L2, which is not simulated. UTMACMDFLUSH is
     // cp.async.bulk.commit_group: copies are already complete.
-    {"UBLKPF", decode_plain<run_nothing>},
-    {"UTMACMDFLUSH", decode_plain<run_nothing>},
+    {"UBLKPF", decode_plain<run_noop>},
+    {"UTMACMDFLUSH", decode_plain<run_noop>},
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ Round Cluster::run_round() {
     const Round round = block->run_round();
     all.any_left |= round.any_left;
     all.any_ran |= round.any_ran;
-    all.any_works |= round.any_works;
+    all.any_progress |= round.any_progress;
     all.any_continues |= round.any_continues;
     all.any_signals |= round.any_signals;
     if (round.any_left && block->has_exited()) block->check_end();

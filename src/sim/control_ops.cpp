@@ -26,7 +26,7 @@ void decode_depbar(const Decoding& in, Op& op) {
   const bool waits_for_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
                                 in.operands[1].kind == Kind::integer;
   op.value = waits_for_copies ? static_cast<std::uint32_t>(in.operands[1].value) : 0;
-  op.run = waits_for_copies ? run_wait_for_copies : run_nothing;
+  op.run = waits_for_copies ? run_wait_for_copies : run_noop;
 }
 
 // ---- branches
@@ -364,20 +364,20 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
     // Waits for memory have no effect either: an access is complete before the next instruction.
-    {"NOP", decode_plain<run_nothing>},
+    {"NOP", decode_plain<run_noop>},
     {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},
-    {"MEMBAR", decode_plain<run_nothing>},
-    {"FENCE", decode_plain<run_nothing>},
-    {"ERRBAR", decode_plain<run_nothing>},
-    {"CGAERRBAR", decode_plain<run_nothing>},
-    {"CCTL", decode_plain<run_nothing>},
+    {"MEMBAR", decode_plain<run_noop>},
+    {"FENCE", decode_plain<run_noop>},
+    {"ERRBAR", decode_plain<run_noop>},
+    {"CGAERRBAR", decode_plain<run_noop>},
+    {"CCTL", decode_plain<run_noop>},
     {"NANOSLEEP", decode_plain<run_sleep>},
     {"USETMAXREG", decode_set_registers},
     {"BMOV", decode_bmov},
     // griddepcontrol: kernels of a stream run one after another here.
-    {"ACQBULK", decode_plain<run_nothing>},
-    {"PREEXIT", decode_plain<run_nothing>},
+    {"ACQBULK", decode_plain<run_noop>},
+    {"PREEXIT", decode_plain<run_noop>},
     {"BPT", decode_plain<run_trap>},
 };
 

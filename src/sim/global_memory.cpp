@@ -312,7 +312,7 @@ void GlobalMemory::set_constant(const void* begin) {
   if (GlobalBuffer* const buffer = find(begin)) buffer->set_constant();
 }
 
-bool GlobalMemory::fill_later(const HostLoop& loop, std::span<const std::byte> arguments,
+bool GlobalMemory::defer_fill(const HostLoop& loop, std::span<const std::byte> arguments,
                               std::int64_t part_items) {
   const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
@@ -350,7 +350,7 @@ bool GlobalMemory::fill_from(std::vector<AddressRange> reads, HostLoop loop,
   auto fill = std::make_unique<LateFill>(std::move(loop), std::move(reads), part_items);
   prepare_to_write(fill->range());
   note_fill(to, bytes);
-  target->fill_later(std::move(fill));
+  target->defer_fill(std::move(fill));
   return true;
 }
 

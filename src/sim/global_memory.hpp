@@ -106,7 +106,7 @@ class GlobalBuffer {
 
   /// Registers a fill whose data is generated when make() first needs it. Its range, which must be
   /// in the buffer, counts as written at once. Call it while no kernel runs.
-  void fill_later(std::unique_ptr<LateFill> fill) {
+  void defer_fill(std::unique_ptr<LateFill> fill) {
     leave(fill->range());
     late_fills_.push_back(std::move(fill));
   }
@@ -200,7 +200,7 @@ class GlobalMemory {
 
   /// Sets whether fills that read a range are cancelled, not completed, before it is overwritten.
   /// This is for kernels that neither read the filled data nor depend on it.
-  void set_leaves_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
+  void set_cancels_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
 
   /// Declares that kernels do not store to the buffer that begins there.
   void set_constant(const void* begin);
@@ -209,7 +209,7 @@ class GlobalMemory {
   /// which their addresses point, except for the buffer that it writes. Returns false if the loop
   /// must run at once: it writes outside of every buffer, or kernels may change what it reads.
   /// `part_items` is the number of items that are generated at a time.
-  bool fill_later(const HostLoop& loop, std::span<const std::byte> arguments = {},
+  bool defer_fill(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
   /// Fills or copies bytes. Large fills, and large copies from constant buffers, are deferred.
   void set(void* to, unsigned char value, std::size_t bytes);

@@ -26,7 +26,7 @@ class GridRun::Sums {
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].warps += halves * block.counts[i].warps;
       counts_[i].lanes += halves * block.counts[i].lanes;
-      counts_[i].lanes_on += halves * block.counts[i].lanes_on;
+      counts_[i].predicated_lanes += halves * block.counts[i].predicated_lanes;
     }
     for (const MemoryCounts::Count count : MemoryCounts::kAll)
       memory_.*count += halves * block.memory.*count;
@@ -40,7 +40,8 @@ class GridRun::Sums {
     const auto whole = [](std::uint64_t halves) { return (halves + 1) / 2; };
     execution.counts.clear();
     for (const OpCount& count : counts_)
-      execution.counts.push_back({whole(count.warps), whole(count.lanes), whole(count.lanes_on)});
+      execution.counts.push_back(
+          {whole(count.warps), whole(count.lanes), whole(count.predicated_lanes)});
     for (const MemoryCounts::Count count : MemoryCounts::kAll)
       execution.memory.*count = whole(memory_.*count);
     execution.places = places_;
@@ -71,7 +72,7 @@ MetricValues metrics_of(const Program& program, const Cluster& cluster) {
     for (std::size_t i = 0; i < counts.size(); ++i) {
       counts[i].warps += block->counts[i].warps;
       counts[i].lanes += block->counts[i].lanes;
-      counts[i].lanes_on += block->counts[i].lanes_on;
+      counts[i].predicated_lanes += block->counts[i].predicated_lanes;
     }
   }
   return metric_values(program, counts, memory);
@@ -252,7 +253,7 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
     execution.executed_blocks += static_cast<std::int64_t>(drawn.size()) * cluster_blocks;
     execution.standard_error = uncertainty.standard_error();
     const bool is_enough = is_precise_enough(uncertainty, sampling) &&
-                           lane_instructions(known_metrics) >= sampling.least_lane_instructions;
+                           lane_instructions(known_metrics) >= sampling.min_lane_instructions;
     const bool is_whole = execution.executed_blocks == execution.blocks;
     if (sampling.blocks > 0 || is_enough || is_whole) return execution;
     intervals *= 2;

@@ -18,7 +18,7 @@ struct BlockSampling {
   /// Blocks are drawn until each of metric_names() has at most this relative standard error,
   double standard_error = 0.003;
   /// and until lanes have executed this number of instructions, in about a tenth of a second.
-  double least_lane_instructions = 3e7;
+  double min_lane_instructions = 3e7;
   std::int64_t blocks = 0;  ///< approximate number to draw instead; 0: use the limits above
   std::uint64_t seed = 1;
 };

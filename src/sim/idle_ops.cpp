@@ -382,7 +382,7 @@ IdleOps idle_ops(const Program& program, bool keeps_global) {
 void leave_out(const IdleOps& idle, std::vector<Op>& ops) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     ops[i].is_idle = idle.of[i] == Idle::access;
-    if (idle.of[i] == Idle::arithmetic) ops[i].run = run_nothing;
+    if (idle.of[i] == Idle::arithmetic) ops[i].run = run_noop;
   }
 }
 

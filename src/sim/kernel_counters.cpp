@@ -10,7 +10,7 @@ namespace {
 struct InstructionSums {
   std::uint64_t warps = 0;
   std::uint64_t lanes = 0;
-  std::uint64_t lanes_on = 0;
+  std::uint64_t predicated_lanes = 0;
   std::uint64_t branches = 0;
   std::uint64_t lsu_without_access = 0;  ///< LSU instructions without a memory access
   std::uint64_t copy_commits = 0;
@@ -26,7 +26,7 @@ InstructionSums sums_of(const Program& program, std::span<const OpCount> counts)
     const OpClass& of = program.classes[i];
     sums.warps += count.warps;
     sums.lanes += count.lanes;
-    sums.lanes_on += count.lanes_on;
+    sums.predicated_lanes += count.predicated_lanes;
     sums.of_pipe[static_cast<std::size_t>(of.pipe)] += count.warps;
     if (of.is_lsu_without_access) sums.lsu_without_access += count.warps;
     if (of.commits_copies) sums.copy_commits += count.warps;
@@ -101,7 +101,7 @@ constexpr std::array<Metric, kMetrics> kAll{{
     {"smsp__inst_executed.sum", [](const Execution& e) { return e.instructions.warps; }},
     {"smsp__thread_inst_executed.sum", [](const Execution& e) { return e.instructions.lanes; }},
     {"smsp__thread_inst_executed_pred_on.sum",
-     [](const Execution& e) { return e.instructions.lanes_on; }},
+     [](const Execution& e) { return e.instructions.predicated_lanes; }},
     {"smsp__inst_executed_op_branch.sum",
      [](const Execution& e) { return e.instructions.branches; }},
     {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>, are_pipes_known},

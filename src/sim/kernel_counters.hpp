@@ -15,7 +15,7 @@ namespace gpuexp::sim {
 struct OpCount {
   std::uint64_t warps = 0;
   std::uint64_t lanes = 0;
-  std::uint64_t lanes_on = 0;  ///< lanes whose guard holds
+  std::uint64_t predicated_lanes = 0;  ///< lanes whose guard holds
 };
 
 inline constexpr std::size_t kMetrics = 24;

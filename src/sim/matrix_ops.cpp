@@ -182,7 +182,7 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
-  if (warp.block.launch.is_rough) return run_rough_mma(warp, op);
+  if (warp.block.launch.is_approximate) return run_rough_mma(warp, op);
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;

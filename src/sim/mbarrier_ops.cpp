@@ -83,7 +83,7 @@ Arrival arrival_of(const Op& op, std::uint32_t value) {
 
 // An arrival at another block's mbarrier signals that this block no longer reads its memory.
 std::uint64_t arrive(const SharedPlace& at, const Arrival& arrival) {
-  at.block.forget_remote_read();
+  at.block.end_remote_read();
   return arrive(at.block, at.offset, arrival);
 }
 

@@ -50,7 +50,7 @@ bool has_wide_modifier(std::span<const std::string_view> modifiers);
 /// Op::kind2 of a load from shared memory that counts as atomic.
 inline constexpr std::uint8_t kAtomicLoad = 1;
 
-inline void run_nothing(Warp&, const Op&, LaneMask) {}
+inline void run_noop(Warp&, const Op&, LaneMask) {}
 
 /// Decodes an instruction whose operands and modifiers have no effect.
 template <Op::Run run>

@@ -93,7 +93,7 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
   std::vector<KernelExecution> executions;
   for (const Step& step : steps.all()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
-      if (takes_host_loops && kernel->on_host.run) {
+      if (uses_host_loops && kernel->on_host.run) {
         run_on_host(kernel->on_host);
       } else if (kernel->shape.grid.count() > 0) {
         executions.push_back(run(*kernel, sampling));
@@ -124,11 +124,11 @@ void Simulator::fill(const Steps& steps) {
 
 bool Simulator::fills_later(const KernelStep& kernel) {
   const HostLoop& loop = kernel.on_host;
-  if (!takes_host_loops || !loop.to) return false;
+  if (!uses_host_loops || !loop.to) return false;
   const std::span<const std::byte> arguments = kernel.arguments.bytes();
-  if (loop.run) return memory_.fill_later(loop, arguments);
+  if (loop.run) return memory_.defer_fill(loop, arguments);
   // A part consists of the items of whole blocks.
-  return memory_.fill_later(loop_of_blocks(kernel), arguments,
+  return memory_.defer_fill(loop_of_blocks(kernel), arguments,
                             std::lcm(LateFill::kPartItems, kernel.shape.block.count()));
 }
 
@@ -189,11 +189,11 @@ bool Simulator::is_decided_by_global(const KernelStep& step) {
   return idle_of(step, false).global_decides;
 }
 
-LaunchState Simulator::rough_launch_of(const KernelStep& step, bool keeps_global) {
+LaunchState Simulator::approximate_launch_of(const KernelStep& step, bool keeps_global) {
   LaunchState launch = launch_of(step);
   launch.checks.memory = false;
   launch.counts_accesses = false;
-  launch.is_rough = true;
+  launch.is_approximate = true;
   if (launch.ops.empty()) launch.ops = launch.program->ops;
   leave_out(idle_of(step, keeps_global), launch.ops);
   return launch;

@@ -47,7 +47,7 @@ class Simulator {
   /// The same for callers that need only branches and addresses: nothing is checked or counted, and
   /// values that affect neither are not computed. `keeps_global`: other kernels use what this
   /// kernel stores to global memory.
-  LaunchState rough_launch_of(const KernelStep& step, bool keeps_global);
+  LaunchState approximate_launch_of(const KernelStep& step, bool keeps_global);
   /// Whether values that the kernel loads from global memory affect its branches or addresses.
   bool is_decided_by_global(const KernelStep& step);
 
@@ -70,7 +70,7 @@ class Simulator {
   /// are refused.
   FindCode find_code;
   /// Whether to run a kernel's HostLoop, if it has one, instead of the kernel.
-  bool takes_host_loops = false;
+  bool uses_host_loops = false;
 
  private:
   void copy_rows(const CopyStep& copy);

@@ -182,7 +182,7 @@ void decode_tensor_prefetch(const Decoding& in, Op& op) {
 // UTMACCTL.PF prefetches the map. UTMACCTL.IV follows a kernel's changes of a map.
 void decode_map_control(const Decoding& in, Op& op) {
   if (!in.has("PF")) in.refuse("only tensor maps that are launch arguments are known");
-  op.run = run_nothing;
+  op.run = run_noop;
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {

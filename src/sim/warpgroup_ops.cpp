@@ -416,7 +416,7 @@ void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
 // WARPGROUP.DEPBAR.LE gsb0, 0x1
 void decode_warpgroup(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) {
-    op.run = run_nothing;
+    op.run = run_noop;
     return;
   }
   in.refuse_form_if(!in.has("DEPBAR") || !in.has("LE") || in.operands.size() != 2);

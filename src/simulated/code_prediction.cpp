@@ -55,12 +55,12 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
   time.total_us = host.total_us;
   constexpr std::size_t kMaxSteps = 64;  // longer launches are uniform chains
   if (launch.steps.overlap() || hosted.size() <= kMaxSteps) time.timeline = host.timeline;
-  std::map<std::string, double> alone_us;
+  std::map<std::string, double> isolated_us;
   for (const std::vector<Term>& terms : {time.terms, host.terms}) {
     for (const Term& term : terms)
-      alone_us[term.resource] = term.time_us;
+      isolated_us[term.resource] = term.time_us;
   }
-  time.terms = longest_first(alone_us);
+  time.terms = longest_first(isolated_us);
 }
 
 }  // namespace

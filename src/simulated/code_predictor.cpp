@@ -119,7 +119,7 @@ class CodePredictor::Impl {
     sim::Simulator simulator(kernels_, plan_.device.compute_capability());
     simulator.stop = [this] { return is_ended(); };
     simulator.threads = 1;  // the other threads handle other problems
-    simulator.takes_host_loops = true;
+    simulator.uses_host_loops = true;
     for (std::size_t i = next_++; i < problems_.size(); i = next_++)
       predict(problems_[i], simulator);
   }
@@ -242,7 +242,7 @@ class CodePredictor::Impl {
     // contents. Contents that only references read, such as a chain of layers, would take longer
     // than all predictions.
     const auto made = family.make_problem(group.values);
-    simulator.memory().set_leaves_overwritten(family.gpus_of(made.get()) > 1);
+    simulator.memory().set_cancels_overwritten(family.gpus_of(made.get()) > 1);
     timed.host.emplace(family, group.values, plan_.config->seed, plan_.device, simulator);
   }
 
@@ -264,11 +264,12 @@ class CodePredictor::Impl {
 
   static void set_kernel_time(Phase& phase, const std::optional<KernelCodeTime>& kernel) {
     if (!kernel) return;
-    phase.kernel_us = phase.kernel_times * kernel->time_us;
+    phase.kernel_us = phase.kernel_time_factor * kernel->time_us;
     double busiest_us = 0;
-    for (const auto& [resource, alone_us] : kernel->alone_us)
-      busiest_us = std::max(busiest_us, alone_us);
-    phase.kernel_latency_us = phase.kernel_times * std::max(0.0, kernel->time_us - busiest_us);
+    for (const auto& [resource, isolated_us] : kernel->isolated_us)
+      busiest_us = std::max(busiest_us, isolated_us);
+    phase.kernel_latency_us =
+        phase.kernel_time_factor * std::max(0.0, kernel->time_us - busiest_us);
   }
 
   /// Time of the phase's kernel by itself; empty if it cannot be predicted.

@@ -389,7 +389,7 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
     for (const double got : sample.got[r]) {
       const ComparisonSums one = compared(got, c, i);
       sums = combined(sums, one);
-      if (one.wrong > 0 && wrong.size() < kMostMismatches)
+      if (one.wrong > 0 && wrong.size() < kMaxMismatches)
         wrong.push_back({name, i, c.value[i], got,
                          c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]});
       ++i;

@@ -38,7 +38,7 @@ void HostReferences::make(const std::vector<std::size_t>& outputs) {
     return;
   const std::vector<ReferenceView> exact = views(outputs, false);
   const Steps steps = family_.reference(problem_, data_, exact);
-  if (simulator_.takes_host_loops && has_only_host_loops(steps)) {
+  if (simulator_.uses_host_loops && has_only_host_loops(steps)) {
     simulator_.run(steps);
   } else {
     family_.host_reference(problem_, data_, exact);

@@ -49,7 +49,7 @@ Served AccessTimes::end(bool has_lanes) {
 Served AccessTimes::end_asynchronous() {
   using Kind = TimedOp::Kind;
   const TimedOp& op = *running.op;
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   const double now = running.now;
   ResidentWarp& warp = *running.warp;
   ResidentBlock& block = *warp.block;
@@ -144,7 +144,7 @@ Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
   const auto lane = sim::first_lane(access.lanes);
   const sim::SharedPlace at =
       running.warp->block->block->shared_place(static_cast<std::uint32_t>(access.address[lane]));
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   return memory().reach(
       running.now, shared_wavefronts(access) * kWavefrontBytes,
       access.kind == sim::Access::store ? async.remote_store_line : async.remote_load_line,
@@ -156,7 +156,7 @@ Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
 void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   using Moves = TimedOp::Moves;
   const TimedOp& op = *running.op;
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   const std::uint64_t at = access.address[sim::first_lane(access.lanes)];
   const bool is_load = access.kind == sim::Access::bulk_load;
   const bool is_global = access.space == sim::Space::global;
@@ -166,7 +166,7 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
         memory().reach(running.now, access.width, async.remote_store_line, memory());
     time = {served.taken, served.done, served.alone};
   } else if (op.moves == Moves::to_shared && is_load && is_global) {
-    time = memory().copy_in(running.now + (op.is_tensor ? async.tensor_copy_behind : 0), at,
+    time = memory().copy_in(running.now + (op.is_tensor ? async.tensor_copy_delay : 0), at,
                             access.width);
   } else if (op.moves != Moves::to_shared && !is_load && is_global) {
     const bool adds = op.moves == Moves::reduces;
@@ -189,14 +189,14 @@ void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   const bool is_other = arrival.block != running.warp->block->block;
   const bool leaves_block = is_other || op.kind == Kind::async_store;
   double when =
-      running.now + (leaves_block ? figures_.async.remote_latency : figures_.async.arrival);
+      running.now + (leaves_block ? parameters_.async.remote_latency : parameters_.async.arrival);
   double alone = when;
   if (op.kind == Kind::bulk) {
     when = std::max(running.now, running.copied.there);
     alone = std::max(running.now, running.copied.alone);
     if (is_other && op.moves == TimedOp::Moves::to_shared && running.copied_bytes > 0)
       memory_of(*arrival.block)
-          .take_later(running.now, when, running.copied_bytes / kWavefrontBytes);
+          .reserve_data_stage(running.now, when, running.copied_bytes / kWavefrontBytes);
   } else if (op.awaits_copies) {
     when = std::max(when, running.warp->copies.when);
     alone = std::max(alone, running.warp->copies.alone);

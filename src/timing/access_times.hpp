@@ -24,7 +24,7 @@ struct RunningInstruction {
 
 class AccessTimes final : public sim::AccessListener {
  public:
-  explicit AccessTimes(const SmFigures& figures) : figures_(figures) {}
+  explicit AccessTimes(const SmParameters& parameters) : parameters_(parameters) {}
 
   /// Call before the instruction is executed.
   void begin(ResidentWarp& warp, const TimedOp& op, double now);
@@ -46,7 +46,7 @@ class AccessTimes final : public sim::AccessListener {
   MemoryPath& memory() const { return running.warp->block->sm->memory; }
   MemoryPath& memory_of(const sim::Block& block) const;
 
-  const SmFigures& figures_;
+  const SmParameters& parameters_;
 };
 
 }  // namespace gpuexp

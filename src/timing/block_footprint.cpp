@@ -143,7 +143,7 @@ class Recorder final : private sim::AccessListener {
           warp_place_ = warp->divergence.next();
           block->step(*warp);
           if (warp->waits) break;
-          round.any_works = true;
+          round.any_progress = true;
         }
       }
     }

@@ -53,7 +53,7 @@ struct PlaceAddresses {
 class FirstWarps {
  public:
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
-    launch_.most_warps = 1;
+    launch_.max_warps = 1;
     launch_.is_alone = true;
   }
 

@@ -38,7 +38,7 @@ inline constexpr LatencySpread kDramSpread{
 class ShareDraw {
  public:
   /// Maximum count for peek() and pass().
-  static constexpr std::size_t kMostPassed = 64;
+  static constexpr std::size_t kMaxSkipped = 64;
 
   explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}
 
@@ -46,7 +46,7 @@ class ShareDraw {
     pass(1);
     return share_of(state_);
   }
-  /// Returns the result of the `count`-th call of next(), 1 to kMostPassed, without advancing.
+  /// Returns the result of the `count`-th call of next(), 1 to kMaxSkipped, without advancing.
   double peek(std::size_t count) const { return share_of(kSteps[count].from(state_)); }
   void pass(std::size_t count) { state_ = kSteps[count].from(state_); }
 
@@ -57,19 +57,19 @@ class ShareDraw {
     std::uint64_t more = 0;
     constexpr std::uint64_t from(std::uint64_t state) const { return state * factor + more; }
   };
-  static constexpr std::array<Step, kMostPassed + 1> steps() {
+  static constexpr std::array<Step, kMaxSkipped + 1> steps() {
     constexpr Step kOne{6364136223846793005u, 1442695040888963407u};  // Knuth's MMIX
-    std::array<Step, kMostPassed + 1> steps;
+    std::array<Step, kMaxSkipped + 1> steps;
     for (std::size_t i = 1; i < steps.size(); ++i)
       steps[i] = {steps[i - 1].factor * kOne.factor, kOne.from(steps[i - 1].more)};
     return steps;
   }
-  static const std::array<Step, kMostPassed + 1> kSteps;
+  static const std::array<Step, kMaxSkipped + 1> kSteps;
   static double share_of(std::uint64_t state) { return static_cast<double>(state >> 11) * 0x1p-53; }
 
   std::uint64_t state_;
 };
-inline constexpr std::array<ShareDraw::Step, ShareDraw::kMostPassed + 1> ShareDraw::kSteps =
+inline constexpr std::array<ShareDraw::Step, ShareDraw::kMaxSkipped + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
 /// Shares of lines in L2. Lines of one slice have equal latency: an H200 stores lines 0, 1, 4 and 5

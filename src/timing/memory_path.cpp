@@ -37,7 +37,7 @@ double MemoryPath::fetch_local(double when, double share) {
   l2_writes_ += 1;
   const double written = l2_write_.serve(when, behind_.l2_write_clocks) - behind_.l2_write_clocks;
   const double requested_at = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
-  const double latency = figures_.l2_latency * figures_.l2_spread.at(share);
+  const double latency = parameters_.l2_latency * parameters_.l2_spread.at(share);
   max_latency_ = std::max(max_latency_, latency);
   return std::max(written, requested_at) + latency;
 }
@@ -52,8 +52,8 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
       requested_.is_first(block_, sector, changes) &&
       is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
   const double latency =
-      is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
-                   : figures_.l2_latency * figures_.l2_spread.at(slices_.of(sector, share));
+      is_from_dram ? parameters_.dram_latency * parameters_.dram_spread.at(share)
+                   : parameters_.l2_latency * parameters_.l2_spread.at(slices_.of(sector, share));
   max_latency_ = std::max(max_latency_, latency);
   if (!is_from_dram) return requested_at + latency;
   const double read =
@@ -65,7 +65,7 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
 }
 
 // An access touches at most as many lines as sectors.
-static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMostPassed);
+static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMaxSkipped);
 
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
   if (missing == 0) return touch.bank_wavefronts;
@@ -96,7 +96,7 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
 MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::GlobalTouch& touch,
                                           const FetchOptions& options) {
   Fetched fetched;
-  max_latency_ = figures_.l1_latency;
+  max_latency_ = parameters_.l1_latency;
   // Each line has its own share, though most are not used.
   std::size_t lines = 0;
   std::size_t hits = 0;
@@ -114,10 +114,10 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
       arrives = fetch(when, sector, draw_.peek(lines), options.changes);
       if (!options.passes_l1) line = l1_.put(sector, arrives);
       // Like a hit, it passes the data stage one L1 latency earlier.
-      const double repeats = !options.passes_l1 ? figures_.repeats.line
-                             : options.copies   ? figures_.repeats.copy
+      const double repeats = !options.passes_l1 ? parameters_.repeats.line
+                             : options.copies   ? parameters_.repeats.copy
                                                 : 0;
-      if (repeats > 0) store_repeats_.add(arrives - figures_.l1_latency, repeats);
+      if (repeats > 0) store_repeats_.add(arrives - parameters_.l1_latency, repeats);
     }
     if (arrives > now) fetched.missing |= std::uint64_t{1} << i;
     fetched.there = std::max(fetched.there, arrives);
@@ -139,11 +139,11 @@ void MemoryPath::catch_up(double now) {
 }
 
 // In pieces, so that other requests can use the stage in between.
-void MemoryPath::take_later(double when, double end, double wavefronts) {
+void MemoryPath::reserve_data_stage(double when, double end, double wavefronts) {
   constexpr double kPiece = 8;
   const double step = (end - when) * kPiece / wavefronts;
   for (double left = wavefronts; left > 0; left -= kPiece, when += step)
-    later_.push({when, std::min(left, kPiece) * figures_.data_stage_clocks});
+    later_.push({when, std::min(left, kPiece) * parameters_.data_stage_clocks});
 }
 
 Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
@@ -161,11 +161,11 @@ Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Fetc
   const auto [there, missing] = fetch_all(now, looked_up - 1, touch, options);
   const double wavefronts = delivered_wavefronts(touch, missing);
   lookups_.extra_wavefronts += wavefronts - touch.missed_wavefronts;
-  const double clocks = figures_.data_stage_clocks * wavefronts;
+  const double clocks = parameters_.data_stage_clocks * wavefronts;
   const double delivered = data_.serve(looked_up - 1, clocks);
   const double begun = std::max(looked_up, delivered - clocks);
   return {std::max(now + 1, begun - kMaxBacklog),
-          std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there),
+          std::max(delivered - parameters_.data_stage_clocks + parameters_.l1_latency, there),
           now + max_latency_};
 }
 
@@ -174,7 +174,7 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
   return {std::max(now + 1, looked_up - kMaxBacklog),
-          std::max(looked_up + figures_.l1_latency, there), now + max_latency_};
+          std::max(looked_up + parameters_.l1_latency, there), now + max_latency_};
 }
 
 // Returns when L2 has received the sector.
@@ -192,7 +192,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   catch_up(now);
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
   const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
-  const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
+  const double read = data_.serve(looked_up - 1, wavefronts * parameters_.data_stage_clocks);
   double done = read;
   bool line_is_present = false;
   for (std::size_t i = 0; i < touch.count; ++i) {
@@ -202,8 +202,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
       line_is_present = l1_.has_line(touch.sectors[i]);
     lookups_.hits += line_is_present;
-    if (!line_is_present && figures_.repeats.stored > 0)
-      load_repeats_.add(read, figures_.repeats.stored);
+    if (!line_is_present && parameters_.repeats.stored > 0)
+      load_repeats_.add(read, parameters_.repeats.stored);
     l1_.put(touch.sectors[i], read);
     if (touch.sectors[i] < kLocalSectors) done = store_to_l2(read, touch.sectors[i]);
   }
@@ -213,7 +213,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
 // The copy engine requests one line after another, and writes each as it arrives.
 CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
   catch_up(now);
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   CopyTime time;
   max_latency_ = 0;
   const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
@@ -228,10 +228,10 @@ CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t by
     double line_arrival = 0;
     for (; sector < line_end; ++sector) {
       const double there = fetch(requested_at, sector, share) - async.copy_ahead;
-      if (figures_.repeats.copy > 0) store_repeats_.add(there, figures_.repeats.copy);
+      if (parameters_.repeats.copy > 0) store_repeats_.add(there, parameters_.repeats.copy);
       line_arrival = std::max(line_arrival, there);
     }
-    later_.push({line_arrival, figures_.data_stage_clocks});
+    later_.push({line_arrival, parameters_.data_stage_clocks});
     time.there = std::max(time.there, line_arrival);
   }
   time.read = requested_at;
@@ -243,7 +243,7 @@ CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t by
 CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t bytes,
                               double sector_clocks) {
   catch_up(now);
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   const std::uint64_t first = address / kSectorSize;
   const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
   const double begun = std::max(now, engine_.free_at());
@@ -252,12 +252,12 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   // The engine waits if L2 accepts sectors more slowly than it sends them.
   for (std::uint64_t sector = first; sector < end; ++sector) {
     time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
-    if (figures_.repeats.read > 0)
-      load_repeats_.add(time.read - sector_clocks, figures_.repeats.read);
+    if (parameters_.repeats.read > 0)
+      load_repeats_.add(time.read - sector_clocks, parameters_.repeats.read);
     given = store_to_l2(time.read, sector);
   }
   const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
-  take_later(begun, time.read, wavefronts);
+  reserve_data_stage(begun, time.read, wavefronts);
   time.read += async.copy_out;
   time.there = std::max(given, time.read);
   time.alone = now + async.copy_out + static_cast<double>(end - first) * sector_clocks;
@@ -268,30 +268,30 @@ Served MemoryPath::reach(double now, double bytes, double line_clocks, MemoryPat
   catch_up(now);
   const double clocks = bytes / kWavefrontBytes * line_clocks;
   const double sent = link_.serve(now, clocks);
-  other.take_later(sent, sent + clocks, std::max(1.0, bytes / kWavefrontBytes));
-  return {std::max(now + 1, sent - kMaxBacklog), sent + figures_.async.remote_latency,
-          now + clocks + figures_.async.remote_latency};
+  other.reserve_data_stage(sent, sent + clocks, std::max(1.0, bytes / kWavefrontBytes));
+  return {std::max(now + 1, sent - kMaxBacklog), sent + parameters_.async.remote_latency,
+          now + clocks + parameters_.async.remote_latency};
 }
 
 Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double share) {
   catch_up(now);
-  const double clocks = wavefronts * figures_.data_stage_clocks;
+  const double clocks = wavefronts * parameters_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
   if (use == SharedUse::load) repeats_.loads += share * load_repeats_.sum(served - clocks, clocks);
   // A store reaches the data stage half of a load's latency after its issue.
   if (use == SharedUse::store)
     repeats_.stores +=
-        share * store_repeats_.sum(served - clocks + figures_.shared_latency / 2, clocks);
+        share * store_repeats_.sum(served - clocks + parameters_.shared_latency / 2, clocks);
   shared_clocks_ += clocks;
   return {std::max(now + 1, served - clocks + 1 - kMaxBacklog),
-          served - figures_.data_stage_clocks + figures_.shared_latency,
-          now + figures_.shared_latency};
+          served - parameters_.data_stage_clocks + parameters_.shared_latency,
+          now + parameters_.shared_latency};
 }
 
 double MemoryPath::write_copied(double now, double wavefronts) {
   catch_up(now);
-  shared_clocks_ += wavefronts * figures_.data_stage_clocks;
-  return data_.serve(now, wavefronts * figures_.data_stage_clocks);
+  shared_clocks_ += wavefronts * parameters_.data_stage_clocks;
+  return data_.serve(now, wavefronts * parameters_.data_stage_clocks);
 }
 
 void MemoryPath::add_to(SmBusy& busy) const {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "sim/access_counts.hpp"
-#include "timing/clock_sums.hpp"
+#include "timing/cycle_sums.hpp"
 #include "timing/latency_spread.hpp"
 #include "timing/sector_cache.hpp"
 #include "timing/sm_busy.hpp"
-#include "timing/sm_figures.hpp"
+#include "timing/sm_parameters.hpp"
 
 namespace gpuexp {
 
@@ -83,10 +83,10 @@ struct SharedRepeats {
 enum class SharedUse { load, store, other };
 
 /// Sectors that each block has requested or written.
-class SectorsOfBlocks {
+class BlockSectors {
  public:
   /// Forgets a sector after `kept` others.
-  explicit SectorsOfBlocks(double kept) : kept_(kept) {}
+  explicit BlockSectors(double kept) : kept_(kept) {}
 
   /// Whether the block requests, or writes, the sector for the first time.
   bool is_first(std::uint64_t block, std::uint64_t sector, bool writes) {
@@ -146,10 +146,10 @@ struct CopyTime {
 class MemoryPath {
  public:
   /// The SMs of a cluster share `requested`; `draws` is the seed for latencies.
-  MemoryPath(const SmFigures& figures, SectorsOfBlocks& requested, std::uint64_t draws = 1)
-      : figures_(figures),
-        l1_(figures.l1_bytes),
-        behind_(figures.behind),
+  MemoryPath(const SmParameters& parameters, BlockSectors& requested, std::uint64_t draws = 1)
+      : parameters_(parameters),
+        l1_(parameters.l1_bytes),
+        behind_(parameters.behind),
         requested_(requested),
         draw_(draws) {}
 
@@ -177,7 +177,7 @@ class MemoryPath {
   /// Accesses another block's shared memory, on the SM of `other`; 128 bytes take `line_clocks`.
   Served reach(double now, double bytes, double line_clocks, MemoryPath& other);
   /// Reserves the data stage for `wavefronts` wavefronts, evenly from `when` to `end`.
-  void take_later(double when, double end, double wavefronts);
+  void reserve_data_stage(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
   void fill_l1_with_others() { l1_.fill_with_others(); }
   /// Call after the last request.
@@ -221,16 +221,16 @@ class MemoryPath {
                     const FetchOptions& options);
   Served load_as(double now, const sim::GlobalTouch& touch, const FetchOptions& options);
 
-  const SmFigures& figures_;
+  const SmParameters& parameters_;
   SectorCache l1_;
   SectorLookups lookups_;
-  ClockSums load_repeats_;   ///< expected repeats of a load's wavefront, by cycle
-  ClockSums store_repeats_;  ///< expected repeats of a store's wavefront, by cycle
+  CycleSums load_repeats_;   ///< expected repeats of a load's wavefront, by cycle
+  CycleSums store_repeats_;  ///< expected repeats of a store's wavefront, by cycle
   SharedRepeats repeats_;
   double l2_reads_ = 0;
   double l2_writes_ = 0;
   const BehindL1& behind_;
-  SectorsOfBlocks& requested_;
+  BlockSectors& requested_;
   std::uint64_t block_ = 0;
   double max_latency_ = 0;    ///< largest latency beyond L1 of the current access
   double shared_clocks_ = 0;  ///< cycles of the data stage for shared memory

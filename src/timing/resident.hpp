@@ -61,7 +61,7 @@ struct Turn {
 };
 
 /// The same data for all warps of a scheduler, in arrays for vector code.
-struct IssueTurns {
+struct IssueCandidates {
   std::vector<ResidentWarp*> warps;  ///< those of older blocks first
   std::vector<double> ready_at;
   std::vector<double> waits_since;
@@ -78,8 +78,8 @@ struct ResidentWarp {
   std::size_t place = 0;                   ///< slot on the SM, unique among resident warps
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
   double free_from = 0;                    ///< end of its last instruction's stall
-  IssueTurns* turns = nullptr;             ///< those of its scheduler
-  std::size_t turn_index = 0;              ///< its index in `turns`
+  IssueCandidates* turns = nullptr;        ///< those of its scheduler
+  std::size_t candidate_index = 0;         ///< its index in `turns`
   double waits_from = 0;                   ///< the cycle after its last instruction
   double resumed_at = 0;                   ///< when its last awaited result or barrier completed
   std::uint32_t next = 0;
@@ -96,10 +96,10 @@ struct ResidentWarp {
   std::size_t product_groups = 0;  ///< groups of products that it has committed
   double alone = 0;                ///< cycles of its instructions, if it had the SM to itself
 
-  Turn turn() const { return (*turns)[turn_index]; }
+  Turn turn() const { return (*turns)[candidate_index]; }
 };
 
-inline void IssueTurns::resize(std::size_t count) {
+inline void IssueCandidates::resize(std::size_t count) {
   warps.resize(count);
   ready_at.resize(count);
   waits_since.resize(count);
@@ -120,7 +120,7 @@ struct Gap {
 };
 
 struct Scheduler {
-  IssueTurns turns;
+  IssueCandidates turns;
   double free_at = 0;
   ResidentWarp* last = nullptr;  ///< the preferred warp
   Choice choice;
@@ -151,7 +151,7 @@ struct Scheduler {
   void put(ResidentWarp& warp, std::size_t place) {
     turns.warps[place] = &warp;
     warp.turns = &turns;
-    warp.turn_index = place;
+    warp.candidate_index = place;
   }
   double idle_since(double when) const {
     double idle = 0;
@@ -163,8 +163,8 @@ struct Scheduler {
 
 /// The SM of a block, or one of the SMs of a cluster.
 struct Sm {
-  Sm(const SmFigures& figures, SectorsOfBlocks& requested, std::uint64_t draws)
-      : memory(figures, requested, draws) {}
+  Sm(const SmParameters& parameters, BlockSectors& requested, std::uint64_t draws)
+      : memory(parameters, requested, draws) {}
 
   MemoryPath memory;
   MatrixPipe matrix;

@@ -36,17 +36,17 @@ IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
   }
 }
 
-double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figures) {
+double pipe_clocks(IssuedTo to, std::string_view opcode, const SmParameters& parameters) {
   switch (to) {
-    case IssuedTo::fma: return 2 * kSchedulersPerSm / figures.rates.fma;  // one of two halves
+    case IssuedTo::fma: return 2 * kSchedulersPerSm / parameters.rates.fma;  // one of two halves
     case IssuedTo::fma_heavy: return kSchedulersPerSm * kWarpThreads / kIntegerProducts;
-    case IssuedTo::alu: return kSchedulersPerSm / figures.rates.alu;
-    case IssuedTo::fp64: return kSchedulersPerSm / figures.rates.fp64;
-    case IssuedTo::xu: return kSchedulersPerSm / figures.rates.xu;
+    case IssuedTo::alu: return kSchedulersPerSm / parameters.rates.alu;
+    case IssuedTo::fp64: return kSchedulersPerSm / parameters.rates.fp64;
+    case IssuedTo::xu: return kSchedulersPerSm / parameters.rates.xu;
     case IssuedTo::tensor: {
       const auto pipe = tensor_pipe(opcode);
-      const auto& rates = is_warpgroup_product(mnemonic_of(opcode)) ? figures.wgmma_operations
-                                                                    : figures.tensor_operations;
+      const auto& rates = is_warpgroup_product(mnemonic_of(opcode)) ? parameters.wgmma_operations
+                                                                    : parameters.tensor_operations;
       const auto rate = pipe ? rates[static_cast<std::size_t>(*pipe)] : std::nullopt;
       return rate ? kSchedulersPerSm * 2 * tensor_multiply_adds(opcode) / *rate : 0;
     }
@@ -65,12 +65,12 @@ void read_dependence(std::string_view operands, TimedOp& op) {
 
 // HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (as many rows
 // as D has columns) are in shared memory. With R24, R68, gdesc[UR4], R24, A is in registers.
-void read_product(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
+void read_product(const ListedInstruction& listed, const SmParameters& parameters, TimedOp& op) {
   constexpr double kRowBytes = 32;
   constexpr double kRowsOfA = 64;
   op.kind = TimedOp::Kind::product;
   op.to = IssuedTo::products;
-  op.pipe_clocks = pipe_clocks(IssuedTo::tensor, listed.opcode, figures);
+  op.pipe_clocks = pipe_clocks(IssuedTo::tensor, listed.opcode, parameters);
   op.commits = listed.operands.find("gsb0") != listed.operands.npos;
   std::string_view shape = listed.opcode;
   take_until(shape, "64x");
@@ -88,7 +88,8 @@ void read_product(const ListedInstruction& listed, const SmFigures& figures, Tim
 }
 
 // Asynchronous operations, and instructions that wait for them.
-void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
+void read_asynchronous(const ListedInstruction& listed, const SmParameters& parameters,
+                       TimedOp& op) {
   using Kind = TimedOp::Kind;
   using Moves = TimedOp::Moves;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
@@ -121,7 +122,7 @@ void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures
   } else if (mnemonic == "STAS" || mnemonic == "REDAS") {
     op.kind = Kind::async_store;
   } else if (is_warpgroup_product(mnemonic)) {
-    read_product(listed, figures, op);
+    read_product(listed, parameters, op);
   } else if (mnemonic == "WARPGROUP" && has(".ARRIVE")) {
     op.kind = Kind::products_order;
   } else if (mnemonic == "WARPGROUP" && has(".DEPBAR")) {
@@ -140,14 +141,14 @@ void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures
   }
 }
 
-TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& figures) {
+TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmParameters& parameters) {
   TimedOp op;
   op.control = control_of(listed.schedule);
   op.to = issued_to(listed, pipe);
-  op.pipe_clocks = pipe_clocks(op.to, listed.opcode, figures);
+  op.pipe_clocks = pipe_clocks(op.to, listed.opcode, parameters);
   // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in chains.
   constexpr double kXuLatency = 17;
-  op.latency = op.to == IssuedTo::xu ? kXuLatency : figures.shared_latency;
+  op.latency = op.to == IssuedTo::xu ? kXuLatency : parameters.shared_latency;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
   if (is_any_of(mnemonic, {"LDG", "STG", "LD", "ST", "LDL", "STL", "RED", "REDG", "ATOM", "ATOMG",
                            "LDGSTS"})) {
@@ -165,20 +166,20 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   } else if (op.to == IssuedTo::memory) {
     op.kind = TimedOp::Kind::shared;
   } else {
-    read_asynchronous(listed, figures, op);
+    read_asynchronous(listed, parameters, op);
   }
   return op;
 }
 
 }  // namespace
 
-Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
+Schedule schedule_of(const sim::Program& program, const SmParameters& parameters) {
   Schedule schedule;
   schedule.ops.reserve(program.ops.size());
   RegisterBanks banks;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const ListedInstruction& listed = program.listed[i];
-    TimedOp op = timed(listed, program.classes[i].pipe, figures);
+    TimedOp op = timed(listed, program.classes[i].pipe, parameters);
     const double operand_clocks = banks.clocks(program.ops[i], op.control);
     // Other pipes read operands of several registers over several cycles.
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)

@@ -7,7 +7,7 @@
 
 #include "sim/program.hpp"
 #include "timing/control.hpp"
-#include "timing/sm_figures.hpp"
+#include "timing/sm_parameters.hpp"
 #include "timing/warp_state.hpp"
 
 namespace gpuexp {
@@ -78,6 +78,6 @@ struct Schedule {
   std::string refusal;       ///< why the kernel's time cannot be modelled; empty if it can
 };
 
-Schedule schedule_of(const sim::Program& program, const SmFigures& figures);
+Schedule schedule_of(const sim::Program& program, const SmParameters& parameters);
 
 }  // namespace gpuexp

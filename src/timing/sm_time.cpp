@@ -25,7 +25,7 @@ constexpr std::uint64_t kEnoughInstructions = 100'000;
 
 class SmRun {
  public:
-  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
+  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmParameters& parameters,
         const BlocksOfSm& blocks, const std::function<bool()>& stop);
 
   SmTime run();
@@ -57,10 +57,10 @@ class SmRun {
 
   const sim::LaunchState& launch_;
   const Schedule& schedule_;
-  const SmFigures& figures_;
+  const SmParameters& parameters_;
   const BlocksOfSm& blocks_;
   const std::function<bool()>& stop_;
-  SectorsOfBlocks requested_;
+  BlockSectors requested_;
   std::vector<std::unique_ptr<Sm>> sms_;
   std::vector<std::unique_ptr<ResidentCluster>> resident_;
   std::int64_t next_block_ = 0;
@@ -76,22 +76,23 @@ class SmRun {
   SteadyState steady_;
 };
 
-SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
-             const BlocksOfSm& blocks, const std::function<bool()>& stop)
+SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule,
+             const SmParameters& parameters, const BlocksOfSm& blocks,
+             const std::function<bool()>& stop)
     : launch_(launch),
       schedule_(schedule),
-      figures_(figures),
+      parameters_(parameters),
       blocks_(blocks),
       stop_(stop),
-      requested_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
-      access_(figures),
+      requested_(parameters.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
+      access_(parameters),
       waits_(launch, schedule, access_.phases, time_.places),
       steady_(schedule) {
   time_.places.resize(launch.program->ops.size());
   time_.lookups.resize(launch.program->ops.size());
   for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
     sms_.push_back(
-        std::make_unique<Sm>(figures, requested_, blocks.draws + static_cast<std::uint64_t>(i)));
+        std::make_unique<Sm>(parameters, requested_, blocks.draws + static_cast<std::uint64_t>(i)));
   // The executed waves stand for all, most of which start with a full L1.
   if (blocks.count > kTimedWaves * blocks.resident) {
     for (const auto& sm : sms_)
@@ -140,11 +141,11 @@ bool SmRun::found_uneven() {
   const std::int64_t least = std::max<std::int64_t>(next_block_, kTimedWaves * blocks_.resident);
   if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
   if (least + (blocks_.count - least) % blocks_.resident >= blocks_.count) return false;
-  const std::uint64_t most = time_.most_instructions;
+  const std::uint64_t most = time_.max_instructions;
   for (const auto& cluster : resident_)
-    time_.most_instructions = std::max(time_.most_instructions, cluster->instructions);
+    time_.max_instructions = std::max(time_.max_instructions, cluster->instructions);
   if (!time_.is_even()) return true;
-  time_.most_instructions = most;
+  time_.max_instructions = most;
   return false;
 }
 
@@ -193,8 +194,8 @@ void SmRun::start_cluster(double when) {
   const std::int64_t at = std::min(blocks_.number(next_block_++), all.count() - 1);
   // One distributor serves all SMs. This SM's blocks may start back to back, but on average the SM
   // gets only its share of starts.
-  when =
-      std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval - skipped_);
+  when = std::max(when,
+                  static_cast<double>(time_.starts.size()) * parameters_.block_interval - skipped_);
   time_.starts.push_back(whole(when));
   auto resident = std::make_unique<ResidentCluster>();
   resident->cluster = std::make_unique<sim::Cluster>(launch_, sim::place_at(all, at));
@@ -215,7 +216,7 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
   block.block->set_listener(&access_);
   const std::size_t warps = block.block->warps().size();
   for (std::size_t i = 0; i < warps / WarpgroupProducts::kWarps; ++i)
-    block.products.emplace_back(figures_);
+    block.products.emplace_back(parameters_);
   for (const auto& warp : block.block->warps()) {
     auto w = std::make_unique<ResidentWarp>();
     w->block = &block;
@@ -242,8 +243,8 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
     access_.phases.forget(*block->block);
   }
   time_.busy[SmPart::latency] += longest / blocks_.resident;
-  time_.fewest_instructions = std::min(time_.fewest_instructions, cluster.instructions);
-  time_.most_instructions = std::max(time_.most_instructions, cluster.instructions);
+  time_.min_instructions = std::min(time_.min_instructions, cluster.instructions);
+  time_.max_instructions = std::max(time_.max_instructions, cluster.instructions);
   time_.block_clocks += (whole(now) - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
@@ -258,7 +259,7 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
   std::erase_if(resident_, [&](const auto& r) { return r.get() == &cluster; });
   time_.clocks = std::max(time_.clocks, whole(now));
   ++blocks_ended_;
-  start_cluster(now + figures_.block_gap);
+  start_cluster(now + parameters_.block_gap);
 }
 
 SmProgress SmRun::progress() const {
@@ -479,7 +480,7 @@ void SmRun::time_out() {
 // Releases warps of the cluster whose barrier is complete.
 void SmRun::release_barriers(ResidentCluster& cluster, double now) {
   cluster.cluster->release_barriers();
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   const bool is_cluster_barrier = cluster.cluster->barriers_ended() != cluster.barriers_ended;
   if (is_cluster_barrier) {
     const std::size_t more = cluster.blocks.front()->warps.size() - 1;
@@ -487,7 +488,7 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
     cluster.barrier_at =
         now + async.cluster_barrier + async.cluster_barrier_warp * static_cast<double>(more);
   }
-  const double block_at = now + figures_.barrier_latency;
+  const double block_at = now + parameters_.barrier_latency;
   for (const auto& block : cluster.blocks) {
     for (const auto& warp : block->warps) {
       if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
@@ -495,7 +496,7 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
       time_.steps += block->has_requested;
       block->has_requested = false;
       const bool is_block_barrier = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
-      warp->alone += is_block_barrier ? figures_.barrier_latency : async.cluster_barrier;
+      warp->alone += is_block_barrier ? parameters_.barrier_latency : async.cluster_barrier;
       waits_.hold(*warp, is_block_barrier ? block_at : cluster.barrier_at, WarpState::barrier);
     }
   }
@@ -505,9 +506,9 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
 }  // namespace
 
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
-                  const SmFigures& figures, const BlocksOfSm& blocks,
+                  const SmParameters& parameters, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop) {
-  return SmRun(launch, schedule, figures, blocks, stop).run();
+  return SmRun(launch, schedule, parameters, blocks, stop).run();
 }
 
 }  // namespace gpuexp

@@ -9,7 +9,7 @@
 
 #include "sim/block.hpp"
 #include "timing/schedule.hpp"
-#include "timing/sm_figures.hpp"
+#include "timing/sm_parameters.hpp"
 #include "timing/sm_sums.hpp"
 
 namespace gpuexp {
@@ -48,15 +48,15 @@ struct SmTime : SmSums {
   std::uint64_t instructions = 0;  ///< warp instructions
   std::uint64_t untimed = 0;       ///< number of these in iterations that were not timed
   /// Minimum and maximum over the executed blocks or clusters.
-  std::uint64_t fewest_instructions = ~std::uint64_t{0};
-  std::uint64_t most_instructions = 0;
+  std::uint64_t min_instructions = ~std::uint64_t{0};
+  std::uint64_t max_instructions = 0;
   double block_clocks = 0;  ///< sum of all blocks' times from start to end
 
   /// Whether blocks have similar numbers of instructions.
   bool is_even() const {
     constexpr double kMaxRatio = 1.1;
-    return static_cast<double>(most_instructions) <=
-           kMaxRatio * static_cast<double>(fewest_instructions);
+    return static_cast<double>(max_instructions) <=
+           kMaxRatio * static_cast<double>(min_instructions);
   }
 };
 
@@ -65,7 +65,7 @@ struct SmTime : SmSums {
 /// some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and sim::Stopped if
 /// `stop` returns true.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
-                  const SmFigures& figures, const BlocksOfSm& blocks,
+                  const SmParameters& parameters, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);
 
 }  // namespace gpuexp

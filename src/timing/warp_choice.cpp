@@ -51,7 +51,7 @@ double earliest_issue(const ResidentWarp& warp, const std::array<double, kIssued
 
 // Computes when each warp's next instruction can issue, and returns the earliest time. The loops
 // have no branches, because this runs for each instruction and the host could not predict them.
-GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
+GPUEXP_VECTORIZED Time find_issue_times(IssueCandidates& turns,
                                         const std::array<double, kIssuedTo>& from, double free_at) {
   constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);
   const std::size_t count = turns.warps.size();
@@ -83,7 +83,7 @@ GPUEXP_VECTORIZED Time find_issue_times(IssueTurns& turns,
 }
 
 // The first of the warps that have waited longest among those that can issue at `first`.
-GPUEXP_VECTORIZED std::size_t longest_waiting(IssueTurns& turns, Time first) {
+GPUEXP_VECTORIZED std::size_t longest_waiting(IssueCandidates& turns, Time first) {
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
   const double* const waits_since = turns.waits_since.data();
@@ -116,11 +116,11 @@ void choose(Scheduler& scheduler) {
     scheduler.choice = {scheduler.last, scheduler.free_at};
     return;
   }
-  IssueTurns& turns = scheduler.turns;
+  IssueCandidates& turns = scheduler.turns;
   const Time first = find_issue_times(turns, from, scheduler.free_at);
   const double when = std::bit_cast<double>(first);
   if (when == kNever) return;
-  const bool stays = scheduler.last && turns.compared[scheduler.last->turn_index] == first;
+  const bool stays = scheduler.last && turns.compared[scheduler.last->candidate_index] == first;
   scheduler.choice = {stays ? scheduler.last : turns.warps[longest_waiting(turns, first)], when};
 }
 

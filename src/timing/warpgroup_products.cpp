@@ -8,24 +8,24 @@ namespace gpuexp {
 // whichever is longer. Its latencies before and after overlap with neighbouring products.
 Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, MatrixPipe& pipe,
                                    MemoryPath& memory) {
-  const AsyncFigures& async = figures_.async;
+  const AsyncParameters& async = parameters_.async;
   const double latency =
       op.a_in_registers ? async.product_latency_register_a : async.product_latency;
   const double before = latency - async.product_drain;
-  const double clocks = std::max(
-      op.pipe_clocks,
-      op.a_in_registers ? async.least_product_register_a - async.product_gap_register_a : 0);
+  const double clocks =
+      std::max(op.pipe_clocks,
+               op.a_in_registers ? async.min_product_register_a - async.product_gap_register_a : 0);
   const double begin =
       std::max({started.at + before, pipe.multiply.free_at(), free_from_, pipe.operands.free_at()});
   const double read =
-      pipe.operands.serve(begin, op.operand_wavefronts * figures_.data_stage_clocks);
+      pipe.operands.serve(begin, op.operand_wavefronts * parameters_.data_stage_clocks);
   const double multiplied = pipe.multiply.serve(begin, clocks);
-  memory.take_later(begin, multiplied, op.operand_wavefronts);
+  memory.reserve_data_stage(begin, multiplied, op.operand_wavefronts);
   // The last operands are read while the next product starts, so a single product does not wait.
   const double gap = op.a_in_registers ? async.product_gap_register_a : 0;
   free_from_ = std::max(multiplied, read) + gap;
   last_ends_.push_back(multiplied);
-  if (last_ends_.size() > async.most_products) last_ends_.pop_front();
+  if (last_ends_.size() > async.max_products) last_ends_.pop_front();
   const double alone = std::max(started.at + before, alone_from_) + clocks;
   alone_from_ = std::max(alone, alone - clocks + (read - begin)) + gap;
   return {multiplied + async.product_drain, alone + async.product_drain};
@@ -57,7 +57,7 @@ std::optional<Release> WarpgroupProducts::groups_complete(std::size_t groups) co
 }
 
 double WarpgroupProducts::place_from(std::size_t number) const {
-  const std::size_t most = figures_.async.most_products;
+  const std::size_t most = parameters_.async.max_products;
   // The end of products that other warps have not started is not known; they cause no delay.
   if (number < most || number - most >= computed_) return 0;
   const std::size_t behind = computed_ - (number - most);

@@ -11,7 +11,7 @@
 #include "timing/memory_path.hpp"
 #include "timing/release.hpp"
 #include "timing/schedule.hpp"
-#include "timing/sm_figures.hpp"
+#include "timing/sm_parameters.hpp"
 
 namespace gpuexp {
 
@@ -25,7 +25,7 @@ class WarpgroupProducts {
  public:
   static constexpr unsigned kWarps = 4;
 
-  explicit WarpgroupProducts(const SmFigures& figures) : figures_(figures) {}
+  explicit WarpgroupProducts(const SmParameters& parameters) : parameters_(parameters) {}
 
   /// Starts the warp's product `number`. Returns true if the warp is the last of the four.
   bool start(std::size_t number, double now, const TimedOp& op, MatrixPipe& pipe,
@@ -45,7 +45,7 @@ class WarpgroupProducts {
 
   Release compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
 
-  const SmFigures& figures_;
+  const SmParameters& parameters_;
   std::size_t computed_ = 0;      ///< number of products whose times are known
   std::deque<Started> started_;   ///< the products after these
   std::deque<double> last_ends_;  ///< ends of the last products' multiply-adds

@@ -10,9 +10,8 @@
 namespace gpuexp {
 
 template <>
-inline constexpr std::tuple kListedMembers<FileIdentity>{&FileIdentity::name, &FileIdentity::path,
-                                                         &FileIdentity::bytes,
-                                                         &FileIdentity::sha256};
+inline constexpr std::tuple kListedMembers<FileIdentity>{
+    &FileIdentity::name, &FileIdentity::path, &FileIdentity::bytes, &FileIdentity::sha256};
 template <>
 inline constexpr std::tuple kListedMembers<Mismatch>{
     &Mismatch::buffer, &Mismatch::index, &Mismatch::expected, &Mismatch::got, &Mismatch::allowed};
@@ -47,7 +46,7 @@ inline constexpr std::tuple kListedMembers<LaunchCounts>{
 template <>
 inline constexpr std::tuple kListedMembers<SourceCounts>{&SourceCounts::warps,
                                                          &SourceCounts::lanes,
-                                                         &SourceCounts::lanes_on,
+                                                         &SourceCounts::predicated_lanes,
                                                          &SourceCounts::sectors,
                                                          &SourceCounts::ideal_sectors,
                                                          &SourceCounts::shared_wavefronts,

@@ -29,7 +29,7 @@ void execute(const sim::Program& program) {
   launch.block = {sim::kLanes, 1, 1};
   launch.shared_bytes = 1024;
   launch.constants.resize(0x300);
-  launch.checks.most_instructions = 64;
+  launch.checks.max_instructions = 64;
   sim::Block(launch, {}).run();
 }
 

@@ -67,7 +67,7 @@ struct Launch {
     state.block = step.shape.block;
     state.cluster = {cluster, 1, 1};
     state.shared_bytes = std::size_t{32} << 10;
-    state.checks.most_instructions = kMaxInstructions;
+    state.checks.max_instructions = kMaxInstructions;
     sim::set_constants(state, step, kComputeCapability);
     if (program.has_constant_operands) state.ops = sim::with_constants(program, state.constants);
   }
@@ -81,8 +81,8 @@ void execute_by_cluster(const sim::Program& program) {
 }
 
 // All figures are known and small, so every part of the memory path is used.
-SmFigures small_sm() {
-  SmFigures f;
+SmParameters small_sm() {
+  SmParameters f;
   f.clock_hz = 1e9;
   f.tensor_operations.fill(4096);
   f.l1_latency = 34;
@@ -115,7 +115,7 @@ void require_time(const SmTime& time) {
 }
 
 void time_blocks(const sim::Program& program) {
-  const SmFigures sm = small_sm();
+  const SmParameters sm = small_sm();
   const Schedule schedule = schedule_of(program, sm);
   require(schedule.ops.size() == program.ops.size(), "each instruction has its schedule");
   if (!schedule.refusal.empty()) return;

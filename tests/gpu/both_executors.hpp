@@ -29,7 +29,7 @@ inline const KernelResources& built_kernels() {
 /// Simulator with the settings of the executor on the CPU.
 struct DeviceSimulator : sim::Simulator {
   DeviceSimulator() : Simulator(built_kernels(), this_device().compute_capability()) {
-    takes_host_loops = true;
+    uses_host_loops = true;
   }
 };
 

@@ -78,7 +78,7 @@ class Counted {
       REQUIRE(from.count(expected.counter) == 1);
       REQUIRE(to.count(expected.counter) == 1);
       INFO(from.at(expected.counter) << " -> " << to.at(expected.counter));
-      CHECK(happened(expected, from.at(expected.counter), to.at(expected.counter)));
+      CHECK(matches_expectation(expected, from.at(expected.counter), to.at(expected.counter)));
     }
   }
 

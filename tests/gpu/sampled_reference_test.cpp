@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t kElements = 1 << 20;
 constexpr double kNothing = 1e-12;  ///< seconds; too short for any reference
 
-std::unique_ptr<Executor> executor_with(double most_reference_s) {
+std::unique_ptr<Executor> executor_with(double max_reference_s) {
   CudaOptions options;
-  options.most_reference_s = most_reference_s;
+  options.max_reference_s = max_reference_s;
   return make_cuda_executor(0, query_device(0, {}).spec, options);
 }
 
@@ -41,7 +41,7 @@ Verification verified(Executor& executor, const Family& family, const char* vari
 TEST_CASE("a reference above its time limit is computed for random elements, one below for all",
           "[sampled_reference]") {
   const Family family = broken_family();
-  const auto below = executor_with(CudaOptions{}.most_reference_s);
+  const auto below = executor_with(CudaOptions{}.max_reference_s);
   below->set_up(family, {kElements}, 1);
   CHECK(verified(*below, family, "right").checked == kElements);
   const auto above = executor_with(kNothing);

@@ -36,7 +36,7 @@ Executed by_place(const std::vector<sim::KernelExecution>& executions) {
       here.opcode = program.listed[i].opcode;
       here.counts += {number(op.warps),
                       number(op.lanes),
-                      number(op.lanes_on),
+                      number(op.predicated_lanes),
                       number(memory.load_sectors + memory.store_sectors),
                       number(place.ideal_load_sectors + place.ideal_store_sectors),
                       shared,

@@ -30,7 +30,7 @@ TEST_CASE("links to switches connect a GPU with every other GPU") {
     CHECK(link.nvlinks == 18);
     CHECK(link.is_switched);
     CHECK(link.nvlink_version == std::string("4.0"));
-    CHECK(link.pcie == PcieWay::processor);
+    CHECK(link.pcie == PciePath::processor);
     CHECK(link.peer_access == true);
     CHECK(link.peer_atomics == false);
   }
@@ -47,7 +47,7 @@ TEST_CASE("links to the other GPU connect only the two") {
   const GpuLink link = of_two(answers).links[0][1];
   CHECK(link.nvlinks == 4);
   CHECK_FALSE(link.is_switched);
-  CHECK(link.pcie == PcieWay::pix);
+  CHECK(link.pcie == PciePath::pix);
 }
 
 TEST_CASE("GPUs without NVLink, or without an answer of the driver, have no links") {

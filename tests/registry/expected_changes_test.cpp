@@ -44,7 +44,7 @@ std::set<std::string> check_expected_changes(const ExperimentResults& experiment
       REQUIRE(from.has_value());
       REQUIRE(to.has_value());
       INFO(*from << " -> " << *to);
-      CHECK(happened(expected, *from, *to));
+      CHECK(matches_expectation(expected, *from, *to));
       checked.insert(row.family + "/" + row.variant);
     }
   }

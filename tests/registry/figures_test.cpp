@@ -18,9 +18,9 @@ namespace {
 
 constexpr const char* kFile = GPUEXP_SOURCE_DIR "/scripts/plotting/figures.json";
 
-Json axes_json(const Figure& figure) {
+Json axes_json(const Plot& figure) {
   Json axes = Json::array();
-  for (const FigureAxis& axis : figure.axes)
+  for (const PlotAxis& axis : figure.axes)
     axes.push_back({{"column", axis.column}, {"label", axis.label}});
   return axes;
 }
@@ -28,37 +28,37 @@ Json axes_json(const Figure& figure) {
 // One line per figure, with the families that declare it.
 std::string figures_text() {
   std::vector<std::string> names;
-  std::map<std::string, Json> figures;
+  std::map<std::string, Json> plots;
   for (const Family& family : Registry::global().families()) {
-    for (const Figure& figure : family.figures) {
-      if (!figures.count(figure.name)) {
+    for (const Plot& figure : family.plots) {
+      if (!plots.count(figure.name)) {
         names.push_back(figure.name);
-        figures[figure.name] = {{"name", figure.name},
-                                {"kind", figure.kind},
-                                {"title", figure.title},
-                                {"axes", axes_json(figure)},
-                                {"families", Json::array()}};
+        plots[figure.name] = {{"name", figure.name},
+                              {"kind", figure.kind},
+                              {"title", figure.title},
+                              {"axes", axes_json(figure)},
+                              {"families", Json::array()}};
       }
-      figures[figure.name]["families"].push_back(family.id);
+      plots[figure.name]["families"].push_back(family.id);
     }
   }
   std::string text;
   for (const std::string& name : names)
-    text += (text.empty() ? "[\n" : ",\n") + figures.at(name).dump();
+    text += (text.empty() ? "[\n" : ",\n") + plots.at(name).dump();
   return text + "\n]\n";
 }
 
 }  // namespace
 
 TEST_CASE("families that share a figure declare the same axes and title", "[figures]") {
-  std::map<std::string, const Figure*> first;
+  std::map<std::string, const Plot*> first;
   for (const Family& family : Registry::global().families()) {
     std::set<std::string> own;
-    for (const Figure& figure : family.figures) {
+    for (const Plot& figure : family.plots) {
       CAPTURE(family.id, figure.name);
       CHECK(own.insert(figure.name).second);
       CHECK_FALSE(figure.title.empty());
-      const Figure& other = *first.emplace(figure.name, &figure).first->second;
+      const Plot& other = *first.emplace(figure.name, &figure).first->second;
       CHECK(other.kind == figure.kind);
       CHECK(other.title == figure.title);
       CHECK(axes_json(other).dump() == axes_json(figure).dump());

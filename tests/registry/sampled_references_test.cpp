@@ -17,7 +17,7 @@ namespace {
 
 double affordable_operations(const std::string& device) {
   const std::string file = std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + device + ".json";
-  return kMostReferenceSeconds * reference_rate(read_device_spec(file).spec);
+  return kMaxReferenceSeconds * reference_rate(read_device_spec(file).spec);
 }
 
 TEST_CASE("references of all recorded cells are affordable") {

@@ -54,7 +54,7 @@ ALLOWED = [
     ("docs/measuring.md", "Below 95 % of the device's maximum", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
     ("docs/measuring.md", "below 95 % of the highest", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
     ("docs/measuring.md", "the clock moved by over 2 %", "src/run/sample_clocks.cpp", "kDrift = 0.02;"),
-    ("docs/measuring.md", "would take more than 0.5 s", "src/run/compared_elements.hpp", "kMostReferenceSeconds = 0.5;"),
+    ("docs/measuring.md", "would take more than 0.5 s", "src/run/compared_elements.hpp", "kMaxReferenceSeconds = 0.5;"),
     ("docs/measuring.md", "(5.9 TFLOP/s on an", "src/run/compared_elements.cpp", "reached 5.9 TFLOP/s on the 132 SMs of an H200"),
     ("docs/measuring.md", "reads NVML every 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/measuring.md", "a group is shorter than 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),

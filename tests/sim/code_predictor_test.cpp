@@ -256,7 +256,7 @@ TEST_CASE("kernels named by phases of a launch across GPUs are timed by their co
   CHECK(*prediction.time_us > 1.1 * by_rate_us);
   // Timed by another variant's kernel, times 0.5: 132 blocks halve each of the 16 tiles in pairs.
   const Variant& paced = *Registry::global().find("tensor_parallel")->find("one_kernel_paced");
-  CHECK(paced.phases(problem.get(), planned.plan.device).front().kernel_times == 0.5);
+  CHECK(paced.phases(problem.get(), planned.plan.device).front().kernel_time_factor == 0.5);
   const auto paced_us = predictions.at("one_kernel_paced/warm").time_us;
   REQUIRE(paced_us);
   CHECK(*paced_us > 0.5 * *prediction.time_us);

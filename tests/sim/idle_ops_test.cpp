@@ -54,7 +54,7 @@ class Trace final : public sim::AccessListener {
 };
 
 std::vector<Trace> traces_of(const Family& family, const Values& values, const Variant& variant,
-                             bool is_rough) {
+                             bool is_approximate) {
   Problem problem(family, values);
   const Steps steps = problem.host.steps(variant);
   bool keeps_global = false;
@@ -67,7 +67,7 @@ std::vector<Trace> traces_of(const Family& family, const Values& values, const V
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel || kernel->shape.grid.count() == 0 || kernel->cooperative) continue;
     sim::LaunchState launch = problem.simulator.launch_of(*kernel);
-    if (is_rough) launch = problem.simulator.rough_launch_of(*kernel, keeps_global);
+    if (is_approximate) launch = problem.simulator.approximate_launch_of(*kernel, keeps_global);
     launch.checks.memory = false;
     traces.emplace_back(launch);
   }

@@ -59,7 +59,7 @@ struct Words {
     simulator.memory().add(in.data(), in.size() * sizeof(int), "in");
     simulator.memory().add(out.data(), out.size() * sizeof(int), "out", sim::Contents::poison);
     sim::Checks checks;
-    checks.most_instructions = 100'000;
+    checks.max_instructions = 100'000;
     simulator.set_checks(checks);
   }
 };
@@ -161,7 +161,7 @@ std::optional<Fault> fault_of(const Family& family, const std::string& id,
   sim::Simulator simulator(kernels(), 90);
   HostProblem problem(family, values_with(family, problem_of), 7, device(), simulator);
   sim::Checks checks;
-  checks.most_instructions = 100'000;
+  checks.max_instructions = 100'000;
   simulator.set_checks(checks);
   const Variant* const variant = family.find(id);
   REQUIRE(variant);

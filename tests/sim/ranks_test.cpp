@@ -53,7 +53,7 @@ TEST_CASE("waiting ranks compute correct results, whichever rank is late", "[ran
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   int families = 0;
   sim::Simulator simulator(kernels(), device().compute_capability());  // decodes each kernel once
-  simulator.takes_host_loops = true;
+  simulator.uses_host_loops = true;
   for (const Family& family : Registry::global().families()) {
     if (!family.gpus) continue;
     ++families;

@@ -42,7 +42,7 @@ struct Problem {
 
   static sim::Simulator of_host_loops() {
     sim::Simulator simulator(kernels(), device().compute_capability());
-    simulator.takes_host_loops = true;
+    simulator.uses_host_loops = true;
     return simulator;
   }
 

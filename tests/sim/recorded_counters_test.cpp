@@ -135,7 +135,7 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
       each(*cell, 0, executions);
       continue;
     }
-    REQUIRE(std::min(executions.size(), kMostKernelRows) == cell->kernels.size());
+    REQUIRE(std::min(executions.size(), kMaxKernelRows) == cell->kernels.size());
     for (std::size_t k = 0; k < cell->kernels.size(); ++k)
       each(*cell, k, Executions{executions[k]});
   }

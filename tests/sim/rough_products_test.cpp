@@ -9,7 +9,7 @@ namespace gpuexp::test {
 namespace {
 
 /// All elements of the product that variant mma_sync computes from small matrices.
-std::vector<double> product_of(const Changed& types, bool is_rough) {
+std::vector<double> product_of(const Changed& types, bool is_approximate) {
   const Family& family = family_of("matmul_tensor");
   const std::int64_t side = 64;
   Changed changed = types;
@@ -21,7 +21,7 @@ std::vector<double> product_of(const Changed& types, bool is_rough) {
   for (const Step& step : steps.all()) {
     const auto& kernel = std::get<KernelStep>(step.action);
     sim::LaunchState launch = problem.simulator.launch_of(kernel);
-    launch.is_rough = is_rough;
+    launch.is_approximate = is_approximate;
     for (std::int64_t y = 0; y < launch.grid.y; ++y) {
       for (std::int64_t x = 0; x < launch.grid.x; ++x)
         sim::Cluster(launch, {x, y, 0}).run();

@@ -47,13 +47,13 @@ TEST_CASE("a sample of a grid's blocks estimates the counters of all", "[samplin
   const Family& family = *Registry::global().find(c.family);
   const Variant& variant = variant_of(family, c.variant);
   sim::Simulator simulator(kernels(), device().compute_capability());
-  simulator.takes_host_loops = true;
+  simulator.uses_host_loops = true;
   HostProblem problem(family, values_with(family, c.values), 7, device(), simulator);
   const sim::KernelExecution whole = problem.launch(variant).front();
   CHECK(whole.executed_blocks == whole.blocks);
   CHECK(whole.standard_error == 0);
   sim::BlockSampling sampling;
-  sampling.least_lane_instructions = 0;
+  sampling.min_lane_instructions = 0;
   problem.set_sampling(sampling);
   problem.poison(variant);
   const sim::KernelExecution some = problem.launch(variant).front();
@@ -233,7 +233,7 @@ TEST_CASE("host loops fill inputs like their kernels, bit by bit", "[host_loops]
         ++compared;
         sim::Simulator of_kernels(kernels(), device().compute_capability());
         sim::Simulator of_host(kernels(), device().compute_capability());
-        of_host.takes_host_loops = true;
+        of_host.uses_host_loops = true;
         const HostProblem a(family, values, 7, device(), of_kernels);
         const HostProblem b(family, values, 7, device(), of_host);
         for (std::size_t i = 0; i < family.buffers.size(); ++i) {

@@ -31,8 +31,8 @@ double seconds_of(const Function& function) {
 }
 
 /// Figures of an SM; the host's time does not depend on their exact values.
-SmFigures some_figures() {
-  SmFigures f = figures();
+SmParameters some_figures() {
+  SmParameters f = parameters();
   f.l1_bytes = 128 * 1024;
   f.behind.dram_read_share = f.behind.dram_write_share = 0.5;
   f.behind.l2_sectors = 1 << 16;
@@ -47,20 +47,20 @@ std::uint64_t time_on_one_sm(sim::Simulator& simulator, const Steps& launch) {
   sim::LaunchState state = simulator.launch_of(std::get<KernelStep>(launch.all().front().action));
   state.checks.memory = false;
   state.counts_accesses = false;
-  const SmFigures figures = some_figures();
-  const Schedule schedule = schedule_of(*state.program, figures);
+  const SmParameters parameters = some_figures();
+  const Schedule schedule = schedule_of(*state.program, parameters);
   REQUIRE(schedule.refusal.empty());
   constexpr std::int64_t kMaxThreads = 2048;  // per SM
   const auto resident = static_cast<int>(kMaxThreads / state.block.count());
   const BlocksOfSm blocks{state.grid.count(), 1, resident};
-  return time_on_sm(state, schedule, figures, blocks, [] { return false; }).instructions;
+  return time_on_sm(state, schedule, parameters, blocks, [] { return false; }).instructions;
 }
 
 Speeds speeds_of(const Family& family, const Variant& variant) {
   constexpr std::int64_t kSize = 256;
   const Values values = values_with(family, {{"m", kSize}, {"n", kSize}, {"k", kSize}});
   sim::Simulator simulator(kernels(), device().compute_capability());
-  simulator.takes_host_loops = true;
+  simulator.uses_host_loops = true;
   simulator.threads = 1;
   HostProblem problem(family, values, 7, device(), simulator);
   Speeds speeds;

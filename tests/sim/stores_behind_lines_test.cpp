@@ -13,10 +13,10 @@ namespace gpuexp::test {
 namespace {
 
 /// Uses the carve-out of the launches whose repeats were counted.
-SmFigures figures_of_h200() {
+SmParameters figures_of_h200() {
   constexpr std::int64_t kKib = 1024;
   constexpr double kNanosecond = 1.98;  // clocks
-  SmFigures f;
+  SmParameters f;
   f.clock_hz = 1.98e9;
   f.rates = sm_rates(9, 0);
   f.l1_latency = 17.2 * kNanosecond;
@@ -47,8 +47,8 @@ double repeats_per_store(int warps, int loads) {
   simulator.memory().add(&sink, sizeof sink, "sink");
   const Steps steps = stores_behind_lines(warps, loads, kIterations, pages.front().words, &sink);
   const KernelStep& step = std::get<KernelStep>(steps.all().front().action);
-  const sim::LaunchState launch = simulator.rough_launch_of(step, false);
-  const SmFigures f = figures_of_h200();
+  const sim::LaunchState launch = simulator.approximate_launch_of(step, false);
+  const SmParameters f = figures_of_h200();
   const Schedule schedule = schedule_of(*launch.program, f);
   REQUIRE(schedule.refusal.empty());
   BlocksOfSm blocks{1};

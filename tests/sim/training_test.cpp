@@ -14,7 +14,7 @@ TrainingMemory simulated() {
     std::vector<std::unique_ptr<double[]>> memory;
   };
   const auto state = std::make_shared<State>();
-  state->simulator.takes_host_loops = true;
+  state->simulator.uses_host_loops = true;
   TrainingMemory m;
   m.allocate = [state](std::int64_t bytes) -> void* {
     const auto doubles = static_cast<std::size_t>(bytes) / sizeof(double) + 1;

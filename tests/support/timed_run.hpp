@@ -56,8 +56,8 @@ inline std::string repeated(int times, const std::string& text) {
 
 inline const std::string kExit = line("EXIT", stall(5));
 
-inline SmFigures figures() {
-  SmFigures f;
+inline SmParameters parameters() {
+  SmParameters f;
   f.clock_hz = 1e9;
   f.l1_latency = 34;
   f.shared_latency = 23;
@@ -84,7 +84,7 @@ class TimedRun {
     memory_.add(data_.data(), sizeof data_, "x");
   }
 
-  SmTime time(const SmFigures& f = figures(), const BlocksOfSm& blocks = {1, 1, 1}) {
+  SmTime time(const SmParameters& f = parameters(), const BlocksOfSm& blocks = {1, 1, 1}) {
     launch_.grid = {blocks.count * blocks.step * launch_.cluster.count(), 1, 1};
     const Schedule schedule = schedule_of(program_, f);
     REQUIRE(schedule.refusal.empty());
@@ -92,7 +92,7 @@ class TimedRun {
   }
   double clocks() { return time().clocks; }
   void set_cluster(std::int64_t blocks) { launch_.cluster = {blocks, 1, 1}; }
-  void set_most_instructions(std::uint64_t most) { launch_.checks.most_instructions = most; }
+  void set_max_instructions(std::uint64_t most) { launch_.checks.max_instructions = most; }
 
   const sim::Program& program() const { return program_; }
 
@@ -120,11 +120,11 @@ inline WarpClocks all_of(const SmTime& time) {
 
 /// A memory path with its own set of L2 sectors.
 struct OwnSectors {
-  SectorsOfBlocks requested_sectors;
+  BlockSectors requested_sectors;
 };
 struct OwnMemory : private OwnSectors, public MemoryPath {
-  explicit OwnMemory(const SmFigures& f)
-      : OwnSectors{SectorsOfBlocks(f.behind.l2_sectors)}, MemoryPath(f, requested_sectors) {}
+  explicit OwnMemory(const SmParameters& f)
+      : OwnSectors{BlockSectors(f.behind.l2_sectors)}, MemoryPath(f, requested_sectors) {}
 };
 
 }  // namespace gpuexp::test

@@ -114,7 +114,7 @@ TEST_CASE("counts belong to the source line of their instruction", "[annotation]
   CHECK(to_text(store.from[0]) == "a.cu:5");
   CHECK(store.counts.warps == 2);
   CHECK(store.counts.lanes == 64);
-  CHECK(store.counts.lanes_on == 48);
+  CHECK(store.counts.predicated_lanes == 48);
   CHECK(store.counts.shared_requests == 1);
   CHECK(store.counts.shared_wavefronts == 16);
   CHECK(store.counts.ideal_shared_wavefronts == 1);
@@ -133,7 +133,7 @@ TEST_CASE("an instruction that is predicated off in all lanes accesses nothing",
   const Annotation annotation = annotated(executions);
   const ExecutedCounts& counts = annotation.kernels.at(0).lines.at(0).counts;
   CHECK(counts.warps == 3);
-  CHECK(counts.lanes_on == 64);
+  CHECK(counts.predicated_lanes == 64);
   CHECK(counts.shared_requests == 0);
   CHECK(annotation.kernels[0].lines[0].accesses.empty());
   CHECK(traced_lines(annotation, executions).empty());
@@ -173,7 +173,7 @@ std::vector<CountedInstruction> equal_counts(const std::vector<sim::KernelExecut
     const ExecutedCounts& c = i.counts;
     counted.push_back({"kernel",
                        i.address,
-                       {c.warps, c.lanes, c.lanes_on, c.sectors(), c.ideal_sectors(),
+                       {c.warps, c.lanes, c.predicated_lanes, c.sectors(), c.ideal_sectors(),
                         c.shared_wavefronts, c.ideal_shared_wavefronts}});
   }
   return counted;
@@ -221,7 +221,7 @@ TEST_CASE("GPU counts are shown next to CPU counts", "[annotation]") {
   CHECK_THAT(text_of(launch), contains_text("block. Each of 9 instructions was executed as often"));
 
   SECTION("an instruction with different counts is reported") {
-    ++counted.front().counts.lanes_on;
+    ++counted.front().counts.predicated_lanes;
     launch.annotation = annotated(executions, {}, counted);
     CHECK_THAT(text_of(launch), contains_text("Of 9 instructions, 1 was executed more or less"));
   }

@@ -100,12 +100,12 @@ TEST_CASE("a row sums the counters of hundreds of kernels and lists the first ke
   b.experiment().counters = {"dram_read_bytes"};
   auto rows = b.run();
   const auto one = rows[0].counts->kernels.at(0);
-  rows[0].counts->kernels.assign(kMostKernelRows, one);
-  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMostKernelRows);
+  rows[0].counts->kernels.assign(kMaxKernelRows, one);
+  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMaxKernelRows);
   const RecordTable table = empty_table(b.plan);
   const auto before = record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes");
-  rows[0].counts->kernels.insert(rows[0].counts->kernels.end(), kMostKernelRows, one);
-  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMostKernelRows);
+  rows[0].counts->kernels.insert(rows[0].counts->kernels.end(), kMaxKernelRows, one);
+  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMaxKernelRows);
   CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 2 * *before);
 }
 

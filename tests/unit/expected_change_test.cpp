@@ -18,30 +18,30 @@ ExpectedChange expected(Direction direction, double factor = 1.05) {
 
 TEST_CASE("An expected change occurred if the counter changed in its direction by the factor",
           "[expected_changes]") {
-  CHECK(happened(expected(Direction::decreases, 2), 10, 5));
-  CHECK_FALSE(happened(expected(Direction::decreases, 2), 10, 5.1));
-  CHECK_FALSE(happened(expected(Direction::decreases, 2), 5, 10));
-  CHECK(happened(expected(Direction::increases, 2), 5, 10));
-  CHECK_FALSE(happened(expected(Direction::increases, 2), 5, 9.9));
-  CHECK(happened(expected(Direction::unchanged), 100, 104));
-  CHECK(happened(expected(Direction::unchanged), 104, 100));
-  CHECK_FALSE(happened(expected(Direction::unchanged), 100, 106));
+  CHECK(matches_expectation(expected(Direction::decreases, 2), 10, 5));
+  CHECK_FALSE(matches_expectation(expected(Direction::decreases, 2), 10, 5.1));
+  CHECK_FALSE(matches_expectation(expected(Direction::decreases, 2), 5, 10));
+  CHECK(matches_expectation(expected(Direction::increases, 2), 5, 10));
+  CHECK_FALSE(matches_expectation(expected(Direction::increases, 2), 5, 9.9));
+  CHECK(matches_expectation(expected(Direction::unchanged), 100, 104));
+  CHECK(matches_expectation(expected(Direction::unchanged), 104, 100));
+  CHECK_FALSE(matches_expectation(expected(Direction::unchanged), 100, 106));
 }
 
 TEST_CASE("A counter at zero cannot decrease, and any increase has the required factor",
           "[expected_changes]") {
-  CHECK(happened(expected(Direction::decreases, 8), 3, 0));
-  CHECK_FALSE(happened(expected(Direction::decreases, 8), 0, 0));
-  CHECK(happened(expected(Direction::increases, 8), 0, 1));
-  CHECK_FALSE(happened(expected(Direction::increases, 8), 0, 0));
-  CHECK(happened(expected(Direction::unchanged), 0, 0));
-  CHECK_FALSE(happened(expected(Direction::unchanged), 0, 1));
+  CHECK(matches_expectation(expected(Direction::decreases, 8), 3, 0));
+  CHECK_FALSE(matches_expectation(expected(Direction::decreases, 8), 0, 0));
+  CHECK(matches_expectation(expected(Direction::increases, 8), 0, 1));
+  CHECK_FALSE(matches_expectation(expected(Direction::increases, 8), 0, 0));
+  CHECK(matches_expectation(expected(Direction::unchanged), 0, 0));
+  CHECK_FALSE(matches_expectation(expected(Direction::unchanged), 0, 1));
 }
 
 TEST_CASE("A change to or from a missing number never occurred", "[expected_changes]") {
   for (const Direction direction : kDirections) {
-    CHECK_FALSE(happened(expected(direction), std::nan(""), 1));
-    CHECK_FALSE(happened(expected(direction), 1, std::nan("")));
+    CHECK_FALSE(matches_expectation(expected(direction), std::nan(""), 1));
+    CHECK_FALSE(matches_expectation(expected(direction), 1, std::nan("")));
   }
 }
 

@@ -41,7 +41,7 @@ void check_equal_times(const Both& both) {
   constexpr double kTolerance = 0.01;
   CHECK(both.all.untimed == 0);
   CHECK(both.some.instructions == both.all.instructions);
-  CHECK(both.some.fewest_instructions == both.all.fewest_instructions);
+  CHECK(both.some.min_instructions == both.all.min_instructions);
   CHECK(both.some.clocks == Approx(both.all.clocks).epsilon(kTolerance));
   CHECK(both.some.block_clocks == Approx(both.all.block_clocks).epsilon(kTolerance));
   CHECK(both.some.steps == Approx(both.all.steps).epsilon(kTolerance));

@@ -16,7 +16,7 @@ GpuLink healthy_link() {
   link.nvlinks = 18;
   link.is_switched = true;
   link.nvlink_version = "4.0";
-  link.pcie = PcieWay::node;
+  link.pcie = PciePath::node;
   link.peer_access = true;
   link.peer_atomics = true;
   return link;

@@ -74,11 +74,11 @@ TEST_CASE("a thread stays near a device only if some of its processors are near"
   const auto devices = sys.path() / "bus" / "pci" / "devices";
   write(devices / "0000:1a:00.0" / "local_cpulist", last + ",1000-1022");
   write(devices / "0000:1b:00.0" / "local_cpulist", "1022");
-  stay_near("00000000:1B:00.0", sys.path());  // none of this thread's processors
+  pin_to_local_processors("00000000:1B:00.0", sys.path());  // none of this thread's processors
   CHECK(processors_of_thread() == all);
-  stay_near("00000000:1C:00.0", sys.path());  // no such device
+  pin_to_local_processors("00000000:1C:00.0", sys.path());  // no such device
   CHECK(processors_of_thread() == all);
-  stay_near("00000000:1A:00.0", sys.path());
+  pin_to_local_processors("00000000:1A:00.0", sys.path());
   CHECK(processors_of_thread() == last);
 }
 

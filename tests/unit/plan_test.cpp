@@ -246,10 +246,10 @@ TEST_CASE("transfers to the host and to the device share a bidirectional bus") {
   device.pcie_bytes_per_s = pcie_bytes_per_s(5, 16);
   CHECK(device.pcie_bytes_per_s == Approx(63.0e9).epsilon(1e-3));
   CHECK(limit(datasheet_ceilings(device)).by == "pcie");
-  const double alone_us = limit(datasheet_ceilings(device)).time_us.value();
-  CHECK(alone_us == Approx(1e6 * 1e9 / device.pcie_bytes_per_s));
+  const double isolated_us = limit(datasheet_ceilings(device)).time_us.value();
+  CHECK(isolated_us == Approx(1e6 * 1e9 / device.pcie_bytes_per_s));
   w.to_host = 5e8;
-  CHECK(limit(datasheet_ceilings(device)).time_us.value() == Approx(alone_us));
+  CHECK(limit(datasheet_ceilings(device)).time_us.value() == Approx(isolated_us));
 
   // Half of the bytes move while the other direction is busy, at the bidirectional rate.
   Ceilings measured = datasheet_ceilings(device);
@@ -304,9 +304,9 @@ TEST_CASE("a prediction has no shape for kernels that launch kernels") {
 TEST_CASE("writes that fit in L2 may not reach DRAM") {
   Work w;
   w.moved_written = 8 << 20;
-  CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == 0.0);
+  CHECK(min_dram_bytes(w, Mode::cold, toy_device()) == 0.0);
   w.moved_written = 12 << 20;
-  CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == Approx(2 << 20));
+  CHECK(min_dram_bytes(w, Mode::cold, toy_device()) == Approx(2 << 20));
 }
 
 TEST_CASE("registers of the newest older architecture are used if one was not built") {

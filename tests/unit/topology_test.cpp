@@ -16,7 +16,7 @@ Topology of_two(const GpuLink& link) {
 }
 
 TEST_CASE("switched links are shown with number and version") {
-  CHECK(topology_text(of_two({18, true, "4.0", PcieWay::processor, true, true})) ==
+  CHECK(topology_text(of_two({18, true, "4.0", PciePath::processor, true, true})) ==
         "        GPU0  GPU1  NUMA  PCIe\n"
         "  GPU0  X     NV18  0     gen 5 x16\n"
         "  GPU1  NV18  X     1     gen 5 x16\n"
@@ -25,7 +25,7 @@ TEST_CASE("switched links are shown with number and version") {
 }
 
 TEST_CASE("GPUs without NVLink are shown with their PCI Express path") {
-  const std::string text = topology_text(of_two({0, false, {}, PcieWay::processor, false, false}));
+  const std::string text = topology_text(of_two({0, false, {}, PciePath::processor, false, false}));
   CHECK(text ==
         "        GPU0  GPU1  NUMA  PCIe\n"
         "  GPU0  X     SYS   0     gen 5 x16\n"
@@ -46,10 +46,10 @@ TEST_CASE("unknown properties are shown as unknown") {
 }
 
 TEST_CASE("direct links differ from switched ones") {
-  CHECK_THAT(topology_text(of_two({4, false, "3.0", PcieWay::pix, true, true})),
+  CHECK_THAT(topology_text(of_two({4, false, "3.0", PciePath::pix, true, true})),
              Catch::Contains("NVLink 3.0, straight"));
   CHECK_THAT(
-      topology_text(of_two({4, false, {}, PcieWay::pix, {}, {}})),
+      topology_text(of_two({4, false, {}, PciePath::pix, {}, {}})),
       Catch::Contains("so many active links; NVLink, straight") && !Catch::Contains("peer access"));
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("carve-outs equal those measured on an H200", "[unified_memory]") {
     SharedDemand demand;
     char comma = 0;
     fields >> registers >> comma >> demand.block_threads >> comma >> demand.block_bytes >> comma >>
-        demand.resident >> comma >> demand.otherwise_resident >> comma >> kib;
+        demand.resident >> comma >> demand.resident_without_shared >> comma >> kib;
     INFO(line);
     REQUIRE(fields);
     const auto memory = unified_memory(h200, demand);
@@ -43,7 +43,7 @@ TEST_CASE("carve-outs equal those measured on an H200", "[unified_memory]") {
     CHECK(memory->l1 + memory->carveout == 256 * kKib);
     ++rows;
     // Known exception: the model differs for 16 blocks of 128 threads with few bytes.
-    const bool is_known = demand.block_threads == 128 && demand.otherwise_resident == 16 &&
+    const bool is_known = demand.block_threads == 128 && demand.resident_without_shared == 16 &&
                           demand.block_bytes > 0 && demand.block_bytes <= 128;
     CHECK((memory->carveout == kib * kKib) == !is_known);
     others += is_known ? 1 : 0;

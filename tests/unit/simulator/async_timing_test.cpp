@@ -45,7 +45,7 @@ TEST_CASE("a warp sleeps until a phase of an mbarrier ends", "[timing]") {
                     2 * sim::kLanes)
         .time();
   };
-  const AsyncFigures async;
+  const AsyncParameters async;
   const SmTime time = time_of(100);
   const double begin = 10 + 6 + 10 + 6 + 1 + 6 + 8 + 5;
   CHECK(time.clocks == Approx(begin + 400 + async.arrival + async.phase_check + 5).margin(8));
@@ -66,7 +66,7 @@ TEST_CASE("waiting for an ended phase takes only the check", "[timing]") {
         .clocks();
   };
   const double without = TimedRun(with_barrier(1) + kArrive + work(100) + kExit).clocks();
-  CHECK(clocks(100) - without == Approx(AsyncFigures{}.phase_check + 5).margin(2));
+  CHECK(clocks(100) - without == Approx(AsyncParameters{}.phase_check + 5).margin(2));
 }
 
 TEST_CASE("a phase that never ends stops the run with the reason", "[timing]") {
@@ -75,7 +75,7 @@ TEST_CASE("a phase that never ends stops the run with the reason", "[timing]") {
                     contains_text("warps wait for phases of mbarriers that never end"));
   TimedRun polls(with_barrier(2) + kArrive + wait_at(kBarrierCode + 1, "SYNCS.PHASECHK.TRANS64") +
                  kExit);
-  polls.set_most_instructions(10000);
+  polls.set_max_instructions(10000);
   CHECK_THROWS_WITH(polls.clocks(), contains_text("a loop has not ended after"));
 }
 
@@ -122,7 +122,7 @@ constexpr int kCopyCode = 7;
 
 TEST_CASE("a bulk copy arrives when the memory path has served its lines", "[timing]") {
   const auto clocks = [](unsigned bytes, double dram_share) {
-    SmFigures f = figures();
+    SmParameters f = parameters();
     f.behind.dram_read_share = dram_share;
     return TimedRun(with_barrier(1) + copy_setup(bytes) +
                     line("UBLKCP.S.G [UR8], [UR6], UR10", stall(2)) +
@@ -130,7 +130,7 @@ TEST_CASE("a bulk copy arrives when the memory path has served its lines", "[tim
         .time(f)
         .clocks;
   };
-  const AsyncFigures async;
+  const AsyncParameters async;
   const double begin = 47 + 16 + 2;
   CHECK(clocks(128, 0) == Approx(begin + 250 - async.copy_ahead + async.phase_check + 5).margin(8));
   CHECK(clocks(128, 1) - clocks(128, 0) == Approx(600 - 250).margin(1));
@@ -145,7 +145,7 @@ TEST_CASE("a warp that does not wait for a bulk copy proceeds", "[timing]") {
     return TimedRun(code + (copy.empty() ? "" : wait_at(place)) + kExit).clocks();
   };
   const double with = clocks(line("UBLKCP.S.G [UR8], [UR6], UR10", stall(2)));
-  CHECK(with - clocks("") == Approx(2 + AsyncFigures{}.phase_check + 5).margin(4));
+  CHECK(with - clocks("") == Approx(2 + AsyncParameters{}.phase_check + 5).margin(4));
 }
 
 TEST_CASE("a store by the copy engine reads shared memory by sectors", "[timing]") {
@@ -170,7 +170,7 @@ TEST_CASE("a store by the copy engine reads shared memory by sectors", "[timing]
 }
 
 TEST_CASE("the copy engine transfers in one direction at a time", "[timing]") {
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory both(f);
   OwnMemory out(f);
   constexpr std::uint64_t kBytes = 8192;
@@ -180,8 +180,8 @@ TEST_CASE("the copy engine transfers in one direction at a time", "[timing]") {
         Approx(in_clocks).margin(1));
 }
 
-SmFigures with_tensor_cores() {
-  SmFigures f = figures();
+SmParameters with_tensor_cores() {
+  SmParameters f = parameters();
   f.wgmma_operations[static_cast<std::size_t>(Pipe::tensor_bf16_fp32)] = 4096;
   return f;
 }
@@ -237,7 +237,7 @@ TEST_CASE("a warp waits for groups of products, or proceeds during them", "[timi
   CHECK(waited(wait_for_groups(0)) - waited(wait_for_groups(1)) == Approx(2 * 128).margin(2));
   CHECK(waited("") == 0);
   CHECK(waited(work(200) + wait_for_groups(0)) < 10);
-  const AsyncFigures async;
+  const AsyncParameters async;
   CHECK(all == Approx(4 * 128 + async.product_latency + 10).margin(10));
   CHECK(all_of(time_of(wait_for_groups(0))).largest() == WarpState::barrier);
   // Computation during the products takes no further time.
@@ -264,7 +264,7 @@ TEST_CASE("a product starts when the last warp has issued it", "[timing]") {
 TEST_CASE("the rate of products must be known", "[timing]") {
   const std::string text = kDescriptors + products("64x64x16", 1);
   const sim::Program program = sim::decode(read_code_text(text));
-  CHECK(schedule_of(program, figures()).refusal ==
+  CHECK(schedule_of(program, parameters()).refusal ==
         "the rate of HGMMA.64x64x16.F32.BF16 is not known");
   CHECK(schedule_of(program, with_tensor_cores()).refusal.empty());
 }
@@ -285,7 +285,7 @@ TEST_CASE("blocks of a cluster wait for each other at the cluster barrier", "[ti
                              work(steps);
     return time_of_cluster(2, late + barrier + kExit);
   };
-  const AsyncFigures async;
+  const AsyncParameters async;
   CHECK(time_of(100).clocks == Approx(35 + 400 + async.cluster_barrier).margin(12));
   CHECK(all_of(time_of(100))[WarpState::barrier] ==
         Approx(400 + 2 * async.cluster_barrier).margin(12));
@@ -308,7 +308,7 @@ TEST_CASE("another block's shared memory has a higher latency than the block's o
   };
   const auto step = [&](unsigned rank) { return (clocks(rank, 20) - clocks(rank, 10)) / 10; };
   // Rank 0 addresses its own block in one of the blocks, and a remote block in the other.
-  CHECK(step(0) == Approx(AsyncFigures{}.remote_latency + 2 + 7.5).margin(3));
+  CHECK(step(0) == Approx(AsyncParameters{}.remote_latency + 2 + 7.5).margin(3));
   TimedRun alone(line("MOV R2, 0x100", stall(1)) + line("MOV R3, 0x7000000", stall(6)) +
                  line("LD.E R0, [R2]", writes(0)) + line("MOV R1, R0", waits(0, 2)) + kExit);
   CHECK(alone.clocks() < 60);
@@ -320,18 +320,18 @@ TEST_CASE("a fence of the GPU takes a round trip, a fence of the block does not"
   };
   const SmTime of_gpu = time_of("MEMBAR.ALL.GPU");
   CHECK(of_gpu.clocks - time_of("MEMBAR.ALL.CTA").clocks ==
-        Approx(AsyncFigures{}.fence - 6).margin(2));
+        Approx(AsyncParameters{}.fence - 6).margin(2));
   CHECK(all_of(of_gpu).largest() == WarpState::membar);
   CHECK(all_of(time_of("MEMBAR.ALL.CTA"))[WarpState::membar] == 0);
 }
 
 TEST_CASE("a later use of the data stage delays only later loads", "[timing]") {
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory memory(f);
-  memory.take_later(1000, 1032, 32);
+  memory.reserve_data_stage(1000, 1032, 32);
   CHECK(memory.shared(0, 1).done == 23);
   OwnMemory busy(f);
-  busy.take_later(1000, 1000, 32);
+  busy.reserve_data_stage(1000, 1000, 32);
   CHECK(busy.shared(1000, 1).done == 1000 + 32 + 23);
 }
 
@@ -343,12 +343,12 @@ TEST_CASE("asynchronous figures equal the recorded ones", "[timing]") {
     if (comma == row.npos || row.starts_with("figure")) continue;
     recorded[row.substr(0, comma)] = std::stod(row.substr(comma + 1));
   }
-  const AsyncFigures a;
+  const AsyncParameters a;
   const std::map<std::string, double> modelled{
       {"phase_check", a.phase_check},
       {"arrival", a.arrival},
       {"copy_ahead", a.copy_ahead},
-      {"tensor_copy_behind", a.tensor_copy_behind},
+      {"tensor_copy_behind", a.tensor_copy_delay},
       {"copy_row", a.copy_row},
       {"copy_bytes_per_clock", 128 / a.copy_line},
       {"copied_sector", a.copied_sector},
@@ -357,8 +357,8 @@ TEST_CASE("asynchronous figures equal the recorded ones", "[timing]") {
       {"product_latency", a.product_latency},
       {"product_latency_register_a", a.product_latency_register_a},
       {"product_gap_register_a", a.product_gap_register_a},
-      {"least_product_register_a", a.least_product_register_a},
-      {"most_products", static_cast<double>(a.most_products)},
+      {"least_product_register_a", a.min_product_register_a},
+      {"most_products", static_cast<double>(a.max_products)},
       {"product_drain", a.product_drain},
       {"cluster_barrier", a.cluster_barrier},
       {"cluster_barrier_warp", a.cluster_barrier_warp},

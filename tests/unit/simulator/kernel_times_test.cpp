@@ -60,7 +60,7 @@ TEST_CASE("kernels with different tensor maps differ", "[kernel_times]") {
     TensorMap map;
     map.base = &stub;
     map.extents = {64, rows};
-    step.arguments.add(map, kLeastTensorMapAlignment);
+    step.arguments.add(map, kMinTensorMapAlignment);
     return step;
   };
   CHECK(identity_of(with_map(8)) == identity_of(with_map(8)));

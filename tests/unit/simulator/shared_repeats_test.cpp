@@ -1,6 +1,6 @@
 // Shared-memory wavefronts that repeat because a sector arrives in the same cycle.
 #include "support/timed_run.hpp"
-#include "timing/clock_sums.hpp"
+#include "timing/cycle_sums.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -16,17 +16,17 @@ sim::GlobalTouch line_at(std::uint64_t number) {
 }
 
 /// Figures with which each sector causes one repeat.
-SmFigures one_repeat_per_sector() {
-  SmFigures f = figures();
+SmParameters one_repeat_per_sector() {
+  SmParameters f = parameters();
   f.repeats = {1, 1, 1, 1};
   return f;
 }
 
 struct Path {
-  explicit Path(const SmFigures& of) : figures(of) {}
-  SmFigures figures;
-  SectorsOfBlocks requested_sectors{1000};
-  MemoryPath memory{figures, requested_sectors};
+  explicit Path(const SmParameters& of) : parameters(of) {}
+  SmParameters parameters;
+  BlockSectors requested_sectors{1000};
+  MemoryPath memory{parameters, requested_sectors};
 };
 
 /// One shared-memory access per cycle; returns the number of repeats.
@@ -39,8 +39,8 @@ double repeated(MemoryPath& memory, SharedUse use, double share = 1) {
                                 : memory.repeats().stores - before.stores;
 }
 
-TEST_CASE("amounts are summed by cycle", "[clock_sums]") {
-  ClockSums sums;
+TEST_CASE("amounts are summed by cycle", "[cycle_sums]") {
+  CycleSums sums;
   CHECK(sums.sum(0, 10) == 0);
   sums.add(5, 2);
   CHECK(sums.sum(5, 1) == 2);
@@ -90,7 +90,7 @@ TEST_CASE("stores repeat for sectors that fill lines of L1", "[shared_repeats]")
 }
 
 TEST_CASE("stores repeat for copies to shared memory", "[shared_repeats]") {
-  SmFigures f = one_repeat_per_sector();
+  SmParameters f = one_repeat_per_sector();
   f.repeats.line = 0;
   Path past(f);
   past.memory.copy(0, line_at(1), true);
@@ -127,7 +127,7 @@ TEST_CASE("loads repeat for reads by the copy engine", "[shared_repeats]") {
 }
 
 TEST_CASE("without figures nothing repeats", "[shared_repeats]") {
-  Path path(figures());
+  Path path(parameters());
   path.memory.load(0, line_at(1), false);
   path.memory.store(0, line_at(2));
   path.memory.copy_in(0, 4096, 256);

@@ -344,7 +344,7 @@ TEST_CASE("a barrier that some threads never reach lists the waiting threads", "
 
 TEST_CASE("a warp in an endless loop is stopped", "[sim]") {
   Checks checks;
-  checks.most_instructions = 1000;
+  checks.max_instructions = 1000;
   const auto loop = [](int turns) {
     return fmt::format(
         "//a.cu\n#0:1\nMOV R1, RZ;0\n#0:2\nIADD3 R1, R1, 0x1, RZ;0\n#0:3\n"

@@ -20,7 +20,7 @@ struct Numbered {
 
   Numbered() {
     memory.add(values.data(), values.size() * sizeof(int), "x", sim::Contents::poison);
-    memory.fill_later({kCount,
+    memory.defer_fill({kCount,
                        [this](std::int64_t first, std::int64_t end) {
                          made += end - first;
                          std::iota(values.data() + first, values.data() + end,
@@ -78,7 +78,7 @@ TEST_CASE("a part has as many items as its loop computes at once", "[late_fill]"
   std::vector<std::pair<std::int64_t, std::int64_t>> made;
   sim::GlobalMemory memory;
   memory.add(values.data(), values.size() * sizeof(int), "x", sim::Contents::poison);
-  memory.fill_later({std::ssize(values),
+  memory.defer_fill({std::ssize(values),
                      [&](std::int64_t first, std::int64_t end) { made.emplace_back(first, end); },
                      values.data(), sizeof(int)},
                     {}, kItems);
@@ -105,7 +105,7 @@ TEST_CASE("a loop that writes outside all buffers must run at once", "[late_fill
   std::array<int, 4> elsewhere{};
   sim::GlobalMemory memory;
   const auto never = [](std::int64_t, std::int64_t) { FAIL("it ran"); };
-  CHECK_FALSE(memory.fill_later({4, never, elsewhere.data(), sizeof(int)}));
+  CHECK_FALSE(memory.defer_fill({4, never, elsewhere.data(), sizeof(int)}));
 }
 
 /// Two byte buffers; `made` counts the computed bytes of the first.
@@ -116,7 +116,7 @@ struct Two {
     memory.add(from.data(), kBytes, "from");
     memory.add(to.data(), kBytes, "to", sim::Contents::poison);
     if (is_constant) memory.set_constant(from.data());
-    memory.fill_later({static_cast<std::int64_t>(kBytes),
+    memory.defer_fill({static_cast<std::int64_t>(kBytes),
                        [this](std::int64_t first, std::int64_t end) {
                          made += end - first;
                          std::fill(from.begin() + first, from.begin() + end, std::byte{7});
@@ -194,7 +194,7 @@ TEST_CASE("buffers that a loop reads are found by its kernel's arguments and fil
     } arguments;
     arguments.to = x.to.data();
     arguments.from = x.from.data() + 1;
-    const bool is_late = x.memory.fill_later(
+    const bool is_late = x.memory.defer_fill(
         {static_cast<std::int64_t>(Two::kBytes - 1),
          [&](std::int64_t first, std::int64_t end) {
            std::copy(x.from.begin() + 1 + first, x.from.begin() + 1 + end, x.to.begin() + first);
@@ -210,7 +210,7 @@ TEST_CASE("buffers that a loop reads are found by its kernel's arguments and fil
 TEST_CASE("a postponed copy is made before its source changes, or dropped", "[late_fill]") {
   for (const bool leaves : {false, true}) {
     Two x(true);
-    x.memory.set_leaves_overwritten(leaves);
+    x.memory.set_cancels_overwritten(leaves);
     x.memory.copy(x.to.data(), x.from.data(), Two::kBytes);
     const std::int64_t before = x.made;
     x.memory.set(x.from.data(), 9, Two::kBytes);

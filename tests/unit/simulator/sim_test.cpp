@@ -292,7 +292,7 @@ TEST_CASE("instructions are counted per warp and per lane", "[sim]") {
   const auto& counts = e.block().counts;
   CHECK(counts[2].warps == 1);
   CHECK(counts[2].lanes == 32);
-  CHECK(counts[2].lanes_on == 8);
+  CHECK(counts[2].predicated_lanes == 8);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST_CASE("loads have the latency of L1, L2 or device memory", "[timing]") {
   uses.waits = 1;
   const std::string load = line("LDG.E R0, desc[UR4][R2.64]", loads) + line("MOV R1, R0", uses);
   const auto clocks_of = [&](int times, double dram_share) {
-    SmFigures f = figures();
+    SmParameters f = parameters();
     f.behind.dram_read_share = dram_share;
     return TimedRun(TimedRun::address() + repeated(times, load) + kExit).time(f).clocks;
   };
@@ -138,7 +138,7 @@ TEST_CASE("spilled values stay in L1 while it has space", "[timing]") {
     for (int i = 0; i < words; ++i)
       code += line(fmt::format("STL [R1+{:#x}], R1", 4 * i), stores);
     code += line("LDL.LU R0, [R1]", loads) + line("MOV R2, R0", uses) + kExit;
-    SmFigures f = figures();
+    SmParameters f = parameters();
     f.l1_bytes = l1_bytes;
     return TimedRun(code, warps * sim::kLanes).time(f);
   };
@@ -189,7 +189,7 @@ TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
                            line("LDG.E R0, desc[UR4][R2.64]", loads) + line("MOV R1, R0", uses) +
                            kExit;
   const auto clocks_of = [&](const LatencySpread& spread, unsigned warps) {
-    SmFigures f = figures();
+    SmParameters f = parameters();
     f.behind.dram_read_share = 1;
     f.dram_spread = spread;
     return TimedRun(code, warps * sim::kLanes).time(f).clocks;
@@ -256,13 +256,13 @@ TEST_CASE("a step is between two barriers and requests data from L2", "[timing]"
 
 TEST_CASE("an endless warp ends with a fault", "[timing]") {
   TimedRun run(line("MOV R0, RZ", stall(1)) + line("BRA 0x0", stall(5)));
-  run.set_most_instructions(1000);
+  run.set_max_instructions(1000);
   CHECK_THROWS_WITH(run.clocks(), contains_text("a loop has not ended after"));
 }
 
 TEST_CASE("blocks run consecutively on their SM", "[timing]") {
   const std::string code = repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) + kExit;
-  SmFigures f = figures();
+  SmParameters f = parameters();
   f.block_gap = 300;
   const auto clocks_of = [&](std::int64_t blocks, int resident) {
     return TimedRun(code).time(f, {blocks, 1, resident}).clocks;
@@ -286,7 +286,7 @@ TEST_CASE("a run with unequal blocks stops early if it would skip some blocks", 
         line("ISETP.LT.AND P0, PT, R0, R1, PT", stall(6)) + line("@P0 BRA 0x30", stall(5)) + kExit;
     BlocksOfSm of{blocks, 400, 2};
     of.stops_if_uneven = stops;
-    return TimedRun(code, 4 * sim::kLanes).time(figures(), of);
+    return TimedRun(code, 4 * sim::kLanes).time(parameters(), of);
   };
   const SmTime whole = time_of(4000, 200, false);
   const SmTime ended = time_of(4000, 200, true);
@@ -396,7 +396,7 @@ double second_loads_that_hit(bool after_data) {
   const std::string own_line = TimedRun::address() + line("S2R R0, SR_TID.X", stall(12)) +
                                line("SHF.L.U32 R0, R0, 0x2, RZ", stall(6)) +
                                line("IADD3 R2, R2, R0, RZ", stall(6));
-  SmFigures f = figures();
+  SmParameters f = parameters();
   f.l1_bytes = 16 * 1024;
   const SmTime time =
       TimedRun(own_line + loads(false) + loads(after_data) + kExit, kWarps * sim::kLanes).time(f);
@@ -428,7 +428,7 @@ TEST_CASE("a warp's lines all stay in L1 at any stride", "[timing]") {
 }
 
 TEST_CASE("bank conflicts delay the data stage", "[timing]") {
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory free_of(f);
   OwnMemory conflicting(f);
   double free_done = 0;
@@ -452,7 +452,7 @@ sim::GlobalTouch one_line() {
 }
 
 TEST_CASE("cp.async bypasses the data stage, and loads do not", "[timing]") {
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory copying(f);
   OwnMemory loading(f);
   for (int i = 0; i < 10; ++i) {
@@ -464,7 +464,7 @@ TEST_CASE("cp.async bypasses the data stage, and loads do not", "[timing]") {
 }
 
 /// Cycles until the last of 4096 lines has been loaded, stored, or both.
-double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
+double clocks_of_lines(const SmParameters& f, bool loads, bool stores) {
   OwnMemory memory(f);
   double last = 0;
   for (std::uint64_t i = 0; i < 4096; ++i) {
@@ -480,7 +480,7 @@ double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
 }
 
 TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing]") {
-  SmFigures f = figures();
+  SmParameters f = parameters();
   f.l2_latency = f.dram_latency = f.l1_latency = 0;
   f.behind.l2_read_clocks = 0.5;
   f.behind.l2_write_clocks = 3;
@@ -496,7 +496,7 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
   f.behind.dram_read_share = 0;
   CHECK(clocks_of_lines(f, true, true) == Approx(kSectors).epsilon(0.01));
   // Atomics also wait for DRAM writes, but not for L2 misses of loads.
-  SmFigures atomics = figures();
+  SmParameters atomics = parameters();
   atomics.behind.dram_read_share = 1;
   atomics.behind.dram_write_share = 0;
   const auto first_atomic = [&] {
@@ -515,7 +515,7 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
 }
 
 TEST_CASE("L1 holds earlier loads and stores", "[timing]") {
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory memory(f);
   memory.load(0, one_line(), false);
   CHECK(memory.take_lookups().hits == 0);
@@ -541,7 +541,7 @@ TEST_CASE("each part of the SM is busy for its instructions", "[timing]") {
   CHECK(arithmetic[SmPart::l1] == 0);
   CHECK(arithmetic[SmPart::dram] == 0);
   // One wavefront for each of 32 words of a bank.
-  const SmFigures f = figures();
+  const SmParameters f = parameters();
   OwnMemory memory(f);
   for (int i = 0; i < 10; ++i)
     memory.shared(0, 32);
@@ -578,7 +578,7 @@ TEST_CASE("the latency of a warp does not depend on the number of warps", "[timi
 TEST_CASE("an instruction without a modelled time is rejected", "[timing]") {
   const std::string text = "//a.cu\n#0:3\nMOV R4, 0x0;0\n#0:4\nNANOSLEEP 0x20;0\nEXIT;0\n";
   const sim::Program program = sim::decode(read_code_text(text));
-  CHECK(schedule_of(program, figures()).refusal ==
+  CHECK(schedule_of(program, parameters()).refusal ==
         "the time of NANOSLEEP is not modelled at a.cu:4");
 }
 

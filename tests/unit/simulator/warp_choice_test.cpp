@@ -126,7 +126,7 @@ TEST_CASE("a short queue behaves like std::deque", "[timing]") {
 }
 
 TEST_CASE("skipped shares are those that would have been drawn", "[timing]") {
-  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, ShareDraw::kMostPassed}) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, ShareDraw::kMaxSkipped}) {
     ShareDraw one(5);
     ShareDraw other(5);
     double last = 0;

@@ -28,22 +28,22 @@ struct BehindL1 {
 
 /// Figures of asynchronous operations, in cycles. Measured on an H200, and similar on an H100
 /// (docs/studies/asynchronous/asynchronous.csv); other GPUs are assumed to be similar.
-struct AsyncFigures {
+struct AsyncParameters {
   double phase_check = 34;  ///< from SYNCS.PHASECHK, or a later end of the phase, to its result
   double arrival = 23;      ///< until an arrival reaches the mbarrier
   /// A bulk copy's bytes reach shared memory this much earlier than a load's reach registers.
   double copy_ahead = 44;
-  double tensor_copy_behind = 125;  ///< until a tensor copy requests its first row
-  double copy_row = 1;              ///< the copy engine, at least, for a row of a tensor copy
-  double copy_line = 128. / 108;    ///< the copy engine, for 128 bytes to shared memory
-  double copied_sector = 1;         ///< for at most 32 bytes from shared memory
-  double reduced_sector = 1.25;     ///< for at most 32 bytes that L2 reduces
-  double copy_out = 38;             ///< from UTMACMDFLUSH until the first bytes have been read
-  double product_latency = 50;      ///< wgmma, in addition to the multiply-adds
+  double tensor_copy_delay = 125;  ///< until a tensor copy requests its first row
+  double copy_row = 1;             ///< the copy engine, at least, for a row of a tensor copy
+  double copy_line = 128. / 108;   ///< the copy engine, for 128 bytes to shared memory
+  double copied_sector = 1;        ///< for at most 32 bytes from shared memory
+  double reduced_sector = 1.25;    ///< for at most 32 bytes that L2 reduces
+  double copy_out = 38;            ///< from UTMACMDFLUSH until the first bytes have been read
+  double product_latency = 50;     ///< wgmma, in addition to the multiply-adds
   double product_latency_register_a = 40;
   double product_gap_register_a = 4;  ///< between products of a warpgroup
-  double least_product_register_a = 17;
-  std::size_t most_products = 7;         ///< maximum started by a warpgroup and not computed
+  double min_product_register_a = 17;
+  std::size_t max_products = 7;          ///< maximum started by a warpgroup and not computed
   double product_drain = 15;             ///< part of the latency after the multiply-adds
   double cluster_barrier = 66;           ///< from the last arrival, for blocks of one warp
   double cluster_barrier_warp = 2.2;     ///< for each further warp of a block
@@ -53,7 +53,7 @@ struct AsyncFigures {
   double fence = 260;                    ///< MEMBAR of the GPU, with no pending stores
 };
 
-struct SmFigures {
+struct SmParameters {
   double clock_hz = 0;
   SmRates rates;  ///< warp instructions per cycle
   /// Operations per cycle of the SM's tensor cores by mma.sync; empty if not known.
@@ -73,7 +73,7 @@ struct SmFigures {
   double block_gap = 0;       ///< from the end of a block to its successor's first instruction
   double block_interval = 0;  ///< minimum mean time between block starts on one SM
   BehindL1 behind;
-  AsyncFigures async;
+  AsyncParameters async;
 };
 
 }  // namespace gpuexp

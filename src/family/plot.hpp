@@ -7,17 +7,17 @@
 namespace gpuexp {
 
 /// A column that is an axis of a plot, and the axis label.
-struct FigureAxis {
+struct PlotAxis {
   std::string column;
   std::string label;
 };
 
 /// If two families declare the same plot, it shows the rows of both.
-struct Figure {
+struct Plot {
   std::string name;   ///< file name
   std::string kind;   ///< one of KINDS in scripts/plot.py
   std::string title;  ///< title of the plot
-  std::vector<FigureAxis> axes = {};
+  std::vector<PlotAxis> axes = {};
 };
 
 }  // namespace gpuexp

@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 /// Holds more cycles than any load waits, and forgets earlier cycles.
-class ClockSums {
+class CycleSums {
  public:
   /// Adds an amount for the cycle that starts at `when`.
   void add(double when, double amount) {
