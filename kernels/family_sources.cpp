@@ -1,7 +1,6 @@
-// Hands the families' own files, kernels/<id>.cu and those of a folder kernels/<id>, to the
-// registry, which takes from them why each variant exists, and functions that lessons quote. Before
-// main, like the families themselves; the order does not matter. Also tells it which families the
-// build has left out.
+// Adds the text of each family's files, kernels/<id>.cu and those of the folder kernels/<id>, to
+// the registry before main, and the families that the build omits. The registry reads the variants'
+// `why` and the functions that lessons quote from these texts.
 #include <string_view>
 
 #include "family/registry.hpp"

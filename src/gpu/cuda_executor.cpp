@@ -408,7 +408,7 @@ class CudaExecutor final : public Executor,
       stream_.synchronize();
       set_aside->reset();
     };
-    // Ranges are expensive, and the kernels of a longer chain are alike: one range for all.
+    // Ranges are expensive, and the kernels of a longer chain are equal: one range for all.
     constexpr std::size_t kMaxRanges = 256;
     // All ranks must run the same passes, even ranks without a kernel of their own.
     const bool as_one =

@@ -115,7 +115,7 @@ using ReadElements = std::function<std::vector<double>(const void* array, DataTy
 /// Wrong elements in order, starting at `first`, which is wrong; at most kMaxMismatches.
 using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 
-/// Wrong elements, found by reading the arrays again in parts from `first` on. Only the first few
+/// Wrong elements, found by reading the arrays again in parts that start at `first`. Only the first few
 /// parts are searched.
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);

@@ -311,7 +311,7 @@ std::optional<Element> element_named(std::string_view name) {
 }
 
 // HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, UP0, gsb0: UR4 to UR7 are the descriptors of
-// A and B. If A's elements are in registers, UR4 and UR5 are B's descriptor. UP0 tells whether to
+// A and B. If A's elements are in registers, UR4 and UR5 are B's descriptor. UP0 determines whether to
 // add C; without a predicate, C is added. gsb0: this product is the last of its group.
 void place_operands(const Decoding& in, Op& op) {
   std::size_t next = 0;

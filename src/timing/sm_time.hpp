@@ -60,10 +60,10 @@ struct SmTime : SmSums {
   }
 };
 
-/// Times the blocks of one SM. The schedule is that of the launch's program, without a refusal. Of
-/// many blocks, it executes as many waves as show a wave's time, and leaves whole waves. It times
-/// some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and sim::Stopped if
-/// `stop` returns true.
+/// Times the blocks of one SM. `schedule` is the schedule of the launch's program, without a
+/// refusal. For many blocks, it executes as many waves as show a wave's time, and leaves whole
+/// waves. It times some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and
+/// sim::Stopped if `stop` returns true.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmParameters& parameters, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);

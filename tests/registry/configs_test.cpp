@@ -270,7 +270,7 @@ TEST_CASE("all.json holds the experiments of every lesson", "[all_config]") {
   }
   const std::string expected = all.dump(2) + "\n";
   if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(file, std::ios::binary) << expected;
-  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[all_config]' writes it anew");
+  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[all_config]' writes it again");
   CHECK(read_file(file.string()) == expected);
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("families that share a figure declare the same axes and title", "[figu
 TEST_CASE("plot.py draws the figures that families declare", "[figures]") {
   const std::string text = figures_text();
   if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(kFile, std::ios::binary) << text;
-  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[figures]' writes it anew");
+  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[figures]' writes it");
   CHECK(read_file(kFile) == text);
 }
 
