@@ -1,4 +1,5 @@
-// Parses, dispatches, and turns errors into text and exit codes.
+// Parses the command line, runs the chosen subcommand, and converts errors to messages and exit
+// codes.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -51,13 +52,13 @@ void add_subcommands(CLI::App& app, Context& context) {
 }
 
 void check_subcommand(const CLI::App& app, const std::string& given) {
-  std::vector<std::string> names;  // without hidden ones
+  std::vector<std::string> names;  // of the visible subcommands
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() == given) return;
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
   const auto near = gpuexp::nearest_name(given, names);
-  throw gpuexp::ConfigError(fmt::format("'{}' is no subcommand; {}allowed: {}", given,
+  throw gpuexp::ConfigError(fmt::format("unknown subcommand '{}'; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",
                                         fmt::join(names, ", ")));
 }
@@ -70,7 +71,7 @@ ExitCode run(int argc, char** argv) {
 
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
-  // Results are passed on: where the program lay is nobody's business.
+  // Results contain the command line and may be published, so the path of the program is removed.
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
@@ -89,8 +90,7 @@ ExitCode run(int argc, char** argv) {
   return context.action();
 }
 
-// What the streams still hold can meet a full disk or a closed pipe after everything else went
-// well.
+// Flushes standard output, which can still fail because of a full disk or a closed pipe.
 ExitCode flushed(ExitCode code) {
   std::cout.flush();
   if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -98,24 +98,23 @@ ExitCode flushed(ExitCode code) {
   return ExitCode::internal;
 }
 
-// Blocks are executed by the thousand, each with registers of its own: memory that goes back to the
-// system with one has to be asked for, page by page, with the next.
+// Keeps freed memory in the process. The simulator allocates registers for each of thousands of
+// blocks; if free() returned them to the system, each block would fault its pages in again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kBytes = 1 << 30;
-  constexpr int kMostOfHeap = 1 << 25;  // glibc takes no more
+  constexpr int kMaxMmapThreshold = 1 << 25;  // glibc rejects larger values
   mallopt(M_TRIM_THRESHOLD, kBytes);
-  mallopt(M_MMAP_THRESHOLD, kMostOfHeap);  // it grows by itself but for the line above
+  mallopt(M_MMAP_THRESHOLD, kMaxMmapThreshold);  // the line above stops its automatic growth
 #endif
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A file that may not grow any more (ulimit -f) is then an error of the write, like a full disk.
+  // A write beyond the file size limit (ulimit -f) then fails with an error, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  // Notes on the other stream come between lines where both go to one file, in the order in which
-  // they were written.
+  // If stdout and stderr go to one file, line buffering keeps their lines whole and in order.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   keep_freed_memory();
   try {

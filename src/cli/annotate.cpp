@@ -42,7 +42,7 @@ struct AnnotateArguments {
   bool json = false;
 };
 
-// One problem of one variant: the one that it is shown at, unless --set says otherwise.
+// One problem of one variant: its `shown_at` values, overridden by --set.
 Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   std::vector<std::string> sets;
   for (const auto& [name, value] : named.variant.shown_at) {
@@ -60,12 +60,12 @@ std::string name_of_cell(const NamedVariant& named) {
   return fmt::format("{}/{}", named.family.id, named.variant.id);
 }
 
-/// Extents halved together until the variant is executed whole, as --set has them; empty where that
-/// does not help, with the refusal that is left.
+/// Halves all extents together until every block of the variant can be executed, and returns them
+/// as --set options. Returns "" if no smaller problem fits; `refusal` is then the last reason.
 std::string fitting_sets(const NamedVariant& named, Values values, const DeviceSpec& device,
                          SimulationLimits& limits, std::string& refusal) {
-  constexpr int kMostHalvings = 24;
-  for (int turn = 0; turn < kMostHalvings; ++turn) {
+  constexpr int kMaxHalvings = 24;
+  for (int halvings = 0; halvings < kMaxHalvings; ++halvings) {
     std::string sets;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Parameter& p = named.family.parameters[i];
@@ -83,7 +83,7 @@ std::string fitting_sets(const NamedVariant& named, Values values, const DeviceS
   return "";
 }
 
-// Throws ConfigError where the cell is not executed.
+// Throws ConfigError if the CPU cannot execute the cell.
 void check_is_executed(const NamedVariant& named, const Plan& plan,
                        const KernelResources& resources) {
   if (plan.groups.size() != 1)
@@ -110,8 +110,8 @@ std::int64_t number_of(const std::string& option, const std::string& text) {
   return *number;
 }
 
-// "B,W" or "X,Y,Z,W" in the grids of the launch.
-AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>& shapes) {
+// Parses --warp, "B,W" or "X,Y,Z,W", and checks it against the grids of the launch.
+AskedWarp requested_warp(const AnnotateArguments& options, const std::vector<Shape>& shapes) {
   const std::string option = "--warp " + shorten(options.warp);
   const std::vector<std::string> parts = split(options.warp, ',');
   if (parts.size() != 2 && parts.size() != 4)
@@ -123,9 +123,9 @@ AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>&
   std::vector<std::int64_t> numbers;
   for (const std::string& part : parts)
     numbers.push_back(number_of(option, part));
-  AskedWarp asked;
-  asked.warp = static_cast<unsigned>(std::min<std::int64_t>(numbers.back(), ~0u));
-  asked.execution = static_cast<std::uint64_t>(options.execution);
+  AskedWarp requested;
+  requested.warp = static_cast<unsigned>(std::min<std::int64_t>(numbers.back(), ~0u));
+  requested.execution = static_cast<std::uint64_t>(options.execution);
   std::string why;
   for (const Shape& shape : shapes) {
     const Extent& grid = shape.grid;
@@ -133,9 +133,9 @@ AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>&
     const bool has_block = numbers.size() == 2
                                ? numbers[0] < grid.count()
                                : numbers[0] < grid.x && numbers[1] < grid.y && numbers[2] < grid.z;
-    asked.block =
+    requested.block =
         numbers.size() == 2 ? numbers[0] : numbers[0] + grid.x * (numbers[1] + grid.y * numbers[2]);
-    if (has_block && numbers.back() < warps) return asked;
+    if (has_block && numbers.back() < warps) return requested;
     if (why.empty())
       why = fmt::format("the grid has {} × {} × {} blocks, numbered 0 to {}, with warps 0 to {}",
                         grid.x, grid.y, grid.z, grid.count() - 1, warps - 1);
@@ -143,20 +143,20 @@ AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>&
   throw ConfigError(fmt::format("{}: {}", option, why));
 }
 
-bool is_asked(const SourceLine& line, const std::string& asked) {
-  return asked == fmt::format("{}", line.line) || asked == to_text(line);
+bool is_requested(const SourceLine& line, const std::string& requested) {
+  return requested == fmt::format("{}", line.line) || requested == to_text(line);
 }
 
-// The line that --line names, or the one there is.
-SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& asked,
+// The line that --line names, or the only line that accesses memory.
+SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& requested,
                        const std::vector<TracedLine>& lines) {
   std::vector<std::string> names;
   std::vector<SourceLine> found;
   for (const TracedLine& line : lines) {
     names.push_back(fmt::format("\n  {}: {}", to_text(line.line), line.accesses));
-    if (options.line.empty() || is_asked(line.line, options.line)) found.push_back(line.line);
+    if (options.line.empty() || is_requested(line.line, options.line)) found.push_back(line.line);
   }
-  const std::string of = fmt::format("warp {} of block {}", asked.warp, asked.block);
+  const std::string of = fmt::format("warp {} of block {}", requested.warp, requested.block);
   if (lines.empty()) throw ConfigError(fmt::format("--warp: {} accesses no memory", of));
   if (found.size() == 1) return found.front();
   const std::string what =
@@ -174,7 +174,7 @@ struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One launch, executed and attributed.
+/// Executes one launch and attributes its instructions, accesses and time to source lines.
 class AnnotateRun {
  public:
   AnnotateRun(const Context& context, const AnnotateArguments& options)
@@ -196,7 +196,7 @@ class AnnotateRun {
     }
     if (options.warp.empty() && !options.line.empty())
       throw ConfigError("--line: needs --warp; without it no accesses are drawn");
-    if (!options.warp.empty()) asked_ = asked_warp(options, shapes_);
+    if (!options.warp.empty()) requested_ = requested_warp(options, shapes_);
   }
 
   void run() {
@@ -207,7 +207,8 @@ class AnnotateRun {
     HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
     sim::Observation observation;
     observation.places = true;
-    if (asked_) observation.warp = {asked_->block, asked_->warp, asked_->execution - 1};
+    if (requested_)
+      observation.warp = {requested_->block, requested_->warp, requested_->execution - 1};
     simulator.observe(observation);
     problem.set_sampling(sampling_of(named_.variant, problem.problem(), {}, config_.seed));
     const auto executions = problem.launch(named_.variant);
@@ -221,10 +222,10 @@ class AnnotateRun {
     annotate_with(executions, launch,
                   [&](std::uint64_t address) { return buffer_of(address).first; });
     std::optional<WarpPicture> picture;
-    if (asked_) {
+    if (requested_) {
       const SourceLine line =
-          chosen_line(options_, *asked_, traced_lines(launch.annotation, executions));
-      picture = picture_of(launch.annotation, executions, *asked_, line, buffer_of);
+          chosen_line(options_, *requested_, traced_lines(launch.annotation, executions));
+      picture = picture_of(launch.annotation, executions, *requested_, line, buffer_of);
     }
     print(launch, picture ? &*picture : nullptr);
   }
@@ -294,8 +295,8 @@ class AnnotateRun {
   Config config_;
   Plan plan_;
   std::vector<Shape> shapes_;
-  std::optional<AskedWarp> asked_;
-  std::optional<OpenDevice> gpu_;  ///< that counts, too
+  std::optional<AskedWarp> requested_;
+  std::optional<OpenDevice> gpu_;  ///< the GPU that also counts; only with --counters
   std::vector<CountedInstruction> counted_;
 };
 

@@ -69,11 +69,11 @@ std::optional<fs::path> find_config_dir() {
 
 fs::path config_dir() {
   if (auto found = find_config_dir()) return *found;
-  std::string looked;
+  std::string searched;
   for (const fs::path& candidate : config_dir_candidates())
-    looked += fmt::format("\n  {}", candidate.string());
+    searched += fmt::format("\n  {}", candidate.string());
   throw ConfigError(
-      "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. Searched:" + looked);
+      "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. Searched:" + searched);
 }
 
 std::vector<DeviceSpecFile> device_specs() {
@@ -90,7 +90,7 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
 
 fs::path find_config(const std::string& given) {
   if (given == "-") return kStandardInput;
-  // A folder of that name, for results perhaps, hides no config.
+  // A folder of that name, such as one with results, does not hide the config.
   std::error_code unknown;
   if (!is_missing(given) && !fs::is_directory(given, unknown)) return given;
   const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
@@ -137,7 +137,7 @@ void ConfigOptions::add_to(Command& command) {
                   "comma in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
-  // Parsed here: CLI11 would wrap -1, and numbers above 64 bits, into another seed.
+  // Parsed here, because CLI11 would wrap -1 and numbers above 64 bits to a different seed.
   command
       .add_option_function<std::string>(
           "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },
@@ -211,12 +211,12 @@ void catch_interrupts() {
   std::signal(SIGTERM, interrupt);
 }
 
-void end_with_parent() {
+void interrupt_at_parent_exit() {
   g_parent = ::getppid();
 }
 
 bool interrupted() {
-  // Not by prctl(PR_SET_PDEATHSIG), which the end of the parent's thread sets off, too.
+  // Polls, because prctl(PR_SET_PDEATHSIG) also signals when only the parent's thread ends.
   if (g_parent != 0 && ::getppid() != g_parent) g_interrupted = 1;
   return g_interrupted != 0;
 }

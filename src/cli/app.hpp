@@ -1,5 +1,5 @@
-// What the subcommands share: one file each in this folder, with its options, its set-up and its
-// run.
+// Declarations shared by the subcommands. Each subcommand has a file in this folder with its
+// options and its action.
 #pragma once
 
 #include <filesystem>
@@ -28,8 +28,8 @@ using Option = CLI::Option;
 
 /// The process's exit codes; part of the interface.
 enum class ExitCode {
-  ok = 0,             ///< everything asked for was done, and every cell that ran passed: at least
-                      ///< one, or a shard has none
+  ok = 0,             ///< the command finished, and every cell that ran passed: at least one,
+                      ///< unless a shard has no cells
   internal = 1,       ///< a defect of this program or of the machine (disk full)
   usage = 2,          ///< wrong command line, config or input file; nothing was run
   incorrect = 3,      ///< at least one variant gave wrong results
@@ -37,23 +37,23 @@ enum class ExitCode {
   no_device = 5,      ///< the command needs a GPU and none can be used, or the machine lacks what
                       ///< every cell needs
   regressed = 6,      ///< a comparison failed its gate, or a check of the GPU failed
-  rank_lost = 7,      ///< a process that a launcher started beside this one is gone, or never came
-  interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
+  rank_lost = 7,      ///< another process of the launcher ended early or never connected
+  interrupted = 130,  ///< stopped by SIGINT or SIGTERM; rows measured so far are written
 };
 
-/// Columns of text in what `describe`, `list` and their like print.
+/// Line width of the text that `describe`, `list` and `list metrics` print, in columns.
 inline constexpr std::size_t kTextWidth = 100;
 
-/// What every subcommand works on.
+/// State that every subcommand uses.
 struct Context {
   const Registry& registry;
   KernelResources resources;
   std::vector<std::string> argv;
-  /// Set by the subcommand that was chosen; main runs it after parsing.
+  /// Set by the chosen subcommand; main runs it after parsing.
   std::function<ExitCode()> action;
 };
 
-/// Has main call `action` where the command line chooses this command.
+/// Sets `action` as the action of main if the command line chooses this command.
 void on_chosen(Command& command, Context& context, std::function<ExitCode()> action);
 
 void add_list(Command& app, Context& context);
@@ -71,70 +71,71 @@ void add_explain(Command& app, Context& context);
 void add_lesson(Command& app, Context& context);
 void add_compare(Command& app, Context& context);
 void add_schema(Command& app, Context& context);
-void add_worker(Command& app, Context& context);  ///< hidden: what run and verify start
+void add_worker(Command& app, Context& context);  ///< hidden; run and verify start it
 
-/// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above
-/// the executable. Throws ConfigError naming the places looked at.
+/// The folder that contains configs and devices/: $GPUEXP_CONFIG_DIR if set, else ./configs, else
+/// configs/ or share/gpuexp/configs/ next to the executable's folder. Throws ConfigError that lists
+/// the searched folders.
 std::filesystem::path config_dir();
 
-/// The same; empty where there is none.
+/// The folder of config_dir(); empty if there is none.
 std::optional<std::filesystem::path> find_config_dir();
 
-/// What commands that need no GPU take for --gpu where none is given.
+/// Default of --gpu for commands that need no GPU.
 inline constexpr const char* kDefaultGpu = "h200";
 
-/// All device specs of config_dir()/devices.
+/// All device specs in config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 
-/// The spec of the GPU with this name; empty if there is none, or no folder of specs.
+/// The spec of the GPU with this name; empty if no spec or no folder of specs is found.
 std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
 
-/// A config given on the command line: a path, or the name of one in config_dir() ("matmul",
-/// "figures/fusion"). Throws ConfigError.
+/// The path of a config given on the command line: a path, or a name in config_dir() such as
+/// "matmul" or "figures/fusion". Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
 
-/// Of --shard, which `run` and `plan` have.
+/// Help text of --shard for `run` and `plan`.
 inline constexpr const char* kShardDoc =
     "only part I of N: the plan's groups are divided into N parts by estimated time; gpuexp merge "
     "combines the results of all parts";
 
-/// The options that every subcommand on configs has.
+/// Options common to all subcommands that read configs.
 struct ConfigOptions {
   std::vector<std::string> configs;
   ConfigOverrides overrides;
 
   void add_to(Command& command);
-  /// Reads every config. Throws ConfigError before anything runs.
+  /// Reads every config. Throws ConfigError.
   std::vector<Config> read(const Registry& registry) const;
-  /// All of them as one.
+  /// Reads all configs as one. Throws ConfigError.
   Config read_as_one(const Registry& registry) const;
 };
 
-/// Throws ConfigError with the nearest name.
+/// The family with this id. Throws ConfigError that suggests the nearest name.
 const Family& find_family(const Registry& registry, const std::string& id);
 
-/// Of "family/variant". Throws ConfigError.
 struct NamedVariant {
   const Family& family;
   const Variant& variant;
 };
+/// The variant named "family/variant". Throws ConfigError.
 NamedVariant find_variant(const Registry& registry, const std::string& name);
 
-/// One experiment with these variants, if there are any, at the family's default problem as `sets`
-/// (--set) change it. Throws ConfigError, also for what names no parameter of the family.
+/// A config with one experiment, or with none if `variants` is empty. The problem is the family's
+/// default, changed by `sets` (--set). Throws ConfigError, also for an unknown parameter.
 Config single_experiment(const Family& family, std::vector<const Variant*> variants, Mode mode,
                          const std::vector<std::string>& sets);
 
-/// From here on the first signal asks for an end after the launch in flight. A second one, at least
-/// two seconds later, ends the process, in case that launch never returns; not at once, because
-/// tools such as timeout(1) signal the process and its group.
+/// Handles SIGINT and SIGTERM. The first signal sets interrupted(), so the run ends after the
+/// current launch. A second signal at least two seconds later ends the process, in case that launch
+/// never returns. Earlier ones are ignored: tools such as timeout(1) signal the process and its
+/// group.
 void catch_interrupts();
 
-/// From here on, the end of the process that started this one counts as a signal: a launcher that
-/// is killed sends none.
-void end_with_parent();
+/// Makes the end of the parent process set interrupted(): a killed launcher sends no signal.
+void interrupt_at_parent_exit();
 
-/// A signal has come.
+/// True after a signal, or after the parent's end if interrupt_at_parent_exit() was called.
 bool interrupted();
 
 }  // namespace gpuexp::cli

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where the variable is not set, or to nothing.
+// The folder that the variable names; empty if it is unset or empty.
 fs::path folder_in(const char* variable) {
   const char* value = std::getenv(variable);
   return value ? value : "";
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of all pairs of this machine's GPUs.
+/// Stored files of link ceilings for all pairs of this machine's GPUs.
 std::vector<fs::path> kept_links() {
   std::vector<std::string> uuids;
   for (int i = 0; i < device_count(); ++i) {
@@ -36,7 +36,7 @@ std::vector<fs::path> kept_links() {
   std::vector<fs::path> kept;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      const auto path = kept_link_ceilings(uuids[i], uuids[j]);
+      const auto path = link_ceilings_path(uuids[i], uuids[j]);
       if (path && fs::exists(*path)) kept.push_back(*path);
     }
   }
@@ -50,7 +50,7 @@ CeilingSource ceiling_source_of(const DeviceSpec& device, const std::string& spe
 }
 
 CeilingSource ceiling_source_of(const DeviceInfo& device) {
-  const PresentDevice present{conditions_of(device), kept_ceilings(device.uuid).value_or(""),
+  const PresentDevice present{conditions_of(device), ceilings_path(device.uuid).value_or(""),
                               kept_links()};
   return choose_ceiling_source(device.spec, device.spec_id, find_config_dir(), present);
 }
@@ -60,17 +60,17 @@ MeasuringConditions conditions_of(const DeviceInfo& device) {
           std::string(build_info::cuda_compiler_version)};
 }
 
-std::optional<fs::path> kept_ceilings(const std::string& uuid) {
-  const auto data = own_folder("GPUEXP_DATA_DIR", "XDG_DATA_HOME", ".local/share");
+std::optional<fs::path> ceilings_path(const std::string& uuid) {
+  const auto data = user_folder("GPUEXP_DATA_DIR", "XDG_DATA_HOME", ".local/share");
   if (!data) return std::nullopt;
   return *data / "ceilings" / (uuid + ".json");
 }
 
-std::optional<fs::path> kept_link_ceilings(const std::string& uuid, const std::string& other) {
-  return kept_ceilings(fmt::format("{}+{}", std::min(uuid, other), std::max(uuid, other)));
+std::optional<fs::path> link_ceilings_path(const std::string& uuid, const std::string& other) {
+  return ceilings_path(fmt::format("{}+{}", std::min(uuid, other), std::max(uuid, other)));
 }
 
-std::optional<fs::path> own_folder(const char* own, const char* shared, const char* in_home) {
+std::optional<fs::path> user_folder(const char* own, const char* shared, const char* in_home) {
   if (const fs::path folder = folder_in(own); !folder.empty()) return folder;
   if (const fs::path folder = folder_in(shared); folder.is_absolute()) return folder / "gpuexp";
   if (const fs::path home = folder_in("HOME"); !home.empty()) return home / in_home / "gpuexp";

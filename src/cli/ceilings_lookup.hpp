@@ -1,5 +1,5 @@
-// Which ceilings predictions are made from (model/ceiling_source.hpp), and where those of a device
-// are kept, in the user's folders.
+// Selects the ceilings that predictions use (model/ceiling_source.hpp), and names the files in the
+// user's folders that store measured ceilings.
 #pragma once
 
 #include <filesystem>
@@ -11,27 +11,27 @@
 
 namespace gpuexp::cli {
 
-/// For a GPU that is listed, not present. Throws ConfigError when a file cannot be read.
+/// Ceilings of a listed GPU that is not present. Throws ConfigError if a file cannot be read.
 CeilingSource ceiling_source_of(const DeviceSpec& device, const std::string& spec_id);
 
-/// For a GPU of this machine. Throws likewise.
+/// Ceilings of a GPU in this machine. Throws ConfigError if a file cannot be read.
 CeilingSource ceiling_source_of(const DeviceInfo& device);
 
-/// What ceilings measured now would hold for.
+/// The device, driver and compiler for which ceilings measured now are valid.
 MeasuringConditions conditions_of(const DeviceInfo& device);
 
 /// <data>/ceilings/<uuid>.json, where <data> is $GPUEXP_DATA_DIR, else $XDG_DATA_HOME/gpuexp, else
-/// ~/.local/share/gpuexp. Empty where the environment names none of the three.
-std::optional<std::filesystem::path> kept_ceilings(const std::string& uuid);
+/// ~/.local/share/gpuexp. Empty if the environment sets none of these variables.
+std::optional<std::filesystem::path> ceilings_path(const std::string& uuid);
 
-/// <data>/ceilings/<uuid>+<uuid>.json, of the links between two GPUs; the UUIDs are in order.
-std::optional<std::filesystem::path> kept_link_ceilings(const std::string& uuid,
+/// <data>/ceilings/<uuid>+<uuid>.json for the links between two GPUs, with the UUIDs sorted.
+std::optional<std::filesystem::path> link_ceilings_path(const std::string& uuid,
                                                         const std::string& other);
 
-/// What the variable `own` names; else "gpuexp" in the folder that `shared` names, a variable of
-/// the XDG Base Directory Specification, which has relative paths ignored; else in `in_home` of the
-/// home. Empty where the environment names none of the three.
-std::optional<std::filesystem::path> own_folder(const char* own, const char* shared,
-                                                const char* in_home);
+/// The folder in variable `own`; else gpuexp/ in the folder in `shared`, a variable of the XDG Base
+/// Directory Specification, which requires that relative paths are ignored; else
+/// $HOME/<in_home>/gpuexp. Empty if the environment sets none of these variables.
+std::optional<std::filesystem::path> user_folder(const char* own, const char* shared,
+                                                 const char* in_home);
 
 }  // namespace gpuexp::cli

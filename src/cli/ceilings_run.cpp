@@ -67,7 +67,7 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device, const std::
   run.state.load = load_readings(report.table);
   run.code = exit_code_of(report);
   run.missing = missing_rows(report);
-  run.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  run.duration_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }
 
@@ -75,7 +75,7 @@ std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer) {
   DeviceOptions options;
   options.device = device;
   options.peer = peer;
-  make_room_for_watcher(options, peer.has_value(), false);
+  adapt_to_attached_tool(options, peer.has_value(), false);
   std::string no_device;
   auto opened = open_device(options, no_device);
   if (!opened) fmt::print(stderr, "gpuexp: no GPU: {}\n", no_device);
@@ -85,7 +85,7 @@ std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer) {
 fs::path ceilings_output(const std::string& out, const DeviceInfo& device) {
   fs::path path = out;
   if (path.empty()) {
-    const auto kept = kept_ceilings(device.uuid);
+    const auto kept = ceilings_path(device.uuid);
     if (!kept)
       throw ConfigError(
           "no folder for measured ceilings was found: set GPUEXP_DATA_DIR, or name a file with "
@@ -158,7 +158,7 @@ std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& dev
 void keep_links(const std::vector<LinkRun>& links, const std::string& uuid) {
   for (const LinkRun& link : links) {
     if (link.run.file.measured.empty()) continue;
-    const auto path = kept_link_ceilings(uuid, link.peer.uuid);
+    const auto path = link_ceilings_path(uuid, link.peer.uuid);
     if (path) keep_ceilings(link.run, *path);
   }
 }

@@ -1,5 +1,5 @@
-// Measuring a device's ceilings, and those of its links to other GPUs: what `info --measure` keeps
-// and `info --check` judges.
+// Measures the ceilings of a device and of its links to other GPUs. `info --measure` stores them,
+// and `info --check` checks them.
 #pragma once
 
 #include <filesystem>
@@ -19,47 +19,47 @@ namespace gpuexp::cli {
 struct CeilingsRun {
   CeilingsFile file;
   std::vector<VendorCall> vendor;
-  DeviceState state;  ///< right after the last row, while the GPU is awake
+  DeviceState state;  ///< read right after the last row, before the GPU idles
   ExitCode code = ExitCode::ok;
-  std::vector<std::string> missing;  ///< rows that should have passed, and why they did not
-  double took_s = 0;
+  std::vector<std::string> missing;  ///< rows that neither passed nor were skipped, with the reason
+  double duration_s = 0;
 };
 
-/// Runs a config of ceilings, until a signal comes. Throws ConfigError.
+/// Runs a config of ceilings until it ends or a signal arrives. Throws ConfigError.
 CeilingsRun run_ceilings(const Context& context, OpenDevice& device,
                          const std::string& config = "ceilings");
 
-/// The device with this ordinal, to be measured, or the pair of it and `peer`; empty, and said on
-/// standard error, when no GPU can be used. Throws ConfigError.
+/// Opens the device with this ordinal, or the pair of it and `peer`. If no GPU can be used, returns
+/// empty and prints the reason on standard error. Throws ConfigError.
 std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer = std::nullopt);
 
-/// Where the file of ceilings goes: `out`, or where ceiling_source_of looks for it if that is
-/// empty. Throws ConfigError when there is no place, ReportError when nothing can be written there.
+/// Path of the ceilings file to write: `out` or, if empty, the file that ceiling_source_of reads.
+/// Throws ConfigError if no folder is known, ReportError if the file cannot be written.
 std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& device);
 
-/// Writes what was measured there and says so on standard error. Throws ReportError.
+/// Writes the ceilings to `path` and prints the path on standard error. Throws ReportError.
 void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 
-/// On standard error: rows that are missing, or that the run was interrupted.
+/// Prints on standard error the missing rows, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
 
-/// How this machine's GPUs are connected.
+/// The connections between this machine's GPUs.
 Topology topology_here();
 
 struct LinkRun {
   DeviceInfo peer;
-  GpuLink link;     ///< to it, as the driver tells
-  std::string way;  ///< "NV18"
-  CeilingsRun run;  ///< of configs/links.json; empty where the two do not reach each other's memory
+  GpuLink link;     ///< from the device to the peer, as the driver reports it
+  std::string way;  ///< kind of connection, such as "NV18"
+  CeilingsRun run;  ///< configs/links.json; empty if neither GPU can access the other's memory
 };
 
-/// The links from `device` to each other GPU of this machine whose ordinal is at least
-/// `first_peer`, until a signal comes. Throws ConfigError.
+/// Measures the links from `device` to every other GPU whose ordinal is at least `first_peer`,
+/// until a signal arrives. Throws ConfigError.
 std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& device,
                                    int first_peer = 0);
 
-/// Writes what was measured where ceiling_source_of looks for it, and says so on standard error.
-/// Throws ReportError.
+/// Writes the link ceilings to the files that ceiling_source_of reads, and prints their paths on
+/// standard error. Throws ReportError.
 void keep_links(const std::vector<LinkRun>& links, const std::string& uuid);
 
 }  // namespace gpuexp::cli

@@ -21,15 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What configs/devices knows of a GPU; the spec alone is empty for one that is not listed. Of a
-/// MIG instance ("NVIDIA A100-SXM4-40GB MIG 1g.5gb") it is that of the whole GPU.
+/// The device file of a GPU in configs/devices; default-constructed if the GPU is not listed. A MIG
+/// instance ("NVIDIA A100-SXM4-40GB MIG 1g.5gb") uses the file of the whole GPU.
 DeviceSpecFile listed_spec(const std::string& name) {
   const auto specs = device_specs();
   const DeviceSpecFile* found = match_device_name(specs, name.substr(0, name.find(" MIG ")));
   return found ? *found : DeviceSpecFile{};
 }
 
-/// Bands of the device's ceilings, or of those of its links to others.
+/// Expected bands of the device's own ceilings or, with `of_links`, of its links.
 ExpectedBands bands_of(const DeviceSpecFile& listed, bool of_links) {
   ExpectedBands bands = listed.expected;
   std::erase_if(bands, [&](const auto& band) {
@@ -62,9 +62,8 @@ HealthReport judge_file(const std::string& path) {
   return report;
 }
 
-// Rows that came to nothing are no matter of bands: a GPU that computes wrong results has failed
-// whatever its speed.
-Finding rows_that_failed(const CeilingsRun& run) {
+// A finding of its own, because a GPU that computes wrong results has failed at any speed.
+Finding failed_rows(const CeilingsRun& run) {
   return {FindingVerdict::off,
           "results",
           counted(run.missing.size(), "row") + " did not pass",
@@ -77,14 +76,14 @@ Finding rows_that_failed(const CeilingsRun& run) {
 HealthReport judge_run(const CeilingsRun& run, const DeviceInfo& device,
                        const DeviceState& before) {
   HealthReport report = report_of(run.file, device.spec_id);
-  report.source = fmt::format("measured in {:.1f} s", run.took_s);
+  report.source = fmt::format("measured in {:.1f} s", run.duration_s);
   report.before = before;
   report.after = run.state;
-  // This process has a context on the GPU by now.
+  // The state read afterwards would also list this process, which now has a context on the GPU.
   report.after->processes = before.processes;
   report.after->process_bytes = before.process_bytes;
   report.state = state_findings(*report.after, device.spec);
-  if (!run.missing.empty()) report.state.push_back(rows_that_failed(run));
+  if (!run.missing.empty()) report.state.push_back(failed_rows(run));
   report.figures =
       figure_findings(run.file.measured, bands_of(listed_spec(device.spec.name), false),
                       *report.after, device.spec);
@@ -100,7 +99,7 @@ void judge_links(const std::vector<LinkRun>& links, const DeviceInfo& device,
                       link.way,
                       link_findings(link.link, link.way, listed.spec.machine),
                       {}};
-    if (!link.run.missing.empty()) health.state.push_back(rows_that_failed(link.run));
+    if (!link.run.missing.empty()) health.state.push_back(failed_rows(link.run));
     if (link.link.peer_access.value_or(true)) {
       health.figures = figure_findings(link.run.file.measured, bands_of(listed, true),
                                        *report.after, device.spec);
@@ -113,7 +112,8 @@ bool is_healthy(const HealthReport& report) {
   return verdict_of(report) == HealthVerdict::healthy;
 }
 
-/// Shows reports as they come; as JSON those of several GPUs at the end, as one array.
+/// Prints each report as it is added; JSON reports of several GPUs are printed by end() as one
+/// array.
 class Checks {
  public:
   Checks(bool json, bool several) : json_(json), several_(several) {}
@@ -134,7 +134,7 @@ class Checks {
       std::vector<std::string> texts;
       for (const HealthReport& report : reports_) {
         texts.push_back(to_json(report));
-        texts.back().pop_back();  // the end of its line
+        texts.back().pop_back();  // its newline
       }
       fmt::print("[{}]\n", fmt::join(texts, ",\n"));
       return;
@@ -162,7 +162,7 @@ class Checks {
   std::vector<HealthReport> reports_;
 };
 
-// What became of the measurement's rows.
+// Checks one GPU and its links; returns the exit code of the measurement.
 ExitCode check_device(const Context& context, const CheckOptions& options, int index,
                       Checks& checks) {
   const auto uuid = device_uuid(index);
@@ -175,8 +175,8 @@ ExitCode check_device(const Context& context, const CheckOptions& options, int i
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
   HealthReport report = judge_run(run, device->info, before);
-  device->executor.reset();  // its process owns a GPU that the pairs need
-  // Of all devices, each pair once.
+  device->executor.reset();  // ends the process that owns the GPU, which each pair needs
+  // If all devices are checked, each pair is measured once.
   const auto links =
       measure_links(context, device->info, options.device ? 0 : device->info.index + 1);
   if (interrupted()) return ExitCode::interrupted;

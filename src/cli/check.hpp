@@ -1,4 +1,4 @@
-// gpuexp info --check: are these GPUs healthy, and is their number good?
+// gpuexp info --check: the health of GPUs.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 namespace gpuexp::cli {
 
 struct CheckOptions {
-  std::optional<int> device = 0;  ///< empty: all of this machine, one after the other
+  std::optional<int> device = 0;  ///< ordinal; empty: all GPUs of this machine, one after another
   bool json = false;
-  std::vector<std::string> from;  ///< files of `info --measure` to judge instead of GPUs
-  bool keep = false;              ///< keep what was measured, as `info --measure` does
-  std::string out;                ///< there; empty: where ceiling_source_of looks for it
+  std::vector<std::string> from;  ///< files of `info --measure` to check instead of GPUs
+  bool keep = false;              ///< store the ceilings, as `info --measure` does
+  std::string out;                ///< with keep: file to write; empty: the default
 };
 
-/// Reads the GPU's state, measures its ceilings, reads the state again, and shows both against how
-/// such a GPU is meant to run and the bands of configs/devices; of several GPUs each in turn, with
-/// a last line that names those which are not healthy. `regressed` when something failed, or
-/// nothing is known to judge by; what became of the rows comes before that. Throws ConfigError, and
-/// ReportError when a file cannot be written.
+/// Reads each GPU's state, measures its ceilings, reads the state again, and compares both with the
+/// expected state and the bands in configs/devices. For several GPUs, a last line names the
+/// unhealthy ones. Returns the exit code of the first measurement that failed; else `regressed` if
+/// a check failed or no expected values are known; else `ok`. Throws ConfigError, and ReportError
+/// if a file cannot be written.
 ExitCode check(const Context& context, const CheckOptions& options);
 
 }  // namespace gpuexp::cli

@@ -25,7 +25,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Names of the GPUs: of each part of merged results, else the one of the run.
+/// Names of the GPUs: one for each part of merged results, else the one of the run.
 std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   std::set<std::string> names;
   for (const Report& report : reports) {
@@ -37,7 +37,7 @@ std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   return names;
 }
 
-// What differs beside the GPU, which is what is compared.
+// Notes on every difference between the runs except the GPU, which is the object of comparison.
 std::vector<std::string> notes_of(const std::vector<std::string>& files,
                                   const std::vector<Report>& reports,
                                   const std::set<std::string>& names) {
@@ -55,7 +55,7 @@ std::vector<std::string> notes_of(const std::vector<std::string>& files,
   return notes;
 }
 
-// How many GPUs stand out by it.
+// Number of GPUs to which the gate applies.
 std::size_t count_of(const FleetComparison& fleet, const std::string& gate) {
   return static_cast<std::size_t>(std::ranges::count_if(fleet.gpus, [&](const FleetGpu& gpu) {
     return gate == "broken" ? gpu.not_passed > 0 : gate == name_of(gpu.verdict);
@@ -94,10 +94,10 @@ ExitCode gate(const FleetComparison& fleet, const std::vector<std::string>& fail
   return ExitCode::regressed;
 }
 
-// Compares the GPUs of the results (results.json files, or folders), shows and writes what it
-// found, and returns ExitCode::regressed where --fail-on's outcomes are there. Throws ConfigError
-// for results that were simulated, that are of one GPU, or of no cell that two GPUs have, and for
-// a gate that has no meaning here.
+// Compares the GPUs of the results (results.json files or folders), and prints and writes the
+// comparison. Returns ExitCode::regressed if --fail-on names an outcome that occurred. Throws
+// ConfigError for simulated results, results of one GPU, results without a cell that two GPUs have
+// in common, and for a gate that does not apply to GPUs.
 ExitCode compare_across_gpus(const std::vector<std::string>& files,
                              const ComparisonOptions& options, const ComparisonOutput& output) {
   check_gates(options.fail_on);
@@ -147,7 +147,7 @@ std::vector<Report> read_all(const std::vector<std::string>& files) {
   return reports;
 }
 
-/// Those of --variants alone, where it is given.
+/// With --variants: the two runs, reduced to the paired variants.
 std::vector<Report> with_variants(std::vector<Report> runs, const std::vector<std::string>& pairs) {
   if (pairs.empty()) return runs;
   try {
@@ -176,7 +176,7 @@ ExitCode compare(CompareArguments options) {
                           {options.files.back(), runs.back()}, options.comparison, options.output);
 }
 
-// Runs that differ in more than when they ran say nothing of noise.
+// Runs under different conditions, or copies of one run, do not show the noise between runs.
 void check_repeated(const std::vector<std::string>& files, const std::vector<Report>& runs) {
   for (std::size_t b = 1; b < runs.size(); ++b) {
     const auto notes = differences(runs.front().provenance, runs[b].provenance);

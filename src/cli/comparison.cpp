@@ -37,7 +37,7 @@ std::vector<std::string> gate_names() {
   return names;
 }
 
-// The calibration that is kept for a GPU; empty where there is none.
+// Path of the noise file in configs/noise for a GPU; empty if there is none.
 std::optional<fs::path> noise_of_device(const std::string& name) {
   const auto spec = spec_of_name(name);
   if (!spec) return std::nullopt;
@@ -85,7 +85,7 @@ std::string shown(const RunComparison& comparison, const ComparisonContext& cont
   return page_text(page, fmt::format("{} and {}", context.a.file, context.b.file), output.format);
 }
 
-// What --fail-on asks for and the comparison has; "" when it passes.
+// Outcomes that --fail-on names and that occurred, with their counts; "" if the gate passes.
 std::string failed_gates(const std::vector<std::string>& fail_on, const Tally& tally) {
   std::vector<std::string> failed;
   for (const Outcome gate : kGates) {
@@ -142,7 +142,7 @@ std::string page_text(const Page& page, const std::string& title, ComparisonForm
 std::string effect_text(const MinimumEffect& effect) {
   std::string text = fmt::format("{:.3g} %", 100 * effect.relative);
   if (effect.absolute_us > 0)
-    text += fmt::format(" or {:.3g} µs, whichever is more", effect.absolute_us);
+    text += fmt::format(" or {:.3g} µs, whichever is larger", effect.absolute_us);
   return text;
 }
 
@@ -194,7 +194,7 @@ ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
   write_text(output.json, to_json(comparison, context));
   const std::string failed = failed_gates(options.fail_on, comparison.all);
   if (failed.empty()) return ExitCode::ok;
-  Output(stdout, "standard output").flush();  // what failed is said last, wherever both go
+  Output(stdout, "standard output").flush();  // so that the message follows the page
   fmt::print(stderr, "gpuexp: the comparison failed its gate (--fail-on {}): {}\n",
              fmt::join(options.fail_on, ","), failed);
   return ExitCode::regressed;

@@ -1,5 +1,4 @@
-// What `compare` and `run --against` share: two runs held against each other, shown, written,
-// judged.
+// Comparison of two runs, used by `compare` and `run --against`.
 #pragma once
 
 #include <optional>
@@ -15,59 +14,59 @@ namespace gpuexp::cli {
 
 struct ComparisonOptions {
   std::vector<std::string> fail_on;  ///< outcomes that fail the comparison
-  std::string noise;                 ///< file with the minimum effect; "" where none was given
+  std::string noise;                 ///< file with the minimum effect; "" if not given
   std::optional<double> min_effect_pct;
 
-  /// --fail-on, --noise and --min-effect; each needs `only_with` where it is given.
+  /// Adds --fail-on, --noise and --min-effect. If `only_with` is given, each requires it.
   void add_to(Command& command, Option* only_with = nullptr);
 };
 
-/// "0.98 % or 0.08 µs, whichever is more".
+/// "0.98 % or 0.08 µs, whichever is larger".
 std::string effect_text(const MinimumEffect& effect);
 
-/// The minimum effect in force, and where it is from.
+/// The minimum effect that a comparison uses, and its source.
 struct EffectInForce {
   MinimumEffect effect;
   std::string source;
-  std::string remark;  ///< why it may not fit, and what would; "" where it does
+  std::string remark;  ///< why it may not apply to these runs; "" if it does
 };
 
-/// What the options ask for, else what is recorded for the GPU of all that is compared, else 2 %.
-/// `device` is its name; empty where there are several. Throws ConfigError for a noise file that
-/// cannot be read.
+/// The minimum effect of the options, else the one recorded for `device`, else 2 %. `device` is the
+/// name of the compared GPU, empty if there are several. Throws ConfigError if a noise file cannot
+/// be read.
 EffectInForce effect_in_force(const ComparisonOptions& options,
                               const std::optional<std::string>& device);
 
-/// To the file; - is standard output, and nothing is written where it is "".
+/// Writes to the file; "-" is standard output, and "" writes nothing.
 void write_text(const std::string& file, const std::string& text);
 
 struct ComparedReport {
-  std::string name;  ///< how it was given: a file or a folder
+  std::string name;  ///< file or folder, as given on the command line
   const Report& report;
 };
 
 enum class ComparisonFormat { table, markdown, html, junit };
 
-/// The page in the output's format, which is not junit.
+/// The page rendered in a format other than junit.
 std::string page_text(const Page& page, const std::string& title, ComparisonFormat format);
 
-/// Where a comparison goes; what is empty is not written, and - is standard output, which takes no
-/// page then.
+/// Outputs of a comparison. An empty file name writes nothing. "-" writes to standard output, where
+/// the page is then omitted.
 struct ComparisonOutput {
   bool page = true;
   ComparisonFormat format = ComparisonFormat::table;
-  bool all = false;  ///< on the page, rows that are the same, too
+  bool all = false;  ///< show unchanged rows on the page, too
   std::string csv;
   std::string json;
 };
 
-/// Throws ConfigError for the report of a simulated run, which has no times. `name` is its file.
+/// Throws ConfigError if the report, read from file `name`, is simulated and has no times.
 void check_measured(const std::string& name, const Report& report);
 
-/// Compares, writes, and returns ExitCode::regressed where --fail-on's outcomes are there, which is
-/// said on standard error. `notes` stand beside what the comparison itself has to note. Throws
-/// ConfigError for reports without a common row, for a noise file that cannot be read, and as
-/// check_measured().
+/// Compares the runs and writes the outputs. If --fail-on names an outcome that occurred, prints it
+/// on standard error and returns ExitCode::regressed. `notes` precede the comparison's own notes.
+/// Throws ConfigError if no row is common to both, a noise file cannot be read, or a report is
+/// simulated.
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes = {});

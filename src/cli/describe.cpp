@@ -36,7 +36,7 @@ struct KernelCode {
   int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
 };
 
-// Each kernel that the cell launches, once. Without those that are not in the table: a library's.
+// Each kernel that the cell launches, once. Kernels of libraries are not in the table and left out.
 std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
                                    const KernelResources& resources) {
   std::vector<KernelCode> kernels;
@@ -57,7 +57,7 @@ std::string bytes_of(std::int64_t bytes, const char* kind) {
                     : fmt::format("{} B of {} memory", bytes, kind);
 }
 
-// Items in lines of kTextWidth, none of them broken.
+// The items in lines of at most kTextWidth columns; no item is broken across lines.
 std::string filled(const std::vector<std::string>& items) {
   const std::string indent(kIndent, ' ');
   std::string text;
@@ -76,7 +76,7 @@ std::string capability_text(int compute_capability) {
   return fmt::format("{}.{}", compute_capability / 10, compute_capability % 10);
 }
 
-/// Writes the text of one group after the other.
+/// Collects the machine code text of groups, with a legend of the instruction classes.
 class CodeText {
  public:
   CodeText(const Plan& plan, const KernelResources& resources)
@@ -169,7 +169,7 @@ class CodeText {
   const Plan& plan_;
   const KernelResources& resources_;
   std::string text_;
-  std::map<std::string, std::string> first_with_;  // variant of the group, by kernel and figures
+  std::map<std::string, std::string> first_with_;  // first variant with this kernel and figures
   std::set<const InstructionClass*> classes_;
 };
 
@@ -203,8 +203,8 @@ Json parameters_json(const Family& family, const Values& values) {
   return json;
 }
 
-// Of each group of a plan, the kernels that the variants launch: registers, memory, and how many
-// instructions of which class. Ends with what the classes mean that occur.
+// For each group of a plan, the kernels that its variants launch: registers, memory and number of
+// instructions of each class, followed by a legend of the classes.
 std::string code_text(const Plan& plan, const KernelResources& resources) {
   CodeText text(plan, resources);
   for (const Group& group : plan.groups)
@@ -212,7 +212,7 @@ std::string code_text(const Plan& plan, const KernelResources& resources) {
   return text.text();
 }
 
-// The same, and every opcode, one entry per group; null where the build had no cuobjdump.
+// code_text() as JSON, with every opcode and one entry per group; null if built without cuobjdump.
 Json code_json(const Plan& plan, const KernelResources& resources) {
   if (resources.empty()) return nullptr;
   Json groups = Json::array();
@@ -318,7 +318,7 @@ struct DescribeArguments {
   bool json = false;
 };
 
-// All variants that launch kernels of this binary: of a family that calls libraries alone none.
+// Variants that launch kernels of this binary; none for a family that only calls libraries.
 std::vector<const Variant*> own_variants(const Family& family) {
   std::vector<const Variant*> own;
   for (const Variant& variant : family.variants) {

@@ -21,7 +21,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr const char* kOfLongest = "; the slowest problem of each variant (--all: every problem)";
+constexpr const char* kOnlySlowest = "; the slowest problem of each variant (--all: every problem)";
 
 struct ExplainArguments {
   std::string file;
@@ -31,8 +31,8 @@ struct ExplainArguments {
   bool json = false;
 };
 
-// What --family or --variant names has to be in the results, or be a mistake.
-void check_is_there(const char* option, std::string ResultRecord::*member, const std::string& name,
+// Throws ConfigError if the name given with --family or --variant is not in the results.
+void check_is_known(const char* option, std::string ResultRecord::*member, const std::string& name,
                     const std::vector<ExperimentResults>& experiments) {
   if (name.empty()) return;
   std::set<std::string> known;
@@ -46,27 +46,27 @@ void check_is_there(const char* option, std::string ResultRecord::*member, const
                                 allowed_names(name, {known.begin(), known.end()})));
 }
 
-bool is_wanted(const ResultRecord& row, const ExplainArguments& options) {
+bool is_selected(const ResultRecord& row, const ExplainArguments& options) {
   return (options.family.empty() || row.family == options.family) &&
          (options.variant.empty() || row.variant == options.variant);
 }
 
-/// What is said of the rows of one experiment: explanations or predicted differences.
-template <class Said>
-using SaidOf = std::pair<ExperimentResults, std::vector<Said>>;
+/// One experiment with the explanations, or the predicted differences, of its rows.
+template <class Result>
+using ResultsOf = std::pair<ExperimentResults, std::vector<Result>>;
 
-/// Experiments that something wanted is said of, by of(experiment).
-template <class Said, class Of>
-std::vector<SaidOf<Said>> wanted(const RecordTable& table, const ExplainArguments& options,
-                                 const Of& of) {
+/// Experiments with the selected results of explain(experiment); those without any are left out.
+template <class Result, class Explain>
+std::vector<ResultsOf<Result>> selected(const RecordTable& table, const ExplainArguments& options,
+                                        const Explain& explain) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
-  check_is_there("--family", &ResultRecord::family, options.family, experiments);
-  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
-  std::vector<SaidOf<Said>> kept;
+  check_is_known("--family", &ResultRecord::family, options.family, experiments);
+  check_is_known("--variant", &ResultRecord::variant, options.variant, experiments);
+  std::vector<ResultsOf<Result>> kept;
   for (ExperimentResults& experiment : experiments) {
-    std::vector<Said> said = of(experiment);
-    std::erase_if(said, [&](const Said& one) { return !is_wanted(one.row(), options); });
-    if (!said.empty()) kept.emplace_back(std::move(experiment), std::move(said));
+    std::vector<Result> results = explain(experiment);
+    std::erase_if(results, [&](const Result& one) { return !is_selected(one.row(), options); });
+    if (!results.empty()) kept.emplace_back(std::move(experiment), std::move(results));
   }
   return kept;
 }
@@ -81,30 +81,30 @@ std::string summary_text(const std::vector<Explanation>& all) {
   return summary_of(all);
 }
 
-template <class Said>
-Page page_of(const Report& report, const std::vector<SaidOf<Said>>& experiments, bool is_all) {
+template <class Result>
+Page page_of(const Report& report, const std::vector<ResultsOf<Result>>& experiments, bool is_all) {
   Page page;
   page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
-  std::vector<Said> all;
-  for (const auto& [experiment, said] : experiments) {
+  std::vector<Result> all;
+  for (const auto& [experiment, results] : experiments) {
     ExperimentView& view = page.experiments.emplace_back(heading_of(experiment));
-    for (const Said& one : said)
+    for (const Result& one : results)
       view.explanations.push_back(printable(text_of(experiment, one)));
-    all.insert(all.end(), said.begin(), said.end());
+    all.insert(all.end(), results.begin(), results.end());
   }
-  if constexpr (std::is_same_v<Said, Explanation>) {
+  if constexpr (std::is_same_v<Result, Explanation>) {
     if (std::ranges::any_of(all, [](const Explanation& e) { return !e.counted; }))
       page.head.emplace_back(
           "note: rows without hardware counters are not explained; gpuexp run --counters reads "
           "them");
   }
   page.summary = summary_text(all);
-  if (!all.empty() && !is_all) page.summary += kOfLongest;
+  if (!all.empty() && !is_all) page.summary += kOnlySlowest;
   return page;
 }
 
-template <class Said>
-void show(const Report& report, const std::vector<SaidOf<Said>>& experiments,
+template <class Result>
+void show(const Report& report, const std::vector<ResultsOf<Result>>& experiments,
           const ExplainArguments& options) {
   fmt::print("{}", options.json ? to_json(options.file, report.provenance.device.name, experiments)
                                 : render_terminal(page_of(report, experiments, options.all),
@@ -114,12 +114,12 @@ void show(const Report& report, const std::vector<SaidOf<Said>>& experiments,
 ExitCode run(const ExplainArguments& options) {
   const Report report = read_results(options.file);
   if (report.provenance.device.is_simulated()) {
-    const auto of = [&](const auto& e) { return predicted_differences_of(e, options.all); };
-    show(report, wanted<PredictedDifference>(report.table, options, of), options);
+    const auto explain = [&](const auto& e) { return predicted_differences_of(e, options.all); };
+    show(report, selected<PredictedDifference>(report.table, options, explain), options);
   } else {
     const ExplanationOptions how{rates_of(report), options.all};
-    const auto of = [&](const auto& e) { return explanations_of(e, how); };
-    show(report, wanted<Explanation>(report.table, options, of), options);
+    const auto explain = [&](const auto& e) { return explanations_of(e, how); };
+    show(report, selected<Explanation>(report.table, options, explain), options);
   }
   return ExitCode::ok;
 }

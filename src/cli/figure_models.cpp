@@ -53,7 +53,7 @@ std::vector<std::string> counters_of(const Claims& claims) {
   return {names.begin(), names.end()};
 }
 
-// The rows that the claims are about, as the model has them on one device.
+// The rows that the claims refer to, predicted on one device.
 class ModelRows {
  public:
   ModelRows(const Config& config, const Claims& claims, const DeviceSpec& device,
@@ -70,7 +70,7 @@ class ModelRows {
         if (is_claimed(record_of(table, plan_, row), claims)) {
           claimed.emplace_back(&group, row);
         } else if (cell.skip_reason.empty()) {
-          cell.skip_reason = "no claim is about it";  // nobody executes it
+          cell.skip_reason = "no claim refers to it";  // not executed
         }
       }
     }
@@ -157,13 +157,13 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
 namespace {
 
 std::filesystem::path cache_folder(const char* name) {
-  const auto cache = own_folder("GPUEXP_CACHE_DIR", "XDG_CACHE_HOME", ".cache");
+  const auto cache = user_folder("GPUEXP_CACHE_DIR", "XDG_CACHE_HOME", ".cache");
   return cache ? *cache / name : std::filesystem::path();
 }
 
 }  // namespace
 
-std::filesystem::path kept_predictions() {
+std::filesystem::path predictions_folder() {
   return cache_folder("predictions");
 }
 
@@ -180,7 +180,7 @@ CellTimes kept_cell_times(const DeviceSpec& device) {
 CodePredictorOptions code_predictor_options(unsigned threads) {
   CodePredictorOptions options;
   options.threads = threads;
-  options.kept_in = kept_predictions();
+  options.kept_in = predictions_folder();
   options.build_id = build_id();
   options.tools = ToolkitTools::found().identity();
   options.interrupted = interrupted;

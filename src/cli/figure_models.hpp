@@ -1,5 +1,5 @@
-// How codes are predicted, and what the model says of published figures: here, and on the GPUs that
-// they were published for.
+// Options and stored results of predictions from machine code, and the model's values for published
+// figures, on this GPU and on the GPU of the publication.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace gpuexp::cli {
 
-/// Executes the code of the rows that the config's figures claim, as the device of `here` and those
-/// of the figures would, and sets each claim's model. Throws
-/// ConfigError for a device that is not listed.
+/// Predicts the rows that the config's published figures refer to, on the device `here` and on the
+/// figures' devices, and sets the `model` of each claim. Throws ConfigError for an unlisted device.
 void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& ceilings,
                    const Context& context, unsigned threads);
 
 /// <cache>/predictions, where <cache> is $GPUEXP_CACHE_DIR, else $XDG_CACHE_HOME/gpuexp, else
-/// ~/.cache/gpuexp. Empty where the environment names none of the three.
-std::filesystem::path kept_predictions();
+/// ~/.cache/gpuexp. Empty if the environment sets none of these variables.
+std::filesystem::path predictions_folder();
 
-/// In <cache>/cell_times, a file for each kind of GPU; else as configs/cell_times has them.
+/// Cell times of the GPU model from its file in <cache>/cell_times, else from configs/cell_times.
 CellTimes kept_cell_times(const DeviceSpec& device);
 
-/// With so many threads of the host, kept from run to run, ended by an interrupt.
+/// Options for `threads` host threads: predictions are stored for later runs, and a signal ends
+/// them.
 CodePredictorOptions code_predictor_options(unsigned threads);
 
 }  // namespace gpuexp::cli

@@ -25,13 +25,13 @@ namespace {
 
 struct MeasureOptions {
   int device = 0;
-  bool json = false;  ///< print what is written
-  std::string out;    ///< empty: where ceiling_source_of looks for it
+  bool json = false;  ///< print the file's content
+  std::string out;    ///< file to write; empty: the one that ceiling_source_of reads
 };
 
 std::string text_of(const CeilingsRun& run, const DeviceInfo& device) {
   return fmt::format("device {}: {}  ({}), measured in {:.1f} s\n\n{}", device.index,
-                     device.spec.name, device.uuid, run.took_s,
+                     device.spec.name, device.uuid, run.duration_s,
                      ceilings_text(run.file.measured, run.vendor, device.spec));
 }
 
@@ -40,7 +40,7 @@ std::string text_of(const LinkRun& link, const DeviceInfo& device) {
                                         link.peer.spec.name, link.peer.uuid, link.way);
   if (link.run.file.measured.empty())
     return fmt::format("{}: neither GPU can access the other's memory\n", title);
-  return fmt::format("{}, measured in {:.1f} s\n\n{}", title, link.run.took_s,
+  return fmt::format("{}, measured in {:.1f} s\n\n{}", title, link.run.duration_s,
                      link_ceilings_text(link.run.file.measured, device.spec));
 }
 
@@ -51,9 +51,9 @@ ExitCode worst_of(ExitCode code, const std::vector<LinkRun>& links) {
   return code;
 }
 
-// Runs configs/ceilings.json, shows what it found (beside the datasheet and the vendor's calls,
-// unless as JSON), and writes it. Throws ConfigError, and ReportError when the file cannot be
-// written.
+// Runs configs/ceilings.json and writes the ceilings. Text output compares them with the datasheet
+// and with calls of the vendor's libraries. Throws ConfigError, and ReportError if the file cannot
+// be written.
 ExitCode measure(const Context& context, const MeasureOptions& options) {
   auto device = open_to_measure(options.device);
   if (!device) return ExitCode::no_device;
@@ -73,9 +73,9 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
     show(text_of(run, device->info));
   }
   keep_ceilings(run, path);
-  // A file that was named has the device's alone.
+  // A file given with --out only contains the device's own ceilings, so links are not measured.
   if (!options.out.empty() || options.json) return run.code;
-  device->executor.reset();  // its process owns a GPU that the pairs need
+  device->executor.reset();  // ends the process that owns the GPU, which each pair needs
   const std::vector<LinkRun> links = measure_links(context, device->info);
   for (const LinkRun& link : links)
     show(text_of(link, device->info));
@@ -97,24 +97,24 @@ struct InfoArguments {
   std::vector<std::string> from;
 };
 
-/// What `gpuexp info --measure` has kept of a device.
-struct Kept {
+/// A ceilings file that `gpuexp info --measure` has stored for a device.
+struct StoredCeilings {
   fs::path path;
   std::optional<std::string>
-      utc;  ///< empty where the file cannot be read; the ceiling_source says why
+      utc;  ///< empty if the file cannot be read; ceiling_source_of() reports the reason
 };
 
-std::optional<Kept> kept_of(const DeviceInfo& device) {
-  const auto path = kept_ceilings(device.uuid);
+std::optional<StoredCeilings> stored_ceilings_of(const DeviceInfo& device) {
+  const auto path = ceilings_path(device.uuid);
   if (!path || !fs::exists(*path)) return std::nullopt;
   try {
-    return Kept{*path, read_ceilings_file(*path).utc};
+    return StoredCeilings{*path, read_ceilings_file(*path).utc};
   } catch (const ConfigError&) {
-    return Kept{*path, std::nullopt};
+    return StoredCeilings{*path, std::nullopt};
   }
 }
 
-// Empty for what is no time, or not in the past.
+// "3 hours ago"; empty if `utc` is not a time or lies in the future.
 std::string age_text(const std::string& utc) {
   std::tm parts{};
   if (!strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts)) return "";
@@ -138,7 +138,7 @@ Json rates_json(const DeviceSpec& spec) {
 }
 
 Json ceilings_json(const DeviceInfo& d) {
-  const auto kept = kept_of(d);
+  const auto kept = stored_ceilings_of(d);
   return {{"source", ceiling_source_of(d).source},
           {"kept", kept ? Json(kept->path.string()) : nullptr},
           {"kept_utc", kept ? Json(kept->utc) : Json()}};
@@ -237,14 +237,14 @@ void print_text(const DeviceInfo& d) {
              driver_runtime_version());
   print_rates(d);
   fmt::print("  predictions from {}\n", ceiling_source_of(d).source);
-  const auto kept = kept_of(d);
+  const auto kept = stored_ceilings_of(d);
   if (!kept || !kept->utc) return;
   const std::string age = age_text(*kept->utc);
   fmt::print("  its own ceilings: measured at {}{}, in {}\n", *kept->utc,
              age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
-/// Of --device; empty for all of them.
+/// The ordinal given with --device; empty for "all".
 std::optional<int> device_of(const InfoArguments& options) {
   const std::string& text = options.device;
   if (text == "all") {

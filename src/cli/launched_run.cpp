@@ -27,13 +27,13 @@ std::optional<JobPlace> place_in_job(const LaunchOptions& options, bool is_own) 
         "--ranks launcher: the environment names no launch of several processes; start gpuexp with "
         "mpirun or srun, or set GPUEXP_RANK and GPUEXP_RANKS");
   }
-  // Processes of one launcher have one parent on a host, unless a script stands between.
+  // On one host, processes of a launcher share a parent unless a script starts each of them.
   if (place && place->id.empty()) place->id = fmt::format("parent-{}", ::getppid());
   return place;
 }
 
-/// Where ranks of one host find rank 0's invitation: not a folder that a login makes, which a
-/// launcher's processes may lack.
+/// Folder in which ranks of one host find rank 0's invitation. Folders created at login are not
+/// used, because a launcher's processes may not have them.
 std::filesystem::path job_folder() {
   const std::string named = environment("GPUEXP_JOB_DIR");
   if (!named.empty()) return named;
@@ -95,7 +95,7 @@ ExitCode run_as_launched(const Context& context, const LaunchOptions& options, b
   const auto place = place_in_job(options, is_own);
   if (!place) return run(nullptr);
   const JobOptions job = job_options(context, options, *place);
-  end_with_parent();
+  interrupt_at_parent_exit();
   try {
     return place->rank == 0 ? lead(job, run) : serve(job);
   } catch (const JobLost& error) {

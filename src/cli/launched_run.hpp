@@ -1,5 +1,5 @@
-// One run of several processes, which a launcher (mpirun, srun) started: rank 0 plans, measures and
-// writes, the others are agents.
+// One run on several processes that a launcher (mpirun, srun) started: rank 0 plans, measures and
+// writes; the other ranks are agents.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,9 @@ struct LaunchOptions {
   void add_to(Command& command);
 };
 
-/// Does `run` as rank 0 of a job, with the other ranks, or alone, with null; behind rank 0, serves
-/// as an agent until rank 0 is done. `is_own` is said of a process that has a part of its own
-/// (--shard), and is in no job unless that is asked for. Throws ConfigError.
+/// Calls `run` with the other ranks as rank 0 of a job, or with null outside a job. Other ranks
+/// serve as agents until rank 0 ends. `is_own` marks a process with a shard of its own (--shard),
+/// which joins a job only with --ranks launcher. Throws ConfigError.
 ExitCode run_as_launched(const Context& context, const LaunchOptions& options, bool is_own,
                          const std::function<ExitCode(JobRanks* others)>& run);
 

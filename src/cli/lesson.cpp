@@ -35,7 +35,7 @@ fs::path folder_of(const std::string& file) {
   return fs::absolute(file).lexically_normal().parent_path();
 }
 
-// Where the results are: what the page says is relative to it.
+// Path of the results: --results, or the path on the page, which is relative to the page.
 fs::path results_of(const LessonPage& page, const LessonArguments& options) {
   if (!options.results.empty()) return options.results;
   if (page.results.empty()) {
@@ -46,15 +46,15 @@ fs::path results_of(const LessonPage& page, const LessonArguments& options) {
   return fs::path(options.page).parent_path() / page.results;
 }
 
-// What the page is to say. The page that is written may lie elsewhere than the one that is read.
+// Path of the results for the written page, relative to that page's folder.
 std::string path_on_page(const fs::path& results, const LessonArguments& options) {
   const fs::path folder = folder_of(options.out.empty() ? options.page : options.out);
   fs::path path = fs::absolute(results).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // a folder with a slash behind it
+  if (!path.has_filename()) path = path.parent_path();  // a folder with a trailing slash
   return path.lexically_relative(folder).generic_string();
 }
 
-// The files that parts of a page name, relative to it, each read once.
+// Files named on the page, relative to the page; each is read once.
 class RecordedFiles {
  public:
   explicit RecordedFiles(const std::string& page) : folder_(fs::path(page).parent_path()) {}

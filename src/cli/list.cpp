@@ -20,7 +20,7 @@ struct ListedConfig {
   std::string description;
 };
 
-// The first family of the config that this build has left out, if any.
+// Why this build lacks a family of the config, for the first such family; empty if it has all.
 std::optional<std::string> left_out(const Json& config, const Registry& registry) {
   const Json* const experiments = config.find("experiments");
   if (!experiments || !experiments->is_array()) return std::nullopt;
@@ -40,7 +40,7 @@ std::string description_of(const fs::path& config, const Registry& registry) {
     if (description && description->is_string())
       return description->get<std::string>() + (why ? " Cannot run: " + *why + "." : "");
   } catch (const std::runtime_error&) {
-    // Listing must not fail because one config does.
+    // One invalid config must not make the listing fail.
   }
   return "not valid JSON";
 }

@@ -29,7 +29,7 @@ struct PredictArguments {
   std::string gpu;
   bool json = false;
   bool csv = false;
-  bool limits = false;  ///< no predicted time: nothing is executed
+  bool limits = false;  ///< omit predicted times and execute nothing
 };
 
 std::string number(double value, int decimals) {
@@ -56,8 +56,8 @@ class PredictionReport {
   }
 
   void print_text() const {
-    const char* const titles[] = {"bytes", "operations", "blocks", "blocks/SM", "waves",
-                                  "tail",  "least time", "of",     "predicted", "bound by"};
+    const char* const titles[] = {"bytes", "operations", "blocks",     "blocks/SM", "waves",
+                                  "tail",  "min. time",  "limited by", "predicted", "bound by"};
     TextTable table;
     table.add_column("cell", Align::left);
     for (const char* title : titles)
@@ -65,16 +65,16 @@ class PredictionReport {
     for (const auto& cells : rows_)
       table.add_row(cells);
     fmt::print(
-        "computed for {}, not measured; least time: datasheet; predicted: {}\n"
+        "computed for {}, not measured; min. time: datasheet; predicted: {}\n"
         "\n"
         "{}\n",
         plan_.device.name, plan_.ceiling_source.source, table.render());
-    if (stand_ins_ > 0) {
+    if (other_architectures_ > 0) {
       fmt::print(
           "{} {} the registers of another architecture: this binary holds no code for compute "
           "capability {}.{}\n",
-          counted(stand_ins_, "cell"), noun_for(stand_ins_, "uses", "use"), plan_.device.cc_major,
-          plan_.device.cc_minor);
+          counted(other_architectures_, "cell"), noun_for(other_architectures_, "uses", "use"),
+          plan_.device.cc_major, plan_.device.cc_minor);
     }
     if (without_registers_ > 0) {
       fmt::print(
@@ -113,7 +113,7 @@ class PredictionReport {
                         number_field(p.limit.time_us), text_field(p.limit.by),
                         number_field(p.measured_limit.time_us)});
     if (!p.occupancy) ++without_registers_;
-    if (p.occupancy && !p.occupancy->exact_architecture) ++stand_ins_;
+    if (p.occupancy && !p.occupancy->exact_architecture) ++other_architectures_;
   }
 
   void add_row(const std::string& key, const Prediction& p) {
@@ -174,16 +174,16 @@ class PredictionReport {
   std::vector<std::vector<std::string>> rows_;
   Json json_ = Json::array();
   std::vector<std::vector<Field>> records_;
-  std::size_t stand_ins_ = 0;
+  std::size_t other_architectures_ = 0;
   std::size_t without_registers_ = 0;
-  std::map<std::string, std::size_t> without_time_;  ///< cells by the reason
+  std::map<std::string, std::size_t> without_time_;  ///< number of cells, by reason
 };
 
 void print_figures(const std::vector<PublishedFigure>& figures) {
   if (figures.empty()) return;
   Page page;
   page.experiments = predicted_figure_views(figures);
-  page.summary = "predicted here: the published number, as the model transposes it to this GPU";
+  page.summary = "predicted here: the published number, transferred to this GPU by the model";
   fmt::print("\n{}", render_terminal(page, terminal_options(stdout)));
 }
 
@@ -206,11 +206,11 @@ ExitCode run(const Context& context, const PredictArguments& options) {
     if (!options.limits && !options.csv)
       model_figures(config, device, plan.ceiling_source, context, host_threads());
     if (interrupted()) return ExitCode::interrupted;
-    Json& of_config = json.items().emplace_back(Json{{"config", config.name},
-                                                     {"gpu", device.name},
-                                                     {"measured", false},
-                                                     {"cells", report.json()}});
-    if (!config.figures.empty()) of_config["figures"] = json_of_figures(config.figures, {});
+    Json& config_json = json.items().emplace_back(Json{{"config", config.name},
+                                                       {"gpu", device.name},
+                                                       {"measured", false},
+                                                       {"cells", report.json()}});
+    if (!config.figures.empty()) config_json["figures"] = json_of_figures(config.figures, {});
     std::move(config.figures.begin(), config.figures.end(), std::back_inserter(figures));
   }
   if (!options.json && !options.csv && !options.limits) print_figures(figures);

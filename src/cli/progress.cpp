@@ -46,7 +46,7 @@ void Progress::started(const std::vector<const Row*>& rows) {
   for (const Row* row : rows)
     group_s_ += estimate_.cell_s(row->cell->index);
   group_started_s_ = steady_seconds();
-  // The next tick of a long one comes after its verification.
+  // Draws at once for a long group, whose next tick follows its verification.
   if (group_s_ >= kRedrawSeconds) drawn_s_ = 0;
   tick();
 }

@@ -1,4 +1,4 @@
-// Progress on stderr while a run goes on.
+// Progress on stderr during a run.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gpuexp::cli {
 
-/// One line that is overwritten: cell, count and time left. Silent unless enabled.
+/// One line that is overwritten: count, time left and cell. Prints nothing unless enabled.
 class Progress {
  public:
   Progress(const Plan& plan, const KernelResources& resources, RunKind kind, const CellTimes& times,
@@ -18,13 +18,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The cell has its row from an earlier run.
+  /// Counts a cell whose row is from an earlier run.
   void kept(std::size_t cell);
-  /// The cells of these rows are next, or what is left of them.
+  /// These rows are measured next.
   void started(const std::vector<const Row*>& rows);
-  /// Something went on; draws the line anew if it is older than a reader would notice.
+  /// Redraws the line if the last drawing is at least 0.1 s old.
   void tick();
-  /// Nothing runs any more, and so many rows wait for their predictions.
+  /// All launches have ended; `rows` rows wait for their predictions.
   void waiting(std::size_t rows);
   void timed(const Row& row) { estimate_.timed(row); }
   void finished(const Row& row);
@@ -36,8 +36,8 @@ class Progress {
   RunEstimate estimate_;
   bool enabled_;
   std::size_t done_ = 0;
-  std::string at_;      ///< what is running
-  double group_s_ = 0;  ///< what it is expected to take
+  std::string at_;      ///< key of the running cell
+  double group_s_ = 0;  ///< expected duration of the running group
   double group_started_s_ = 0;
   double drawn_s_ = 0;
 };
@@ -45,7 +45,7 @@ class Progress {
 /// True when stderr is a terminal.
 bool stderr_is_terminal();
 
-/// One line on stderr that is overwritten: how many of so many are done. Silent but on a terminal.
+/// One line on stderr that is overwritten: "WHAT N of ALL". Prints only on a terminal.
 class CountOnTerminal {
  public:
   CountOnTerminal(const char* what, std::size_t all) : what_(what), all_(all) {}

@@ -1,4 +1,4 @@
-// Where a run's results come from: program, machine, device, config and what was in force.
+// The provenance of a run: program, machine, device, config, settings and ceilings.
 #pragma once
 
 #include <ctime>
@@ -14,7 +14,7 @@ namespace gpuexp::cli {
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started);
 
-/// What the linker put into this executable to tell it from every other; empty when it did not.
+/// The executable's GNU build ID in hexadecimal; empty if the linker added none.
 std::string build_id();
 
 }  // namespace gpuexp::cli

@@ -104,7 +104,7 @@ void Recorder::row_finished(const Row& row) {
   progress_.finished(row);
 }
 
-// Numbers as text: CSV has no name for NaN, which is what is wrong as often as not.
+// Numbers are text, because CSV cannot represent NaN, which is a frequent wrong value.
 void Recorder::write_mismatches(const Row& row) {
   if (mismatches_.empty()) return;
   Table table;
@@ -156,8 +156,8 @@ void Recorder::run_ended(const RunTimes& times) {
   cell_times_.save();
 }
 
-// Of a group whose cells all passed, in this run: a launch that times out takes its neighbours'
-// time, too.
+// Stores the times of a group if all of its cells passed in this run: a launch that times out also
+// distorts the times of the other cells.
 void Recorder::keep_cell_times(const Group& group) {
   std::vector<const Cell*> ran;
   for (const Cell& cell : group.cells) {
@@ -178,7 +178,7 @@ void Recorder::keep_cell_times(const Group& group) {
   double all_us = 0;
   for (const Cell* cell : ran)
     all_us += sampled_us(cell);
-  // What samples took is divided as their times are, the rest evenly.
+  // The sampling time is divided in proportion to the samples, the rest evenly.
   const double sample_s = all_us > 0 ? times.sample : 0;
   for (const Cell* cell : ran) {
     const double own_s = all_us > 0 ? sample_s * sampled_us(cell) / all_us : 0;
@@ -241,7 +241,7 @@ void print_notes(const Recorder& recorder, const Report& report) {
   }
   for (const auto& [why, rows] : recorder.uncounted())
     fmt::print(stderr, "gpuexp: no hardware counters for {}: {}\n", counted(rows, "row"), why);
-  // A cell that got another try has passed, and its row says nothing of it.
+  // The row of a cell that passed when repeated does not mention the fault.
   for (const auto& [why, times] : recorder.recoveries()) {
     fmt::print(stderr, "gpuexp: the device was lost and reopened {}: {}\n",
                times == 1 ? "once" : fmt::format("{} times", times), why);

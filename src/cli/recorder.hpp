@@ -1,4 +1,4 @@
-// What a run leaves behind: its log as it goes, its table, and progress for who is watching.
+// Records a run: its log, its table, and its progress on the terminal.
 #pragma once
 
 #include <ctime>
@@ -28,29 +28,29 @@ class Recorder final : public RunObserver {
   /// A report with the plan's columns and no rows.
   Report blank_report(const Provenance& provenance) const;
 
-  /// Events go there from now on.
+  /// Writes events to this log from now on.
   void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
-  /// Wrong elements of a cell are written there, to a file of its own.
+  /// Writes the wrong elements of each cell to a file in this folder.
   void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
-  /// Files written there.
+  /// Number of files written to mismatch_folder().
   int mismatch_files() const { return mismatch_files_; }
-  /// Why hardware counters could not be read, and for how many rows.
+  /// Number of rows without hardware counters, by reason.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
-  /// How often the device was lost and taken anew, by what it was lost by.
+  /// How often the device was lost and reopened, by reason.
   const std::map<std::string, int>& recoveries() const { return recoveries_; }
-  /// Samples of an empty kernel, by mode.
+  /// Sampled times of an empty kernel, by mode.
   const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }
-  /// Rows go there as they finish.
+  /// Writes each row to this CSV output when it is complete.
   void add_csv(std::unique_ptr<Output> output);
-  /// A row of an earlier run that stands.
+  /// Keeps a row of the earlier run.
   void keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
             std::vector<std::vector<Field>> kernels);
 
-  /// What the log of the run that goes on says of where its time went.
+  /// Adds the times in the log of the resumed run.
   void keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups);
 
-  /// A rank of problems that span GPUs has its place.
+  /// Records the GPU and host of a rank.
   void rank_joined(const RankProvenance& rank);
 
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
@@ -67,7 +67,7 @@ class Recorder final : public RunObserver {
   void group_timed(const Group& group, double began_s, const RunTimes& times) override;
   void run_ended(const RunTimes& times) override;
 
-  /// The run is over: everything planned has its row, or it was interrupted.
+  /// Ends the run and returns its report. `complete`: every planned cell has its row.
   Report finish(Provenance provenance, bool complete);
 
  private:
@@ -84,14 +84,14 @@ class Recorder final : public RunObserver {
 
   const Plan& plan_;
   RunKind kind_;
-  CellTimes cell_times_;  ///< of a GPU
-  RecordTable table_;     ///< the plan's columns; rows are in results_ until the run is over
+  CellTimes cell_times_;  ///< empty for a simulated device
+  RecordTable table_;     ///< the plan's columns; finish() moves the rows here from results_
   std::map<std::size_t, Result> results_;  ///< by Cell::index
-  std::set<std::size_t> earlier_;          ///< cells whose rows are of an earlier run
+  std::set<std::size_t> earlier_;          ///< cells whose rows are from an earlier run
   std::unique_ptr<RunLogWriter> log_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<CsvWriter> writers_;
-  std::filesystem::path mismatches_;  ///< empty where none are saved
+  std::filesystem::path mismatches_;  ///< empty: mismatches are not saved
   int mismatch_files_ = 0;
   std::map<std::string, int> uncounted_;
   std::map<std::string, int> recoveries_;
@@ -99,27 +99,27 @@ class Recorder final : public RunObserver {
   std::vector<RankProvenance> ranks_;
   RunTimes times_;
   std::map<std::size_t, GroupTimes> group_times_;    ///< by index of the group's first cell
-  std::map<std::size_t, GroupTimes> earlier_times_;  ///< likewise, before the run was resumed
+  std::map<std::size_t, GroupTimes> earlier_times_;  ///< group_times_ of the earlier run
   Progress progress_;
 };
 
-/// The worst that happened to a row; `interrupted` where the run was; `failed` if there are rows
-/// and none of them passed.
+/// `interrupted` if the run was; else the code of the worst status of a row; `failed` if all rows
+/// were skipped.
 ExitCode exit_code_of(const Report& report);
 
-/// Prints to standard error what the rows do not say: where wrong elements are, what was not
-/// counted, which faults were recovered from, and why no row passed.
+/// Prints notes on standard error: files of wrong elements, rows without counters, faults that were
+/// recovered from, and why no row passed.
 void print_notes(const Recorder& recorder, const Report& report);
 
-/// What was given with --out, else results/NAME-UTC.
+/// The folder `out` if given, else results/NAME-UTC.
 std::filesystem::path results_folder(const std::string& out, const std::string& name,
                                      std::time_t started);
 
-/// Makes the folder. Throws ConfigError where it holds results: a run never overwrites another.
+/// Creates the folder. Throws ConfigError if it contains results: runs never overwrite each other.
 void claim_folder(const std::filesystem::path& folder);
 
-/// results.csv, results.json, and kernels.csv where hardware counters were read. Throws ReportError
-/// where one cannot be written.
+/// Writes results.csv, results.json and, if hardware counters were read, kernels.csv. Throws
+/// ReportError if a file cannot be written.
 void write_results(const Report& report, const std::filesystem::path& folder,
                    const JsonOptions& json);
 

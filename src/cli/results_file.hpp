@@ -1,4 +1,4 @@
-// Results given on the command line.
+// Reads results given on the command line.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace gpuexp::cli {
 
-/// Reads a results.json, or the log in the folder of a run. Throws ConfigError: what cannot be read
-/// is a mistake in the command line, as a config that cannot be.
+/// Reads a results.json, or the log in a run folder. Throws ConfigError for an unreadable file,
+/// since the command line named it.
 Report read_results(const std::string& file);
 
-/// What explanations of the report rest on: the ceilings in its provenance or, if it has none,
-/// those recorded of a device of this name.
+/// Device rates for explanations: the ceilings in the report's provenance or, if it has none, the
+/// ceilings recorded for a device of this name.
 DeviceRates rates_of(const Report& report);
 
 }  // namespace gpuexp::cli

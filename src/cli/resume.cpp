@@ -45,7 +45,7 @@ std::string change_text(const std::string& file, const std::string& now, const s
       now.substr(0, kDigits), then.substr(0, kDigits));
 }
 
-/// The config's file may be gone; one that is still there must not have changed.
+/// Refuses a config file that has changed. A file that no longer exists is accepted.
 void check_config_file(const std::string& folder, const ConfigProvenance& config) {
   if (!fs::is_regular_file(*config.path)) return;
   const std::string now = sha256(read_text_file(*config.path));
@@ -56,8 +56,8 @@ void check_config_file(const std::string& folder, const ConfigProvenance& config
                                  : ""));
 }
 
-/// An input file must be there and have the bytes that it had: under its name or, since that may be
-/// relative to another folder, under its absolute path. It is read where it was found.
+/// Plans to read an unchanged input file under its name or, since that may be relative to another
+/// folder, under its absolute path. Refuses if neither has the recorded bytes.
 void find_input_file(const std::string& folder, const InputProvenance& input) {
   std::string why;
   for (const std::string& path : {*input.file, *input.path}) {
@@ -75,8 +75,8 @@ void find_input_file(const std::string& folder, const InputProvenance& input) {
   refuse(folder, fmt::format("{}; {}", why, kRemedy));
 }
 
-/// A row that another attempt would not change. A skipped cell is attempted if nothing is in the
-/// way of it any more: a library may have been installed.
+/// True if another attempt would not change the row. A skipped cell is attempted again if its
+/// reason no longer applies, for example because a library was installed.
 bool is_final(const ResultRecord& row, const Cell& cell) {
   return row.passed() || row.status == Status::incorrect ||
          (row.status == Status::skipped && !cell.skip_reason.empty());
@@ -94,7 +94,7 @@ std::map<std::string, std::vector<std::vector<Field>>> kernels_by_key(const Tabl
 }  // namespace
 
 Resumable read_resumable(const std::string& folder, const Registry& registry,
-                         const std::optional<Shard>& asked_for) {
+                         const std::optional<Shard>& requested_shard) {
   Resumable r{folder, read_log(folder), {}};
   const ConfigProvenance& config = r.log.report.provenance.config;
   if (!config.path || !config.text || !config.sha256)
@@ -105,10 +105,10 @@ Resumable read_resumable(const std::string& folder, const Registry& registry,
                                r.log.origin.build_id.substr(0, 12), build_id().substr(0, 12)));
   }
   const auto& shard = r.log.origin.shard;
-  if (asked_for && asked_for != shard) {
+  if (requested_shard && requested_shard != shard) {
     refuse(folder, fmt::format("it is the log of {}, not of shard {}",
                                shard ? "shard " + to_string(*shard) : "a whole run",
-                               to_string(*asked_for)));
+                               to_string(*requested_shard)));
   }
   check_config_file(folder, config);
   for (const InputProvenance& input : r.log.report.provenance.inputs) {
@@ -145,13 +145,14 @@ void check_resumable(const Resumable& resumable, const Plan& plan,
   const std::vector<ShardedCell>& planned = resumable.log.origin.plan;
   if (!planned.empty() && planned != whole_plan)
     refuse(folder, "the cells of its plan differ from those planned now; start a new run");
-  const auto& rested_on = resumable.log.report.provenance.ceilings;
-  const CeilingsProvenance rests_on = ceilings_in_force(plan.ceiling_source, device.spec);
-  if (rested_on != rests_on) {
+  const auto& recorded_ceilings = resumable.log.report.provenance.ceilings;
+  const CeilingsProvenance current_ceilings = ceilings_in_force(plan.ceiling_source, device.spec);
+  if (recorded_ceilings != current_ceilings) {
     refuse(folder,
            fmt::format("its predictions use {}, and would now use {}; start a new run, or restore "
                        "the ceilings",
-                       rested_on ? rested_on->source : "unknown ceilings", rests_on.source));
+                       recorded_ceilings ? recorded_ceilings->source : "unknown ceilings",
+                       current_ceilings.source));
   }
 }
 

@@ -1,4 +1,4 @@
-// Going on with a run that ended early.
+// Resumes a run that ended early.
 #pragma once
 
 #include <optional>
@@ -18,21 +18,21 @@ namespace gpuexp::cli {
 struct Resumable {
   std::string folder;
   RunLog log;
-  Config config;  ///< as the log has it, with what the command line had changed
+  Config config;  ///< from the log, with the overrides of the original command line
 };
 
-/// Reads the log in the folder. Throws ConfigError when there is none, when it was written by
-/// another build of this program, when its config or one of its input files has changed on disk
-/// since, or when it is not of the shard that was asked for.
+/// Reads the log in the folder. Throws ConfigError if there is no log, another build of this
+/// program wrote it, its config or an input file has changed on disk since, or its shard differs
+/// from `requested_shard`.
 Resumable read_resumable(const std::string& folder, const Registry& registry,
-                         const std::optional<Shard>& asked_for);
+                         const std::optional<Shard>& requested_shard);
 
-/// Throws ConfigError when the device or the plan is not the one that the run began with.
+/// Throws ConfigError if the device, the plan or the ceilings differ from those at the run's start.
 /// `whole_plan` has the cells of all shards.
 void check_resumable(const Resumable& resumable, const Plan& plan,
                      const std::vector<ShardedCell>& whole_plan, const DeviceInfo& device);
 
-/// Keeps the rows of groups that need nothing more, and hands the samples of others to the run.
+/// Keeps the rows of finished groups, and passes the samples of other groups to the run.
 void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,
                    RunOptions& options);
 

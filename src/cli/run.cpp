@@ -81,10 +81,10 @@ class Run {
       config_ = options.config.read_as_one(context.registry);
     } else {
       resumed_ = read_resumable(options.resume, context.registry, shard_);
-      const DeviceProvenance& began_on = resumed_->log.report.provenance.device;
-      if (options.simulate.empty() && began_on.is_simulated())
+      const DeviceProvenance& original_device = resumed_->log.report.provenance.device;
+      if (options.simulate.empty() && original_device.is_simulated())
         throw ConfigError(fmt::format("--resume {}: that run was simulated; add --simulate '{}'",
-                                      options.resume, began_on.name.value_or(kDefaultGpu)));
+                                      options.resume, original_device.name.value_or(kDefaultGpu)));
       config_ = resumed_->config;
       shard_ = resumed_->log.origin.shard;
     }
@@ -92,7 +92,7 @@ class Run {
       for (Experiment& experiment : config_.experiments)
         experiment.modes = {Mode::profile};
     }
-    // Nothing that they claim is measured.
+    // Published figures refer to times, which these runs do not measure.
     if (is_profile() || options.verify_only) config_.figures.clear();
     check_outputs();
     if (options.need_libraries) check_libraries();
@@ -125,7 +125,7 @@ class Run {
     whole_plan_ = sharded_cells(plan_, shard_.value_or(Shard{}).count);
     if (shard_) keep_shard(*shard_, plan_);
     plan_.ceiling_source = ceiling_source_of(device_.info);
-    if (device_.info.spec.simulated) skip_what_is_not_simulated(plan_, context_.resources, blocks_);
+    if (device_.info.spec.simulated) skip_unsimulated_cells(plan_, context_.resources, blocks_);
     if (resumed_) check_resumable(*resumed_, plan_, whole_plan_, device_.info);
     if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
@@ -149,12 +149,12 @@ class Run {
     device.isolated = !options_.no_isolate && (!options_.profile || spans_gpus);
     device.gated = device.isolated && !options_.no_gate && !options_.profile;
     device.joined = [this](const RankProvenance& rank) { join(rank); };
-    make_room_for_watcher(device, spans_gpus, options_.quiet);
+    adapt_to_attached_tool(device, spans_gpus, options_.quiet);
     return device;
   }
 
-  /// The first is there before anything is recorded, and named with the second: of a run whose
-  /// problems take one GPU each, that is said already.
+  /// Records the ranks. Rank 0 joins before the recorder exists and is recorded together with rank
+  /// 1. If no problem spans GPUs, it is not recorded here: the provenance already has its GPU.
   void join(const RankProvenance& rank) {
     if (rank.rank == 0) {
       first_rank_ = rank;
@@ -166,7 +166,7 @@ class Run {
 
   bool is_profile() const { return options_.profile || (resumed_ && resumed_->log.origin.profile); }
 
-  /// What --csv and --json name must be open to writing before anything is measured.
+  /// Checks before measuring that the files of --csv and --json can be written.
   void check_outputs() const {
     for (const std::string& target : {options_.csv, options_.json}) {
       if (!target.empty() && target != "-") check_writable(target);
@@ -184,8 +184,7 @@ class Run {
       throw ConfigError(fmt::format("--need-libraries: {}", fmt::join(missing, "; ")));
   }
 
-  /// Leaves the rows of an earlier run that this one will have, too: to ask for fewer is no
-  /// regression.
+  /// Removes the rows of the earlier run that are not planned: they would count as missing.
   void keep_planned(Report& earlier, const Plan& plan) {
     std::set<std::string> planned;
     for (const Group& group : plan.groups) {
@@ -202,8 +201,8 @@ class Run {
     }
   }
 
-  /// Counters that the device lacks leave their columns empty. A metric that the config names and
-  /// the device lacks is an error; in a simulated run, so is a counter.
+  /// Counters that the device lacks leave their columns empty. A Nsight Compute metric that it
+  /// lacks is an error; in a simulated run, a missing counter is an error, too.
   void check_counters() {
     const std::vector<std::string> names = config_.counters();
     if (names.empty()) return;
@@ -278,15 +277,15 @@ class Run {
     try {
       run_plan(plan, context_.resources, *device_.executor, *tracer, recorder, run_options);
     } catch (const ReportError& e) {
-      throw ReportError(e.what() + how_to_go_on(dir));
+      throw ReportError(e.what() + how_to_continue(dir));
     } catch (const JobLost& e) {
-      throw JobLost(options_.verify_only ? e.what() : e.what() + how_to_go_on(dir));
+      throw JobLost(options_.verify_only ? e.what() : e.what() + how_to_continue(dir));
     }
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
     if (!options_.quiet) print_notes(recorder, report);
     if (interrupted() && !options_.verify_only && !options_.quiet)
-      fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_go_on(dir));
+      fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_continue(dir));
     const ExitCode code = machine_lacks_all() ? ExitCode::no_device : exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
   }
@@ -297,7 +296,7 @@ class Run {
            });
   }
 
-  std::string how_to_go_on(const fs::path& dir) const {
+  std::string how_to_continue(const fs::path& dir) const {
     return fmt::format(
         "; results so far are in {}: show them with gpuexp report {}, or continue with gpuexp run "
         "--resume {}{}",
@@ -305,8 +304,8 @@ class Run {
         options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
   }
 
-  /// What measures, and the threads of the driver, have two to themselves; what executes kernels on
-  /// the CPU has half.
+  /// Threads for predictions: all but two, which are left to measuring and the driver's threads;
+  /// half of all if the kernels are executed on the CPU, too.
   unsigned predicting_threads() const {
     const unsigned all = host_threads();
     if (device_.info.spec.simulated) return std::max(1u, all / 2);
@@ -364,20 +363,20 @@ class Run {
 
   const Context& context_;
   const RunArguments& options_;
-  JobRanks* others_;  ///< of a job, whose rank 0 this is; else null
+  JobRanks* others_;  ///< the other ranks of the job; null outside a job
   Config config_;
   std::optional<Resumable> resumed_;
   std::optional<Report> against_;
-  bool counters_ = true;  ///< can be read
+  bool counters_ = true;  ///< hardware counters can be read
   std::set<std::string> missing_metrics_;
   std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
-  std::optional<Shard> shard_;           ///< empty: all of the plan
-  std::vector<ShardedCell> whole_plan_;  ///< before the shard's cells were taken out
-  Plan plan_;                            ///< of config_, what this run has of it
+  std::optional<Shard> shard_;           ///< empty: the whole plan
+  std::vector<ShardedCell> whole_plan_;  ///< cells of all shards
+  Plan plan_;                            ///< the cells of this run
   ExecutedBlocks blocks_;
   RankProvenance first_rank_;
-  Recorder* recorder_ = nullptr;  ///< while it measures
+  Recorder* recorder_ = nullptr;  ///< set by measure()
 };
 
 void add_device_options(Command& command, RunArguments& options) {
@@ -426,7 +425,7 @@ void add_run(Command& app, Context& context) {
                       "also write the CSV to this file; - is standard output");
   command->add_option("--json", options->json,
                       "also write the JSON to this file; - is standard output");
-  // A flag, whose value needs the =: the config's name may follow it.
+  // A flag, so that its value requires '=' and a config name may follow it.
   command->add_flag(
       std::string("--counters{") + kAllCounters + "}", options->counters,
       "read hardware counters after timing, in separate launches; =NAME,… selects groups, counters "

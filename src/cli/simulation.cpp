@@ -10,7 +10,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Of the host's memory that is free, what buffers may take; references are beside them.
+/// Bytes that buffers may use: half of the free host memory. Reference results use the other half.
 std::int64_t memory_for_buffers() {
   return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
 }
@@ -32,8 +32,7 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
   return device;
 }
 
-void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
-                                ExecutedBlocks blocks) {
+void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks) {
   SimulatedOptions options;
   options.blocks = blocks;
   SimulationLimits limits(plan.device, resources, options);

@@ -1,4 +1,4 @@
-// run and verify without a GPU: kernels executed on the CPU.
+// `run` and `verify` without a GPU: the CPU executes the kernels.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,15 @@
 
 namespace gpuexp::cli {
 
-/// The GPU that the spec of configs/devices describes, executed on the CPU. Throws ConfigError for
-/// a spec that is not there.
+/// A simulated device with the given spec of configs/devices. Throws ConfigError for an unknown
+/// spec.
 std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
                                          double launch_timeout_s, ExecutedBlocks blocks);
 
-/// Gives each cell that the CPU does not execute its reason.
-void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
-                                ExecutedBlocks blocks);
+/// Sets the skip reason of each cell that the CPU cannot execute.
+void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks);
 
-/// What --blocks says: a number, or all. Throws ConfigError for anything else.
+/// Parses --blocks: an integer of at least 2, or "all". Throws ConfigError otherwise.
 ExecutedBlocks read_blocks(const std::string& text);
 
 }  // namespace gpuexp::cli

@@ -1,4 +1,4 @@
-// What the GPU here counts at each instruction of a launch that the CPU has executed.
+// Per-instruction counts, by the local GPU, of a launch that the CPU has executed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct SourceCounting {
   std::string unavailable;  ///< why there are none; empty when there are
 };
 
-/// Of each kernel that the launch has, in a process of its own. `executions` are the launch's on
-/// the CPU. Throws DeviceError where the device is lost.
+/// Counts each kernel of the launch in a process of its own. `executions` are the CPU's executions
+/// of this launch. Throws DeviceError if the device is lost.
 SourceCounting count_source(Executor& executor, const CountedLaunch& launch, std::uint64_t seed,
                             const std::vector<sim::KernelExecution>& executions);
 

@@ -23,12 +23,12 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Calls visit(member) for each member that a worker reports of its device.
+/// Calls visit(member) for each member of the device that a worker reports.
 template <class Info, class Visit>
 void visit_device(Info& info, const Visit& visit) {
   const auto each = [&](auto&... members) { (visit(members), ...); };
   each(info.index, info.uuid, info.pci_bus_id, info.free_bytes, info.driver_version, info.spec_id);
-  // A member that is missing here does not compile.
+  // The bindings name every member, so that adding one is a compile error here.
   auto& [id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
          memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, sm,
          peak_ops_per_s, measured_here, simulated, machine] = info.spec;
@@ -45,7 +45,7 @@ void visit_device(Info& info, const Visit& visit) {
     visit(peak);
 }
 
-/// The values as a list, which the same program reads back.
+/// The values as a list; device_from() of the same program reads it.
 Json json_of_device(const DeviceInfo& info) {
   Json list = Json::array();
   visit_device(info, [&](const auto& member) {
@@ -59,7 +59,7 @@ Json json_of_device(const DeviceInfo& info) {
 }
 
 template <class T>
-void take(const Json& json, T& value) {
+void read_member(const Json& json, T& value) {
   if constexpr (std::is_enum_v<T>) {
     value = static_cast<T>(json.get<int>());
   } else {
@@ -67,20 +67,20 @@ void take(const Json& json, T& value) {
   }
 }
 template <class T>
-void take(const Json& json, std::optional<T>& value) {
+void read_member(const Json& json, std::optional<T>& value) {
   if (!json.is_null()) value = json.get<T>();
 }
 
 DeviceInfo device_from(const Json& json) {
   DeviceInfo info;
   std::size_t next = 0;
-  visit_device(info, [&](auto& member) { take(json.at(next++), member); });
+  visit_device(info, [&](auto& member) { read_member(json.at(next++), member); });
   return info;
 }
 
-/// Of the GPU `first`, or the one so many after it: where this process sees a single GPU, that has
-/// been chosen for it already. {"device": {…}, "host": its name, "processors": those that this
-/// process then uses}, {"no_device": why} or {"usage": what is wrong with the request}.
+/// The greeting for GPU `first + further`, or `first` if this process sees a single GPU, which the
+/// launcher has then chosen. {"device": […], "host": name, "processors": CPUs that this process
+/// then uses}, {"no_device": reason} or {"usage": error in the request}.
 Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
   const int index = device_count() == 1 ? first : first + further;
@@ -106,7 +106,7 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
   return OpenDevice{device_from(greeting.at("device")), nullptr};
 }
 
-/// Without the subcommand's name.
+/// Command line of a worker, without the subcommand's name.
 std::vector<std::string> worker_arguments(const DeviceOptions& options, int device,
                                           const Environment& variables) {
   std::vector<std::string> arguments{"--device", std::to_string(device)};
@@ -120,14 +120,14 @@ std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) 
   return std::make_unique<ChildProcess>(arguments);
 }
 
-/// The ordinal of a rank's GPU: the first rank has the one that was asked for, the others the
-/// machine's other ones in order, unless the second was asked for, too.
+/// The ordinal of a rank's GPU: rank 0 has options.device; the others have options.peer if given,
+/// else the machine's other GPUs in order.
 int device_of_rank(int rank, const DeviceOptions& options) {
   if (rank == 0) return options.device;
   return options.peer.value_or(rank <= options.device ? rank - 1 : rank);
 }
 
-/// The worker of a rank: a child of this process, or of the agent that a launcher has started.
+/// Starts the worker of a rank, as a child of this process or of the rank's agent.
 std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int rank,
                                               const Environment& variables) {
   JobRanks* const others = options.others;
@@ -138,7 +138,7 @@ std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int 
   return rank == 0 ? child_worker(arguments) : others->start(rank, arguments);
 }
 
-/// What a rank's greeting says of it. Throws DeviceError for one without a GPU.
+/// The GPU and host in a rank's greeting. Throws DeviceError if the rank has no GPU.
 RankProvenance rank_of(int rank, const std::string& text) {
   std::string no_gpu;
   try {
@@ -182,7 +182,7 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   int& gpus = device->info.spec.machine.gpus;
   constexpr int kPair = 2;
   if (options.peer) gpus = std::min(kPair, gpus);
-  // Which of them reach each other's memory, their first problem shows.
+  // Whether the ranks can access each other's memory is checked at their first problem.
   if (options.others) gpus = std::min(options.others->ranks(), kMaxRanks);
   device->executor = std::move(executor);
   return device;
@@ -196,7 +196,7 @@ struct WorkerArguments {
 };
 
 ExitCode work(const Context& context, const WorkerArguments& arguments) {
-  // Before anything loads a library that reads it.
+  // Set before any library that reads these variables is loaded.
   for (const std::string& variable : arguments.environment) {
     const std::size_t end = variable.find('=');
     if (end == std::string::npos)
@@ -216,7 +216,7 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
   serve(
       channel, context.registry,
       [&] { return make_cuda_executor(info.index, info.spec, {!arguments.no_gate}); }, *tracer);
-  // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
+  // Skips destructors, which may block on a broken context or a kernel that never ends.
   std::_Exit(0);
 }
 
@@ -238,13 +238,13 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
   auto device = device_of(greeting_of(options.device, 0), no_device);
   if (device) {
     device->executor = make_cuda_executor(options.device, device->info.spec, {options.gated});
-    device->info.spec.machine.gpus = 1;  // each further one has a process of its own
+    device->info.spec.machine.gpus = 1;  // each further GPU would need a process of its own
   }
   return device;
 }
 
-std::string watcher() {
-  // What the tools of CUDA 13.0 set in the environment of what they start.
+std::string attached_tool() {
+  // Environment variables that the tools of CUDA 13.0 set in processes that they start.
   constexpr std::array<std::pair<const char*, const char*>, 5> kMarks{
       {{"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute"},
        {"NSYS_PROFILING_SESSION_ID", "Nsight Systems"},
@@ -257,8 +257,8 @@ std::string watcher() {
   return is_debugged() ? kDebugger : "";
 }
 
-void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet) {
-  const std::string tool = watcher();
+void adapt_to_attached_tool(DeviceOptions& options, bool spans_gpus, bool quiet) {
+  const std::string tool = attached_tool();
   if (tool.empty()) return;
   if (!spans_gpus || tool == kDebugger) options.isolated = false;
   options.gated = false;
@@ -273,10 +273,10 @@ void add_worker(Command& app, Context& context) {
   auto arguments = std::make_shared<WorkerArguments>();
   command->add_option("--device", arguments->device, "ordinal of the GPU");
   command->add_option("--further", arguments->further,
-                      "how many ordinals after it, if there are several GPUs");
+                      "offset added to --device, if this process sees several GPUs");
   command->add_flag("--no-gate", arguments->no_gate, "the same as for run");
   command->add_option("--environment", arguments->environment,
-                      "a variable to be set before libraries are loaded, as NAME=VALUE");
+                      "NAME=VALUE to set before libraries are loaded");
   on_chosen(*command, context, [&context, arguments] { return work(context, *arguments); });
 }
 

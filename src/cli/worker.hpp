@@ -1,4 +1,4 @@
-// The process that owns the GPU during a run, and what decides whether there is one.
+// The process that owns the GPU during a run, and the choice whether to start one.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ namespace gpuexp::cli {
 
 struct DeviceOptions {
   int device = 0;
-  std::optional<int> peer = {};  ///< the second rank's GPU; none: the machine's others in order
-  bool isolated = true;          ///< the GPU's owner is a process of its own
-  bool gated = true;
+  std::optional<int> peer = {};  ///< rank 1's GPU; empty: the machine's other GPUs in order
+  bool isolated = true;          ///< a separate process owns the GPU
+  bool gated = true;             ///< block the stream until launches are enqueued
   double launch_timeout_s = 30.0;
-  JobRanks* others = nullptr;  ///< processes that a launcher started; null: this one starts workers
-  /// Told of each rank whose worker has begun: of the first when the device is opened, of others
-  /// when a problem first spans as many GPUs.
+  JobRanks* others = nullptr;  ///< other ranks of a job; null: this process starts workers
+  /// Called for each rank whose worker has started: for rank 0 when the device is opened, for other
+  /// ranks when a problem first spans that many GPUs.
   std::function<void(const RankProvenance&)> joined = [](const RankProvenance&) {};
 };
 
@@ -32,17 +32,18 @@ struct OpenDevice {
   std::unique_ptr<Executor> executor;
 };
 
-/// Empty, with the reason in `no_device`, when no GPU can be used. Throws ConfigError for an
-/// ordinal that this machine does not have.
+/// Opens the device. If no GPU can be used, returns empty and sets `no_device` to the reason.
+/// Throws ConfigError for an ordinal that this machine does not have.
 std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device);
 
-/// What watches this process and would not follow a second one, or wait for a GPU that waits for
-/// the host: "Nsight Compute", "a debugger"; empty when nothing does.
-std::string watcher();
+/// Name of the profiler, sanitizer or debugger attached to this process, such as "Nsight Compute"
+/// or "a debugger"; empty if there is none.
+std::string attached_tool();
 
-/// A profiler, sanitizer or debugger may wait for a GPU that would wait for the host, and is
-/// simplest to use on one process: leaves the gate out where there is one, and other processes
-/// unless problems span GPUs, which a debugger does not follow. Says so unless quiet.
-void make_room_for_watcher(DeviceOptions& options, bool spans_gpus, bool quiet);
+/// Adapts the options to an attached tool and prints the changes unless quiet. The gate is
+/// disabled, because the tool may wait for the GPU while the GPU waits for the host. Isolation is
+/// disabled, because a single process is simplest to observe; it stays on if problems span GPUs,
+/// except under a debugger, which does not follow child processes.
+void adapt_to_attached_tool(DeviceOptions& options, bool spans_gpus, bool quiet);
 
 }  // namespace gpuexp::cli

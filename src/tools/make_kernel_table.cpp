@@ -1,6 +1,6 @@
-// Writes the kernel resource table of a program, in two steps, so that a changed object costs its
-// own reading only. kernels/kernel_resources.cmake runs both. Source files are named from
-// SOURCE_ROOT on.
+// Writes the kernel resource table of a program in two steps, so that only changed objects are read
+// again. kernels/kernel_resources.cmake runs both steps. Source files are named relative to
+// SOURCE_ROOT.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr const char* kUsage =
     R"(expected: make_kernel_table part OUTPUT SOURCE_ROOT DUMP
-            reads what the tools printed of an object: DUMP.symbols, .usage, .sass and .elf
+            reads the tools' output for one object: DUMP.symbols, .usage, .sass and .elf
       or: make_kernel_table table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [PART...]
-            writes the table as C++, which includes CODE: machine code and sources)";
+            writes the table as C++ that includes CODE, the machine code and sources)";
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -59,7 +59,7 @@ void write_table(const std::vector<std::string>& arguments) {
     }
   }
   for (const std::string& file : table.source_files()) {
-    // A file of no folder stands elsewhere: a header of the toolkit.
+    // A file that is not below the root is a header of the toolkit.
     if (const auto path = root / file; std::filesystem::is_regular_file(path))
       table.add_source(file, read_file(path));
   }
