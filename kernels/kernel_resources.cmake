@@ -1,18 +1,18 @@
 # gpuexp_add_kernel_resource_table(<target> [<kernels> [<relocatable>...]])
 #
-# Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
-# kernels in the object library <kernels> and in the static libraries <relocatable>: per kernel and architecture its
-# registers, shared and local memory, its instructions by kind, and its machine code with source lines; and
-# kernel_source_table(), the text of their sources and of the files that those lines are in. Link it to the executable
-# that the kernels are linked to. Both are empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources
-# alone. Rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA
-# 13's nvdisasm, for one, knows no compute capability below 7.5.
+# Adds the object library <target>. Link it to the executable that the kernels are linked to. It defines two functions:
+# - kernel_resource_table() of src/sass/kernel_resource.hpp: for each kernel in the object library <kernels> and in the
+#   static libraries <relocatable>, and for each architecture, the registers, shared and local memory, instruction counts
+#   by kind, and machine code with source lines.
+# - kernel_source_table(): the text of the kernels' sources and of the files that the source lines refer to.
+# Both tables are empty without <kernels>; without GPUEXP_CUOBJDUMP only the sources are present. Rows have no
+# instructions if GPUEXP_NVDISASM, which cuobjdump calls, is missing or fails: CUDA 13's nvdisasm does not support compute
+# capabilities below 7.5.
 #
-# Each object is read once it is compiled, into a part of the table, so that a change in one source reads one object.
-# Relocatable device code is final when it is linked for the device: each of its libraries has one source, and the image
-# that CMake has linked into the library is read. What the tools say stays beside the table, the listing of its machine
-# code as <source>.sass. Templates need nvcc's
-# -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).
+# Each compiled object is read into its own part of the table, so that a change in one source reads only one object.
+# Relocatable device code is final after its device link: each of its libraries has one source, and the image that CMake
+# linked into the library is read. The tools' output remains next to the table; <source>.sass is the machine code listing.
+# Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
   set(sources "")
@@ -37,13 +37,13 @@ function(gpuexp_add_kernel_resource_table target)
     VERBATIM)
   add_library(${target} OBJECT "${table}")
   if(parts)
-    add_dependencies(${target} ${ARGN})  # make knows no rule for another target's objects
+    add_dependencies(${target} ${ARGN})  # make has no rule for the objects of another target
   endif()
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
-# The table's part of one source of <kernels>, in the file <out_part>.
+# Adds the commands that write the table's part for one source of <kernels>; sets <out_part> to the part's file.
 function(_gpuexp_add_kernel_part out_part target kernels source)
   cmake_path(GET source FILENAME file)
   cmake_path(GET source STEM stem)

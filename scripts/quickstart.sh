@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 or Ubuntu 24.04 to a first result: installs what is missing, builds build/gpuexp, and runs
-# configs/quickstart.json on the GPU here. Without a GPU the kernels are executed on the CPU, as an H200 would: verified and
-# counted, with predicted times in place of measured ones.
-# Where the program is installed, beside share/, it is run and nothing is installed or built; results go to ./results.
-# Arguments go to `gpuexp run`. Needs root, sudo, or that nothing is missing.
+# Produces a first result on Debian 12 or Ubuntu 24.04: installs missing packages, builds build/gpuexp, and runs
+# configs/quickstart.json on this machine's GPU. Without a GPU, the CPU executes the kernels, simulating an H200: results
+# are verified and counted, and times are predicted instead of measured.
+# An installed copy (share/gpuexp/scripts) runs the installed program, installs and builds nothing, and writes to ./results.
+# Arguments are passed to `gpuexp run`. Needs root or sudo if a package is missing.
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -15,7 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 results=results/quickstart-$(date -u +%Y%m%dT%H%M%SZ)
 
-# Python and packages for plots: looked for, and installed where this is a checkout.
+# Finds Python and the packages for plots; in a checkout, installs missing ones.
 plotting_python() {
   if [[ -n $installed ]]; then
     find_python pandas matplotlib
@@ -51,7 +51,7 @@ fi
 
 where=()
 if ((gpu_count == 0)); then
-  say "No GPU here: the kernels are executed on the CPU, as an H200 would. No time is measured."
+  say "No GPU here: the CPU executes the kernels, simulating an H200. Times are predicted, not measured."
   where=(--simulate h200 --counters)
 fi
 

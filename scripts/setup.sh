@@ -1,22 +1,22 @@
 # shellcheck shell=bash
-# What quickstart.sh and test.sh share: finds or installs what the project builds with, configures and builds it
-# in build/. Sourced; it defines functions and constants and does nothing by itself. Every step looks first, so a
-# second run has nothing to do; the first that fails stops the script and says what to do.
+# Functions and constants that quickstart.sh and test.sh source: they find or install the tools of the build, and
+# configure and build the project in build/. Each step checks first, so a second run does nothing. The first step
+# that fails ends the script and says how to continue.
 
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$repo/build
-venv=$build/venv # scripts/cmake/find_toolkit.cmake looks here, too
+venv=$build/venv # scripts/cmake/find_toolkit.cmake searches it, too
 
-# NVIDIA's own set of versions for CUDA 13.0 Update 2.
+# Component versions that NVIDIA's package selects for CUDA 13.0 Update 2.
 toolkit_wheels=('cuda-toolkit[nvcc,crt,nvvm,cudart,culibos,cccl,cublas,cupti,nvtx,nvml,profiler]==13.0.2')
-# NVRTC (0.1 GB), which tests alone load: test.sh adds it to the above.
+# NVRTC (0.1 GB), which only tests load: test.sh adds it to toolkit_wheels.
 test_wheels=('cuda-toolkit[nvrtc]==13.0.2')
-# The oldest that exist as wheels. They read objects of older compilers.
+# The oldest versions available as wheels. They also read objects of older compilers.
 binary_tool_wheels=('nvidia-cuda-cuobjdump==13.2.51' 'nvidia-cuda-nvdisasm==13.2.51')
 
-# Oldest Linux drivers of the CUDA release notes, table "CUDA Toolkit and Corresponding Driver Versions".
+# Minimum Linux driver versions: CUDA release notes, table "CUDA Toolkit and Corresponding Driver Versions".
 cuda_13_driver=580.65.06
 cuda_12_8_driver=570.26
 
@@ -29,12 +29,12 @@ fail() {
   exit 1
 }
 
-# at_least 580.95.05 580.65.06: is the first version the second or later?
+# at_least VERSION MINIMUM: true if VERSION is MINIMUM or later.
 at_least() { [[ $(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }
 
 # --- GPU and driver ---------------------------------------------------------------------------------------------
 
-# Sets gpu_count, gpu_name and driver_version; gpu_count is 0 where no GPU answers.
+# Sets gpu_count, gpu_name and driver_version; gpu_count is 0 if nvidia-smi lists no GPU.
 detect_gpu() {
   gpu_count=0 gpu_name='' driver_version=''
   local smi output
@@ -46,11 +46,11 @@ detect_gpu() {
       gpu_name=$(head -n 1 <<<"$output" | cut -d, -f2- | sed 's/^ *//')
       return
     fi
-    warn "nvidia-smi shows no GPU: $(head -n 1 <<<"$output")"
+    warn "nvidia-smi lists no GPU: $(head -n 1 <<<"$output")"
   fi
   if nvidia_pci_device_present; then
-    warn "an NVIDIA GPU is installed, but no driver answers for it; install NVIDIA's driver $cuda_13_driver or later" \
-      "and reboot to run on it"
+    warn "an NVIDIA GPU is installed, but its driver does not respond; to run on it, install NVIDIA's driver" \
+      "$cuda_13_driver or later and reboot"
   fi
 }
 
@@ -64,7 +64,7 @@ nvidia_pci_device_present() {
   return 1
 }
 
-# Stops where the driver is too old for every toolkit that the project builds with.
+# Ends the script if the driver is too old for every toolkit that the project supports.
 check_driver() {
   ((gpu_count > 0)) || return 0
   say "GPU: $gpu_count x $gpu_name, driver $driver_version"
@@ -73,7 +73,7 @@ check_driver() {
       "later. Update NVIDIA's driver, reboot, and run this again."
 }
 
-# check_driver_for CUDA_VERSION: stops where the driver is too old for this toolkit.
+# check_driver_for CUDA_VERSION: ends the script if the driver is too old for this toolkit.
 check_driver_for() {
   ((gpu_count > 0)) || return 0
   local needed=$cuda_12_8_driver
@@ -92,7 +92,7 @@ is_debian() { command -v dpkg-query >/dev/null && command -v apt-get >/dev/null;
 
 package_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# The command that makes root of whoever runs this: empty for root, "none" where there is no way.
+# Prints the command that runs others as root: empty if the user is root, "none" if the user cannot use sudo.
 root_command() {
   if ((EUID == 0)); then
     say ''
@@ -110,8 +110,8 @@ install_packages() {
   local root
   root=$(root_command)
   [[ $root != none ]] ||
-    fail "these packages are missing, and you are neither root nor able to use sudo: $*. Ask whoever runs this" \
-      "machine for: apt-get install $*"
+    fail "these packages are missing, and you are neither root nor able to use sudo: $*. Ask the administrator of this" \
+      "machine to run: apt-get install $*"
   say "Installing $* with apt-get"
   local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
   if [[ -n $root ]]; then
@@ -125,13 +125,13 @@ install_packages() {
     fail "apt-get could not install $*; see its message above"
 }
 
-# Commands that the build calls, whoever installed them; else the packages that bring them.
+# Checks the commands that the build needs, and installs the packages of missing ones.
 ensure_build_tools() {
   local -a missing=()
   command -v g++ >/dev/null || missing+=(g++)
   command -v cmake >/dev/null || missing+=(cmake)
   command -v git >/dev/null || missing+=(git)
-  # make does as well, only slower to find that nothing is to be done.
+  # make also works, but takes longer to check an up-to-date build.
   if ! command -v ninja >/dev/null && ! { command -v make >/dev/null && [[ $(root_command) == none ]]; }; then
     missing+=(ninja-build)
   fi
@@ -143,11 +143,11 @@ ensure_build_tools() {
   local version
   version=$(cmake --version | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
   at_least "$version" "$minimum_cmake" ||
-    fail "CMake $version is too old: $minimum_cmake or later is needed. Put a newer one first in PATH (Python's" \
-      "package 'cmake' brings one) and run this again."
+    fail "CMake $version is too old: $minimum_cmake or later is needed. Put a newer one first in PATH (for example that of" \
+      "Python's package 'cmake') and run this again."
 }
 
-# Packages of libraries that are missing and that this user cannot install; CMake fetches the libraries with git.
+# Missing library packages that this user cannot install; CMake fetches these libraries with git.
 missing_libraries=''
 
 ensure_libraries() {
@@ -186,7 +186,7 @@ ensure_venv() {
   "$python" -m venv --clear "$venv" || fail "$python -m venv $venv failed; see its message above"
 }
 
-# pip_install WHAT REQUIREMENT...: into the virtual environment, once; false where pip fails.
+# pip_install WHAT REQUIREMENT...: installs the packages once into the virtual environment; false if pip fails.
 pip_install() {
   local stamp
   stamp=$venv/.installed-$(cksum <<<"${*:2}" | cut -d' ' -f1)
@@ -198,7 +198,7 @@ pip_install() {
   fi
 }
 
-# find_python MODULE...: sets python to an interpreter that has the modules; false where there is none.
+# find_python MODULE...: sets python to an interpreter that has the modules; false if there is none.
 find_python() {
   local imports
   imports=$(IFS=,; printf 'import %s' "$*")
@@ -208,16 +208,16 @@ find_python() {
   return 1
 }
 
-# ensure_python WHAT MODULE...: likewise; where no interpreter has the modules, they are installed into the virtual
-# environment; false where that fails.
+# ensure_python WHAT MODULE...: sets python to an interpreter that has the modules. If there is none, installs them into the
+# virtual environment; false if that fails.
 ensure_python() {
   find_python "${@:2}" || pip_install "$@"
 }
 
 # --- CUDA toolkit -----------------------------------------------------------------------------------------------
 
-# Sets nvcc, nvcc_version, cuobjdump and nvdisasm as the build will find them; empty where there is none. The
-# compiler of a build that is configured already stays.
+# Sets nvcc, nvcc_version, cuobjdump and nvdisasm to the tools that the build will use; empty if a tool is missing. A build
+# that is already configured keeps its compiler.
 find_toolkit() {
   nvcc='' nvcc_version='' cuobjdump='' nvdisasm=''
   local name value configured_nvcc
@@ -232,7 +232,7 @@ find_toolkit() {
   done < <(cmake -P "$repo/scripts/cmake/find_toolkit.cmake")
 }
 
-# The wheels lack what a linker looks for: a directory lib64, and libraries without a version in their name.
+# Adds links that a linker needs and the wheels lack: a directory lib64, and library names without a version.
 complete_toolkit_wheels() {
   local toolkit library
   for toolkit in "$venv"/lib/python3*/site-packages/nvidia/cu13; do
@@ -246,9 +246,9 @@ complete_toolkit_wheels() {
 ensure_toolkit() {
   find_toolkit
   check_driver_for "${nvcc_version:-13.0}"
-  # An nvcc in the virtual environment may be what an interrupted installation left.
+  # An nvcc in the virtual environment may be left from an interrupted installation.
   if [[ -z $nvcc || $nvcc == "$venv"/* ]]; then
-    pip_install "NVIDIA's CUDA 13.0 toolkit (0.9 GB), for no nvcc 12.8 or later was found here" \
+    pip_install "NVIDIA's CUDA 13.0 toolkit (0.9 GB), because no nvcc 12.8 or later was found" \
       "${toolkit_wheels[@]}" "${binary_tool_wheels[@]}" ||
       fail "pip could not install the CUDA toolkit; see its message above. Or install the toolkit yourself and run" \
         "this again with its nvcc in PATH."
@@ -259,7 +259,7 @@ ensure_toolkit() {
     if pip_install "cuobjdump and nvdisasm, which the toolkit of $nvcc lacks" "${binary_tool_wheels[@]}"; then
       find_toolkit
     else
-      warn "pip could not install them; this build will know no kernel's registers and shared memory without a GPU"
+      warn "pip could not install them; without a GPU, this build has no registers and shared memory of kernels"
     fi
   fi
   say "CUDA $nvcc_version: $nvcc"
@@ -267,16 +267,16 @@ ensure_toolkit() {
 
 # --- Build ------------------------------------------------------------------------------------------------------
 
-# cached NAME [DIR]: the value of a variable in the CMake cache of DIR, build/ unless given; empty where there is none.
+# cached NAME [DIR]: prints the value of a variable in the CMake cache of DIR (default: build/), or nothing if unset.
 cached() { sed -n "s|^$1:[A-Z]*=||p" "${2:-$build}/CMakeCache.txt" 2>/dev/null || true; }
 
-# configured DIR: is DIR the build of this checkout, configured to the end?
+# configured DIR: true if DIR is a completely configured build of this checkout.
 configured() {
   [[ -e $1/build.ninja || -e $1/Makefile ]] && [[ $(cached CMAKE_HOME_DIRECTORY "$1") == "$repo" ]]
 }
 
-# release_is_current: is build/ configured with CUDA, and with the tools found now? A compiler that somebody chose
-# by hand stays.
+# release_is_current: true if build/ is configured with CUDA and with the tools found now. A compiler that the user selected
+# is kept.
 release_is_current() {
   configured "$build" && [[ $(cached GPUEXP_CUDA) == ON && $(cached GPUEXP_SANITIZED_TESTS) == ON && -x $(cached GPUEXP_NVCC) ]] &&
     { [[ -z $cuobjdump ]] || [[ -x $(cached GPUEXP_CUOBJDUMP) ]]; } &&
@@ -289,10 +289,10 @@ configure() {
   command -v ninja >/dev/null || generator=(-G 'Unix Makefiles')
   (cd "$repo" && cmake --fresh --preset "$1" "${generator[@]}" "${@:2}") ||
     fail "CMake could not configure the build; see its message above." \
-      "${missing_libraries:+If fetching failed, ask whoever runs this machine for: apt-get install $missing_libraries}"
+      "${missing_libraries:+If fetching failed, ask the administrator to run: apt-get install $missing_libraries}"
 }
 
-# compile DIR [TARGET...]: everything unless targets are named.
+# compile DIR [TARGET...]: builds the targets, or everything if none is given.
 compile() {
   local -a targets=()
   if (($# > 1)); then
@@ -302,7 +302,7 @@ compile() {
     fail "the build in $1 failed; see the compiler's message above"
 }
 
-# Everything up to a configured build/.
+# Performs every step up to a configured build/.
 setup() {
   detect_gpu
   check_driver

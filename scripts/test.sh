@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all tests. Tests of the core also run with the address and
-# undefined-behaviour sanitizers. Tests that need a GPU skip where there is none.
+# Installs missing packages, builds everything and runs all tests. Tests of the core also run with the address and
+# undefined-behaviour sanitizers. Tests that need a GPU are skipped without one.
 #
-# --quick builds and runs the tests with the label "quick": the core, the worker process, the registry, the command line, and the rules of
-# sources and documentation. It leaves out the sanitizers, the scripts, and all kernels but those that the command line executes.
-# It is meant for a tree that is built, after a small edit.
-# Other arguments go to ctest, such as -R NAME or -L LABEL.
+# --quick builds and runs the tests with the label "quick": the core, the worker process, the registry, the command line, and the rules
+# of sources and documentation. It omits the sanitizers, the scripts, and kernels that the command line tests do not execute. Use it
+# after a small edit in a tree that is already built.
+# Other arguments are passed to ctest, such as -R NAME or -L LABEL.
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -32,24 +32,24 @@ else
   warn "pandas, matplotlib, zstandard and jsonschema could not be installed; the tests of the plots and the schema are skipped"
 fi
 
-# A browser, for the test of report pages: 0.12 GB on Debian. Ubuntu's package is a snap, which is left alone.
+# A browser (0.12 GB on Debian) for the test of report pages. Ubuntu's package, a snap, is not installed.
 find_browser() { command -v "${GPUEXP_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable >/dev/null; }
 if ! find_browser && grep -qs '^ID=debian' /etc/os-release && [[ $(root_command) != none ]]; then
   (install_packages chromium) || true
 fi
 
-# Slurm, for the test of job arrays: it starts its own, which takes root.
+# Slurm, for the test of job arrays, which starts its own daemons and needs root.
 find_slurm() { (PATH=$PATH:/usr/sbin:/sbin; command -v slurmctld && command -v slurmd && command -v munged) >/dev/null; }
 if ! find_slurm && is_debian && [[ $(root_command) != none ]]; then
   (install_packages slurm-wlm munge) || true
 fi
 
-# Open MPI, whose mpirun starts a process for each rank.
+# Open MPI, whose mpirun starts one process per rank.
 if ! command -v mpirun >/dev/null && is_debian && [[ $(root_command) != none ]]; then
   (install_packages openmpi-bin) || true
 fi
 
-# What was found or installed is no reason to skip a test.
+# Tests whose tools were found must not be skipped.
 if find_browser; then
   export GPUEXP_REQUIRE_BROWSER=1
 else
@@ -75,5 +75,5 @@ if compgen -G "$(dirname "$nvcc")/../lib64/libnvrtc.so.*" >/dev/null; then
   export GPUEXP_REQUIRE_NVRTC=1
 fi
 
-# One more test at once than there are processors: some tests mostly wait.
+# Runs one more test at a time than there are processors, because some tests mostly wait.
 ctest --test-dir "$build" --output-on-failure --parallel $(($(nproc) + 1)) "${selected[@]}" "$@"

@@ -1,14 +1,15 @@
-# gpuexp_build_info: what this build is, as constants in "build_info.hpp" (namespace gpuexp::build_info).
+# gpuexp_build_info: version, commit and compilers of this build, as constants in "build_info.hpp" (namespace
+# gpuexp::build_info).
 #
-# The header is looked at in every build and rewritten only when its content changes, so that a commit
-# recompiles the files that include it and nothing else. Include it from few files.
+# Every build checks the header and rewrites it only if its content changes, so that a commit recompiles only the files that
+# include it. Include it from few files.
 #
-# This file is both: included, it declares the target; run as a script, it writes the header.
+# Included, this file declares the target; run as a script, it writes the header.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   find_package(Git QUIET)
   set(_gpuexp_build_info_dir "${CMAKE_BINARY_DIR}/generated/build_info")
-  list(JOIN CMAKE_CUDA_ARCHITECTURES "," _gpuexp_architectures)  # no ';', which a command line splits at
+  list(JOIN CMAKE_CUDA_ARCHITECTURES "," _gpuexp_architectures)  # commas, because a command line splits at ';'
   add_custom_target(gpuexp_build_info_header
     COMMAND "${CMAKE_COMMAND}"
       "-DOUTPUT=${_gpuexp_build_info_dir}/build_info.hpp"
@@ -44,7 +45,7 @@ endfunction()
 set(GIT_COMMIT "unknown")
 set(GIT_DIRTY false)
 if(GIT)
-  # An unpacked release may lie inside somebody's repository, whose commit would say nothing about it.
+  # An unpacked release may be inside another repository, whose commit does not describe it.
   run_git(prefix rev-parse --show-prefix)
   run_git(commit rev-parse HEAD)
   if(commit AND prefix STREQUAL "")

@@ -1,16 +1,16 @@
-# gpuexp_warnings: the warnings that all of the project's own targets compile with.
+# gpuexp_warnings: warning options of the project's own targets.
 #
-# The strict set is for C++ alone: nvcc hands the host compiler generated code, in which -Wpedantic and
-# -Wconversion report nvcc's own lines.
+# The strict options apply only to C++: in the host code that nvcc generates, -Wpedantic and -Wconversion report
+# nvcc's own lines.
 add_library(gpuexp_warnings INTERFACE)
 target_compile_options(gpuexp_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wnon-virtual-dtor>
   "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -Wall,-Wextra>"
-  # A __host__ __device__ function that calls a __host__ one compiles with a warning and fails on the device.
+  # A __host__ __device__ function that calls a __host__ function compiles with a warning and fails on the device.
   "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror cross-execution-space-call>")
 
-# Host code waits for the GPU, for files and for the terminal: -O3 makes it no faster and its templates twice as slow to
-# compile. Device code is optimised at nvcc's own -O3 whatever the host's level.
+# Host code mostly waits for the GPU, files and the terminal: -O3 does not make it faster, and its templates take twice as long to
+# compile. nvcc optimizes device code with -O3 regardless of the host's level.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(CMAKE_CUDA_FLAGS_RELEASE "-O1 -DNDEBUG")
 
@@ -22,7 +22,7 @@ if(GPUEXP_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# gpuexp_sanitizers: what is compiled or linked with the address and undefined-behaviour sanitizers.
+# gpuexp_sanitizers: compile and link options of the address and undefined-behaviour sanitizers.
 add_library(gpuexp_sanitizers INTERFACE)
 target_compile_options(gpuexp_sanitizers INTERFACE
   -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -37,8 +37,8 @@ if(GPUEXP_SANITIZE)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 reports members of std::variant, std::function and std::regex as uninitialized where it inlines them, and
-  # at -O1 the bytes of std::string's own buffer as out of bounds (its bug 105651).
+  # GCC 12 falsely reports inlined members of std::variant, std::function and std::regex as uninitialized, and at -O1
+  # accesses to std::string's internal buffer as out of bounds (GCC bug 105651).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endif()
@@ -51,11 +51,11 @@ if(GPUEXP_CUDA)
     --extended-lambda
     # Source lines for Nsight Compute and compute-sanitizer; the machine code stays the same.
     -lineinfo
-    # Machine code is compressed to a fifth of its size, like PTX. The mode "size" saves another third, but takes 11 s for
-    # the largest file. Compressed code needs a driver of CUDA 12.4 or later, which every toolkit of the project exceeds.
+    # Compresses machine code and PTX to a fifth of their size. The mode "size" saves another third, but takes 11 s for the
+    # largest file. Compressed code needs a driver of CUDA 12.4 or later; every toolkit of the project needs a later one.
     -Xfatbin=-compress-all
     --compress-mode=balance
-    # The two architectures of a file at a time: a change in one kernel file waits for both.
+    # Compiles both architectures of a file at the same time, which shortens the wait after a change in one kernel file.
     --threads=2)
   include(CheckCompilerFlag)
   check_compiler_flag(CUDA "${_gpuexp_cuda_flags}" GPUEXP_NVCC_KNOWS_FLAGS)

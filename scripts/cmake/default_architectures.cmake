@@ -1,9 +1,9 @@
-# gpuexp_default_architectures(<out>): the value of CMAKE_CUDA_ARCHITECTURES that suits this machine.
+# gpuexp_default_architectures(<out>): the value of CMAKE_CUDA_ARCHITECTURES for this machine.
 #
-# Machine code for the GPUs present, else for Hopper (9.0a), and PTX for 8.0, which the driver compiles at load time for
-# whatever else is newer. The preset "distribution" builds machine code for every architecture.
+# Machine code for the GPUs present, else for Hopper (9.0a), and PTX for 8.0, which the driver compiles at load time for all
+# newer GPUs. The preset "distribution" builds machine code for every architecture.
 
-# Compute capabilities ("9.0") of the GPUs that the driver shows, each once; empty where there is none.
+# Distinct compute capabilities ("9.0") of the GPUs that nvidia-smi lists; empty if there is no GPU.
 function(_gpuexp_compute_capabilities out_list)
   set(${out_list} "" PARENT_SCOPE)
   find_program(GPUEXP_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
@@ -33,7 +33,7 @@ function(gpuexp_default_architectures out_architectures)
       set(architectures "")
       break()
     endif()
-    # wgmma and the other features of Hopper alone exist only in sm_90a, which runs on every GPU of 9.0.
+    # wgmma and other Hopper-specific features need sm_90a, which runs on every GPU of compute capability 9.0.
     string(REGEX REPLACE "^90$" 90a number "${number}")
     list(APPEND architectures "${number}-real")
   endforeach()

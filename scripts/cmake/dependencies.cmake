@@ -1,27 +1,25 @@
-# Libraries that the project builds on, each from the system where its version fits, else fetched at a
+# Libraries that the project uses, each from the system if its version is suitable, else fetched at a
 # pinned commit:
 #
 #   CLI11::CLI11, fmt::fmt, nlohmann_json::nlohmann_json
 #   OpenSSL::Crypto  from the system only
-#   gpuexp_catch2  Catch2 of either major version, told apart by GPUEXP_CATCH2_VERSION_MAJOR; the tests bring
-#                  their own main
+#   gpuexp_catch2  Catch2 of major version 2 or 3 (GPUEXP_CATCH2_VERSION_MAJOR); the tests have their own main
 #   gpuexp_zstd    libzstd, linked statically: compressed recordings and listings
-#   gpuexp_zlib    zlib, linked statically: input files that gzip compressed
-#   gpuexp_nvtx    NVTX 3 headers; GPUEXP_HAVE_NVTX is 0 where there are none, which only a build
-#                  without CUDA allows
+#   gpuexp_zlib    zlib, linked statically: input files compressed by gzip
+#   gpuexp_nvtx    NVTX 3 headers; GPUEXP_HAVE_NVTX is 0 if there are none, which is allowed only without CUDA
 
 include(FetchContent)
 
-# Fetched libraries are linked statically or are headers, and nothing of them is installed.
+# Fetched libraries are headers or are linked statically; none of their files are installed.
 set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
 foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install ZLIB_BUILD_EXAMPLES ZSTD_BUILD_PROGRAMS ZSTD_BUILD_SHARED ZSTD_BUILD_TESTS)
   set(${option} OFF)
 endforeach()
 
-# The oldest versions are those of Debian 12; a fetched one is a release that also compiles with GCC 12.
+# The minimum versions are those of Debian 12. Fetched versions are releases that compile with GCC 12.
 FetchContent_Declare(CLI11
   GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
-  GIT_TAG 6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9  # v2.4.2; 2.5 words help otherwise
+  GIT_TAG 6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9  # v2.4.2; 2.5 prints help differently
   FIND_PACKAGE_ARGS 2.1.2)
 FetchContent_Declare(fmt
   GIT_REPOSITORY https://github.com/fmtlib/fmt.git
@@ -34,7 +32,7 @@ FetchContent_Declare(nlohmann_json
 FetchContent_Declare(Catch2
   GIT_REPOSITORY https://github.com/catchorg/Catch2.git
   GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14  # v3.7.1
-  FIND_PACKAGE_ARGS)  # no version: 2.13 and 3 both fit, and no single request accepts both
+  FIND_PACKAGE_ARGS)  # no version, because no single request accepts both 2.13 and 3
 FetchContent_Declare(zstd
   GIT_REPOSITORY https://github.com/facebook/zstd.git
   GIT_TAG 794ea1b0afca0f020f4e57b6732332231fb23c70  # v1.5.6
@@ -47,10 +45,10 @@ FetchContent_Declare(ZLIB
 FetchContent_Declare(nvtx
   GIT_REPOSITORY https://github.com/NVIDIA/NVTX.git
   GIT_TAG e170594ac7cf1dac584da473d4ca9301087090c1  # v3.1.0
-  SOURCE_SUBDIR none)  # headers are all that is used, so nothing of it is configured
+  SOURCE_SUBDIR none)  # only headers are used, so its build is not configured
 
-# Fetched code is compiled as its authors wrote it: without clang-tidy, and with its headers as those of the system.
-# (FetchContent_Declare's own SYSTEM breaks the download with CMake 3.25.1.)
+# Fetched code is compiled without clang-tidy, and its headers are system headers, so that it causes no warnings.
+# (With CMake 3.25.1, SYSTEM in FetchContent_Declare breaks the download.)
 function(_gpuexp_make_available name target)
   set(CMAKE_CXX_CLANG_TIDY "")
   FetchContent_MakeAvailable(${name})

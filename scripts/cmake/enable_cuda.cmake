@@ -1,4 +1,4 @@
-# Enables CUDA with the nvcc that find_toolkit.cmake chose, and sets what all .cu files share.
+# Enables CUDA with the nvcc that find_toolkit.cmake chose, and sets options common to all .cu files.
 
 if(NOT GPUEXP_NVCC)
   message(FATAL_ERROR "GPUEXP_CUDA is ON, but no nvcc ${GPUEXP_MINIMUM_CUDA_VERSION} or later was found in CUDACXX, "
@@ -14,7 +14,7 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     "GPU architectures to compile for; the default suits the GPUs of the machine that configures")
 endif()
 
-# CMake 3.25 knows no C++20 for nvcc.
+# CMake 3.25 does not support C++20 for nvcc.
 set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
@@ -25,17 +25,17 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS GPUEXP_MINIMUM_CUDA_VERSION)
   message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} is of CUDA ${CMAKE_CUDA_COMPILER_VERSION}; "
     "${GPUEXP_MINIMUM_CUDA_VERSION} or later is needed.")
 endif()
-# For projects that require CMake 3.25, the module of CMake 3.25 marks the target CUDA::nvToolsExt as deprecated, also
-# when there is none to mark: CUDA 13 has dropped the library.
+# If a project requires CMake 3.25, its module marks the target CUDA::nvToolsExt as deprecated even if the target does not exist,
+# which fails: CUDA 13 no longer has the library.
 set(_gpuexp_required_version "${CMAKE_MINIMUM_REQUIRED_VERSION}")
 set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 find_package(CUDAToolkit REQUIRED)
 set(CMAKE_MINIMUM_REQUIRED_VERSION "${_gpuexp_required_version}")
 message(STATUS "CUDA ${CUDAToolkit_VERSION}: ${CMAKE_CUDA_COMPILER}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
-# Libraries that the binary loads at run time where they exist, and does without elsewhere. Their directories
-# go into its run path, so that dlopen finds those of the toolkit compiled with; an installed program has none and looks
-# where the machine has its libraries, in CUDA_HOME and in /usr/local/cuda.
+# Finds a library that the binary loads at run time if it exists. Its directory goes into the run path, so that dlopen finds the
+# library of the toolkit used for compiling. An installed program has no run path and searches the system's library directories,
+# CUDA_HOME and /usr/local/cuda.
 function(_gpuexp_find_runtime_library variable file doc)
   set(directories "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64")
   foreach(toolkit IN LISTS GPUEXP_VENV_TOOLKIT_DIRS)
@@ -53,7 +53,7 @@ endfunction()
 
 _gpuexp_find_runtime_library(GPUEXP_CUBLAS_DIR "libcublas.so.${CUDAToolkit_VERSION_MAJOR}"
   "Directory of cuBLAS, or empty")
-# CUPTI's file name carries its own year in CUDA 12, and the toolkit's major version since CUDA 13.
+# CUPTI's versioned file name ends in a year in CUDA 12 and in the toolkit's major version since CUDA 13.
 _gpuexp_find_runtime_library(GPUEXP_CUPTI_DIR libcupti.so "Directory of CUPTI, or empty")
 set(CMAKE_BUILD_RPATH ${GPUEXP_CUBLAS_DIR} ${GPUEXP_CUPTI_DIR})
 list(REMOVE_DUPLICATES CMAKE_BUILD_RPATH)

@@ -1,22 +1,21 @@
-# Finds nvcc, cuobjdump and nvdisasm, wherever a person or scripts/setup.sh put them:
+# Finds nvcc, cuobjdump and nvdisasm of the system, or those that scripts/setup.sh installed:
 #
 #   GPUEXP_NVCC       nvcc 12.8 or later, or a false value
 #   GPUEXP_CUOBJDUMP  cuobjdump, or a false value
 #   GPUEXP_NVDISASM   nvdisasm, or a false value
 #
-# nvcc is the one that CMAKE_CUDA_COMPILER or the environment variable CUDACXX names; else the first that
-# is recent enough of CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda, and the virtual environment in GPUEXP_VENV,
-# which holds what scripts/setup.sh installs.
+# nvcc is the one that CMAKE_CUDA_COMPILER or the environment variable CUDACXX names; else the first recent enough one in
+# CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda, and the virtual environment GPUEXP_VENV of scripts/setup.sh.
 #
-# As a script, `cmake -P find_toolkit.cmake` prints what it found, one NAME=VALUE a line, so that the shell
-# and the build never disagree about the toolkit in use.
+# Run as a script, `cmake -P find_toolkit.cmake` prints the tools as lines NAME=VALUE, so that shell scripts and the build use the
+# same toolkit.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
 endif()
 include_guard()
 
-# -static-global-template-stub, on which the kernel resource table rests, came with CUDA 12.8.
+# CUDA 12.8 introduced -static-global-template-stub, which the kernel resource table needs.
 set(GPUEXP_MINIMUM_CUDA_VERSION 12.8)
 
 get_filename_component(_gpuexp_source_dir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
@@ -60,7 +59,7 @@ endforeach()
 find_program(GPUEXP_NVCC NAMES nvcc HINTS ${_gpuexp_toolkit_hints} PATHS ${_gpuexp_toolkit_paths}
   VALIDATOR gpuexp_is_recent_nvcc DOC "CUDA compiler")
 
-# Beside nvcc first: a tool of an older toolkit cannot read the objects of a newer compiler.
+# Searches nvcc's folder first: tools of an older toolkit cannot read objects of a newer compiler.
 if(GPUEXP_NVCC)
   get_filename_component(_gpuexp_nvcc_dir "${GPUEXP_NVCC}" DIRECTORY)
   list(PREPEND _gpuexp_toolkit_hints "${_gpuexp_nvcc_dir}")
@@ -69,7 +68,7 @@ find_program(GPUEXP_CUOBJDUMP NAMES cuobjdump HINTS ${_gpuexp_toolkit_hints} PAT
   DOC "Tool that reads registers, shared memory and machine code out of compiled kernels")
 if(GPUEXP_CUOBJDUMP)
   get_filename_component(_gpuexp_cuobjdump_dir "${GPUEXP_CUOBJDUMP}" DIRECTORY)
-  list(PREPEND _gpuexp_toolkit_hints "${_gpuexp_cuobjdump_dir}")  # which calls it
+  list(PREPEND _gpuexp_toolkit_hints "${_gpuexp_cuobjdump_dir}")  # cuobjdump calls nvdisasm
 endif()
 find_program(GPUEXP_NVDISASM NAMES nvdisasm HINTS ${_gpuexp_toolkit_hints} PATHS ${_gpuexp_toolkit_paths}
   DOC "Disassembler of GPU machine code")

@@ -1,9 +1,9 @@
-# What `cmake --install` and cpack make: a tree that runs from anywhere and needs nothing of this folder.
+# The relocatable tree that `cmake --install` and cpack create; it is independent of this folder.
 #
 #   bin/gpuexp
-#   share/gpuexp/configs   found from the program's own place: src/cli/app.cpp
-#   share/gpuexp/scripts   quickstart.sh, those that draw and compare results, and bench_pytorch.py
-#   share/gpuexp/docs      the pages, their figures and the recorded results, as they link to each other
+#   share/gpuexp/configs   found relative to the program: src/cli/app.cpp
+#   share/gpuexp/scripts   quickstart.sh, bench_pytorch.py, and scripts that draw and compare results
+#   share/gpuexp/docs      pages, figures and recorded results, in folders that keep links between them valid
 
 include(GNUInstallDirs)
 
@@ -37,7 +37,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# For the plots. cuBLAS and CUPTI are loaded where the CUDA Toolkit is installed; NVIDIA's packages carry its version in
-# their names.
+# Packages for the plots. cuBLAS and CUPTI, which are loaded if the CUDA Toolkit is installed, are not listed, because the names of
+# NVIDIA's packages contain a version.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-pandas, python3-matplotlib, python3-zstandard")
 include(CPack)

@@ -1,14 +1,14 @@
-# Embeds the template of HTML pages (src/render/viewer) and Chart.js into the program: GPUEXP_VIEWER_SOURCE defines the texts
-# that src/render/viewer.hpp declares. An edit of one of the files configures the build again.
+# Embeds the template of HTML pages (src/render/viewer) and Chart.js into the program: GPUEXP_VIEWER_SOURCE defines the strings
+# that src/render/viewer.hpp declares. An edit of one of the files makes CMake run again.
 #
-# Chart.js 3.9.1 is Debian's package libjs-chart.js; it is never in this repository. A build without it succeeds, warns,
-# and makes pages that have everything but charts, and say so.
+# Chart.js 3.9.1 comes from Debian's package libjs-chart.js and is not in this repository. A build without it succeeds with a
+# warning; its pages have no charts and say so.
 
 find_file(GPUEXP_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_CMAKE_FIND_ROOT_PATH
   DOC "Chart.js 3.9.1, minified: Debian's package libjs-chart.js")
 mark_as_advanced(GPUEXP_CHART_JS)
 
-# Sets `name` to the content of the files of the template, one after the other.
+# Sets `name` to the concatenated content of the given template files, as C++ string literals.
 function(_gpuexp_read_viewer name)
   set(text "")
   foreach(file IN LISTS ARGN)
