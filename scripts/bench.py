@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Times gpuexp itself.
 
-build     quickstart.sh in a fresh clone: wall time of its build and of the run after it, processor time of kernels and of host code, of each
-          family, and of a family of one empty kernel. Toolkit and packages are to be installed (scripts/quickstart.sh). Exit code 1 if a
-          figure is over its limit
-harness   on this machine's GPU: from the start of the process to the first row, and the parts of a run's wall time
-counters  on this machine's GPU: a config run without and with hardware counters. With a second binary (another version of gpuexp), the
-          same of that one, and how far the counters of the two differ
-host      reports of many rows and plans of many cells, without a GPU: wall time, peak memory and bytes written. The inputs are made up
+build     quickstart.sh in a fresh clone: wall time of its build and of its run, and processor time of kernels, of host code, of each
+          family, and of a family with one empty kernel. Toolkit and packages must be installed (scripts/quickstart.sh). Exit code 1 if
+          a time exceeds its limit
+harness   on this machine's GPU: time from the start of the process to the first row, and the parts of a run's wall time
+counters  on this machine's GPU: a config run without and with hardware counters. With a second binary (another version of gpuexp), also
+          its times, and the differences between the counters of the two
+host      without a GPU: wall time, peak memory and bytes written for reports of many rows and plans of many cells. The inputs are
+          synthetic
 
-Only the standard library is needed. GPUEXP_BUILD names a build folder other than build/.
+Needs only the standard library. GPUEXP_BUILD names the build folder (default: build/).
 """
 
 import argparse
@@ -31,7 +32,7 @@ REPO = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("GPUEXP_BUILD", REPO / "build"))
 GPUEXP = BUILD / "gpuexp"
 COMPILE_TIMES = "GPUEXP_COMPILE_TIMES"
-COUNTERS_AIM = 2.0  # time of a counted run over that of an uncounted one
+COUNTERS_AIM = 2.0  # time of a run with counters over the time without
 EMPTY_FAMILY = """#include "kernels/common/launch.cuh"
 
 namespace gpuexp::empty_family {
@@ -43,7 +44,7 @@ __global__ void empty_kernel() {}
 
 
 def called(command, **options):
-    """Wall time, and what the command used as the kernel accounts it; ends this process if the command fails."""
+    """Wall time and resource usage (rusage) of the command. Ends this process if the command fails."""
     start = time.monotonic()
     with subprocess.Popen(list(map(str, command)), **options) as process:
         _, status, used = os.wait4(process.pid, 0)
@@ -61,7 +62,7 @@ def printed(*command):
 
 
 def compile_timed(command):
-    """As a compiler launcher: runs the command and notes its processor time and output."""
+    """Runs the command as a compiler launcher, and logs its processor time and output file."""
     status = subprocess.run(command, check=False).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = command[command.index("-o") + 1] if "-o" in command else "?"
@@ -71,7 +72,7 @@ def compile_timed(command):
 
 
 def compile_seconds(log):
-    """Processor time of each family's file, and of all host code."""
+    """Processor time of each family's file and of all host code, in seconds."""
     kernels, host = {}, 0.0
     for line in log.read_text(encoding="utf-8").splitlines():
         seconds, output = line.split()
@@ -83,7 +84,7 @@ def compile_seconds(log):
 
 
 def quickstart_seconds(clone, times):
-    """Wall time of quickstart.sh and of its build. Without a GPU it executes the kernels afterwards, which is no part of the build."""
+    """Wall time of quickstart.sh and of its build. The build ends when the script prints "No GPU here:"."""
     launcher = Path(__file__).resolve()
     environment = {**os.environ, COMPILE_TIMES: str(times), "CMAKE_CXX_COMPILER_LAUNCHER": str(launcher), "CMAKE_CUDA_COMPILER_LAUNCHER": str(launcher)}
     start, built, lines = time.monotonic(), None, []
@@ -129,7 +130,7 @@ def build(options):
 
 
 def measured_run(binary, config, out, *options):
-    """Wall time, resources, parts of the time as the run's log has them, and rows."""
+    """Wall time, resource usage, parts of the time from the run's log, and number of rows."""
     wall, used = called([binary, "run", config, "--out", out, "--quiet", *options])
     with open(out / "log.jsonl", encoding="utf-8") as log:
         lines = [line for line in map(json.loads, log) if isinstance(line, dict)]
@@ -159,13 +160,13 @@ def harness(options):
         wall, _, spent, rows = measured_run(GPUEXP, options.config, Path(options.out or folder / "run"))
     parts = {name: seconds for name, seconds in spent.items() if name not in ("total", "sample_gpu")}
     parts["everything else"] = wall - sum(parts.values())
-    print(f"{options.config}: {rows} rows in {wall:.2f} s, of which the GPU worked {spent['sample_gpu']:.2f} s for samples")
+    print(f"{options.config}: {rows} rows in {wall:.2f} s; samples kept the GPU busy for {spent['sample_gpu']:.2f} s")
     for name, seconds in parts.items():
         print(f"  {name:<16} {seconds:7.2f} s {100 * seconds / wall:5.1f} %, {1e3 * seconds / max(rows, 1):6.1f} ms per row")
 
 
 def counters_of(out):
-    """{(row's key, counter): value}"""
+    """{(key of the row, counter): value} of a run's results."""
     with open(out / "results.csv", encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return {(row["key"], name): float(value) for row in rows for name, value in row.items() if name.startswith("counter.") and value}
@@ -206,7 +207,7 @@ def counters(options):
 
 
 def measure(what, folder, *command):
-    """Runs a command three times with its output in a file, and prints the fastest."""
+    """Runs a command three times with its output in a file, and prints the fastest run."""
     runs = []
     for _ in range(3):
         with open(folder / "output", "wb") as file:
@@ -216,7 +217,7 @@ def measure(what, folder, *command):
 
 
 def longest_axes(family, cells):
-    """Steps of 1 along the family's longest parameters, until all variants have about so many cells."""
+    """Axes with steps of 1 along the family's longest parameters, so that all variants together have about `cells` cells."""
     wanted, axes = max(1, cells // len(family["variants"])), {}
     for p in sorted((p for p in family["parameters"] if isinstance(p["default"], int)), key=lambda p: p["min"] - p["max"]):
         if wanted > 1:
@@ -227,7 +228,7 @@ def longest_axes(family, cells):
 
 
 def plans(rows):
-    """{name: experiment}: four variants in two modes, one variant at crossed sizes, and all variants of each family."""
+    """{name: experiment}: variants of coalescing in two modes, one variant of matmul at crossed sizes, and all variants of each family."""
     found = {
         "sweep": {"family": "coalescing", "baseline": "read_contiguous", "modes": ["cold", "warm"],
                   "axes": {"n": {"from": 1000001, "to": 1000000 + (rows + 7) // 8, "step": 1}}},
@@ -265,16 +266,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="build|harness|counters|host")
     command = commands.add_parser("build")
-    command.add_argument("folder", nargs="?", help="where it clones and builds (default: a temporary one, which stays)")
+    command.add_argument("folder", nargs="?", help="folder for the clone and its build (default: a temporary folder, which is kept)")
     command.set_defaults(run=build)
     for name, run in (("harness", harness), ("counters", counters)):
         command = commands.add_parser(name)
-        command.add_argument("config", nargs="?", default="all", help="(default: all)")
-        command.add_argument("--out", metavar="FOLDER", help="where runs stay (default: nowhere)")
+        command.add_argument("config", nargs="?", default="all", help="config to run (default: all)")
+        command.add_argument("--out", metavar="FOLDER", help="folder that keeps the runs (default: they are deleted)")
         command.set_defaults(run=run)
-    command.add_argument("--other", metavar="GPUEXP", help="another version of gpuexp")
+    command.add_argument("--other", metavar="GPUEXP", help="binary of another version of gpuexp")
     command = commands.add_parser("host")
-    command.add_argument("rows", nargs="?", type=int, default=100000, help="rows of reports and cells of plans (default: 100000)")
+    command.add_argument("rows", nargs="?", type=int, default=100000, help="number of rows of reports and cells of plans (default: 100000)")
     command.set_defaults(run=host)
     options = parser.parse_args()
     return options.run(options)

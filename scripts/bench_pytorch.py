@@ -1,37 +1,37 @@
 #!/usr/bin/env python3
-"""Measures operations of gpuexp's families in PyTorch and Triton, by gpuexp's protocol and into its columns.
+"""Measures operations of gpuexp's families in PyTorch and Triton with gpuexp's protocol, and writes gpuexp's columns.
 
 usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--experiments GLOB ...] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
        bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm|attention|attention_backward|
                                     training_step|training_block [--set n=1000000] ...
        bench_pytorch.py --ptx SM [...]
 
-CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion,
-transpose, reduction, softmax, normalization, attention, attention_backward, training_step and training_block in mode cold are
-measured, each with the variants
+CONFIG is a config of gpuexp or its name in configs/ (default: fusion and transpose). The script measures the cells in mode cold
+of the families fusion, transpose, reduction, softmax, normalization, attention, attention_backward, training_step and
+training_block, with these variants:
 
-  pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu; softmax, layer_norm
-                     and rms_norm likewise; a sum: x.sum(); attention: two products and a softmax between them)
-  pytorch_eager_ops  of ELU: x where x > 0, else alpha * (exp(x) - 1), written out
-  pytorch_compiled   the same as pytorch_eager through torch.compile, each shape for itself
-  sdpa_flash         of attention: torch.nn.functional.scaled_dot_product_attention by FlashAttention
-  sdpa_cudnn         the same by cuDNN
-  pytorch_foreach    of training: AdamW over lists of tensors; the others have it in one kernel (fused=True)
-  pytorch_graph      of a step of training: forward, backward and AdamW as one CUDA graph
-  pytorch_compiled_graph  the same of the compiled network
-  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; of a sum, torch.compile's stands for it
+  pytorch_eager      typical user code, operation by operation (torch.nn.functional.elu, softmax, layer_norm and rms_norm;
+                     x.sum(); attention: two matrix products with a softmax between them)
+  pytorch_eager_ops  ELU only: the expression "x if x > 0, else alpha * (exp(x) - 1)"
+  pytorch_compiled   pytorch_eager through torch.compile, compiled for each shape
+  sdpa_flash         attention only: torch.nn.functional.scaled_dot_product_attention with FlashAttention
+  sdpa_cudnn         attention only: torch.nn.functional.scaled_dot_product_attention with cuDNN
+  pytorch_foreach    training only: AdamW over lists of tensors; other variants use one fused kernel (fused=True)
+  pytorch_graph      training steps only: forward, backward and AdamW as one CUDA graph
+  pytorch_compiled_graph  training steps only: the compiled network, with AdamW, as one CUDA graph
+  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; sums have none, and torch.compile generates Triton
 
-As gpuexp does it: the inputs are the same numbers, every element is held against fp64 before and after timing, the variants of
-a problem are sampled in turn, twice the L2 is read before each sample, and a sample is the time between two events that the GPU
-cannot reach before the host has enqueued all of it. docs/pytorch.md says what is different.
+The protocol is that of gpuexp: inputs are the same numbers, every element is compared with an fp64 reference before and after
+timing, the variants of a problem are sampled alternately, twice the L2 size is read before each sample, and a sample is the time
+between two events that the GPU cannot reach before the host has enqueued both. docs/pytorch.md lists the differences.
 
-FOLDER (default: results/pytorch-UTC) gets results.csv and results.json, which `gpuexp report`, `gpuexp compare` and
-scripts/plot.py read, and kernels.json: of each launch of Triton its PTX, shape and arguments. They are written after each
-problem, so that Ctrl-C loses no more than the one at hand.
+The script writes to FOLDER (default: results/pytorch-UTC): results.csv and results.json, which `gpuexp report`, `gpuexp compare`
+and scripts/plot.py read, and kernels.json with PTX, shape and arguments of each Triton launch. It writes them after each problem,
+so that Ctrl-C loses at most the current problem.
 
---ptx SM compiles Triton's kernels for compute capability SM (90 is 9.0) and writes kernels.json alone; it needs no GPU.
+--ptx SM compiles Triton's kernels for compute capability SM (90 is 9.0) and writes only kernels.json; it needs no GPU.
 
-Exit codes: 0 all passed; 1 output that could not be written; 2 a mistake in the command line or a config; 3 incorrect results;
+Exit codes: 0 all passed; 1 output could not be written; 2 error in the command line or a config; 3 incorrect results;
 4 failed cells; 5 no usable GPU; 7 PyTorch (with --ptx: Triton) is not installed; 130 interrupted.
 """
 
@@ -64,31 +64,31 @@ NEED = {
 
 
 class Missing(Exception):
-    """Something that this script needs; the second argument is the exit code."""
+    """A missing requirement: message and exit code."""
 
 
-# ---- what is asked for
+# ---- command line
 
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(prog="bench_pytorch.py", description=__doc__, usage=argparse.SUPPRESS,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("configs", nargs="*", metavar="CONFIG", help="configs of gpuexp (default: fusion transpose)")
-    parser.add_argument("--operation", choices=sorted(operations.OPERATIONS), help="instead of a config: this one, by --set")
+    parser.add_argument("--operation", choices=sorted(operations.OPERATIONS), help="operation to measure instead of a config; --set chooses its sizes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE...]",
                         help="replace an axis or a measure setting: n=1024,2048 measure.max_seconds=1")  # fmt: skip
     parser.add_argument("--experiments", action="append", default=[], metavar="GLOB", help="keep these experiments (default: all)")
     parser.add_argument("--variants", action="append", default=[], metavar="GLOB", help="keep these variants (default: all)")
-    parser.add_argument("--seed", type=int, help="of the inputs, instead of the config's")
-    parser.add_argument("--commit", help="of this repository, for a copy of it with another history or none")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, help="default: results/pytorch-UTC")
+    parser.add_argument("--seed", type=int, help="seed of the inputs, instead of the config's")
+    parser.add_argument("--commit", help="commit to record, for a copy of this repository without its history")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="folder of the results (default: results/pytorch-UTC)")
     parser.add_argument("--list", action="store_true", help="print the keys of the cells; needs no PyTorch")
-    parser.add_argument("--ptx", type=int, metavar="SM", help="compile Triton's kernels, and measure nothing")
+    parser.add_argument("--ptx", type=int, metavar="SM", help="compile Triton's kernels without measuring")
     options = parser.parse_args(arguments)
     if options.operation and options.configs:
-        raise UsageError("--operation stands instead of configs")
+        raise UsageError("--operation: expected instead of configs, found both")
     if options.seed is not None and not 0 <= options.seed < 1 << 64:
-        raise UsageError(f"--seed {options.seed}: a whole number from 0, below 2^64")
+        raise UsageError(f"--seed {options.seed}: expected a whole number of at least 0, below 2^64")
     return options
 
 
@@ -102,16 +102,16 @@ def value_of(text):
 
 
 def overrides_of(texts):
-    """Axes, and measure settings."""
+    """Axes and measure settings given with --set."""
     axes, settings = {}, {}
     for text in texts:
         key, equals, given = text.partition("=")
         values = [value_of(v) for v in given.split(",")]
         if not key or not equals or "" in values:
-            raise UsageError(f"--set {text}: it is KEY=VALUE[,VALUE...]")
+            raise UsageError(f"--set {text}: expected KEY=VALUE[,VALUE...]")
         if key.startswith("measure."):
             if len(values) > 1:
-                raise UsageError(f"--set {text}: {key} has one value")
+                raise UsageError(f"--set {text}: expected one value for {key}")
             settings[key.removeprefix("measure.")] = values[0]
         else:
             axes[key] = values
@@ -124,7 +124,7 @@ def config_path(name):
 
 
 def shown_path(path):
-    """Of a config of this repository its place there, on whatever machine."""
+    """The path of a config, relative to this repository if the config is in it."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
@@ -151,7 +151,7 @@ def configs_of(options):
 def checked_globs(option, globs, names):
     for glob in globs:
         if not fnmatch.filter(names, glob):
-            raise UsageError(f"{option} {glob}: there are {', '.join(dict.fromkeys(names))}")
+            raise UsageError(f"{option} {glob}: no match; expected one of: {', '.join(dict.fromkeys(names))}")
 
 
 def is_kept(name, globs):
@@ -159,7 +159,7 @@ def is_kept(name, globs):
 
 
 def rows_of(configs, globs, experiments=()):
-    """Those of each group, with the seed of its config."""
+    """(seed of the config, rows) of each group that the globs keep."""
     checked_globs("--variants", globs, [v.id for v in operations.VARIANTS])
     checked_globs("--experiments", experiments, [group.experiment.name for config in configs for group in config.groups])
     cells = []
@@ -170,10 +170,10 @@ def rows_of(configs, globs, experiments=()):
                 cells.append((config.seed, [report.Row(group, variant) for variant in kept]))
     keys = [row.key for _, rows in cells for row in rows]
     if not keys:
-        raise UsageError("no cell is left")
+        raise UsageError("no cell is left: --variants and --experiments exclude all")
     for key in keys:
         if keys.count(key) > 1:
-            raise UsageError(f"{key}: two configs have it")
+            raise UsageError(f"{key}: two configs have this cell")
     return cells
 
 
@@ -181,7 +181,7 @@ def rows_of(configs, globs, experiments=()):
 
 
 def git(*arguments):
-    if not (ROOT / ".git").exists():  # an installed tree, or a copy
+    if not (ROOT / ".git").exists():  # an installed tree or a copy
         return None
     try:
         done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True, timeout=60)
@@ -214,7 +214,7 @@ def provenance_of(configs, versions, device, commit=None):
 
 
 class Interrupt:
-    """The first Ctrl-C ends the run between two slices of samples, with what there is; the second one at once."""
+    """The first Ctrl-C ends the run after the current slice of samples and keeps the results; the second one ends it at once."""
 
     def __init__(self):
         self.came = False
@@ -225,11 +225,11 @@ class Interrupt:
         if self.came:
             raise KeyboardInterrupt
         self.came = True
-        print("bench_pytorch.py: ending; once more: at once", file=sys.stderr)
+        print("bench_pytorch.py: ending after the current samples; press Ctrl-C again to end at once", file=sys.stderr)
 
 
 class Bench:
-    """Measures groups, one after the other. `kept` takes what Triton launches; None: there is no Triton."""
+    """Measures groups, one after another. `kept` stores Triton's launches; None if Triton is not installed."""
 
     def __init__(self, timer, quantum_us, kept, is_ended, synchronize, memory_bytes, device="cuda"):
         self.timer, self.quantum_us, self.kept, self.is_ended = timer, quantum_us, kept, is_ended
@@ -241,7 +241,7 @@ class Bench:
 
         try:
             problem = torch_operations.problem_of(rows[0].group, seed, self.device)
-        except Exception as error:  # whatever ends one problem, out of memory above all, leaves the others
+        except Exception as error:  # an error in one problem, most often out of memory, must not end the others
             for row in rows:
                 row.end("failed", said_by(error))
             return
@@ -253,7 +253,7 @@ class Bench:
                 turns.append((row, Turn(row.variant.id, launch)))
         settings = rows[0].group.experiment.settings
         sampler = GroupSampler(settings, seed, index, self.quantum_us, self.timer.time_us, time.monotonic, self.is_ended)
-        gc.disable()  # a collection would take place behind the gate
+        gc.disable()  # a collection would delay the host between enqueued events
         try:
             sampler.sample([turn for _, turn in turns])
         except Exception as error:
@@ -266,7 +266,7 @@ class Bench:
             self.finish(problem, row, turn)
 
     def prepared(self, problem, row):
-        """The launch, verified and warm; None where the row has ended."""
+        """The verified launch after its warm-up; None if the row has ended."""
         from pytorch import torch_operations
 
         if row.variant.id in NEED and self.kept is None:
@@ -285,7 +285,7 @@ class Bench:
             if hasattr(launch, "peak_bytes") and row.group.value("phase") == "step" and "graph" not in row.variant.id:
                 row.metrics["peak_bytes"] = float(launch.peak_bytes())
             return launch
-        except Exception as error:  # of PyTorch, Triton, ptxas or CUDA: the row says what
+        except Exception as error:  # from PyTorch, Triton, ptxas or CUDA; the row records it
             return row.end("failed", said_by(error))
 
     def triton_launch(self, row):
@@ -313,7 +313,7 @@ class Bench:
         if not row.verification.passed:
             row.end("incorrect", row.verification.reason + when)
         elif not problem.inputs_are_whole():
-            row.end("incorrect", "the input was written to" + when)
+            row.end("incorrect", "the launch changed its input" + when)
 
     def finish(self, problem, row, turn):
         if not turn.samples_us:
@@ -345,9 +345,9 @@ def measure(options, configs, cells):
     import torch
 
     if not torch.cuda.is_available():
-        raise Missing("PyTorch finds no GPU; --list and --ptx need none", NO_GPU)
-    # Both before Triton is imported. Compiling in this process alone: a pool of workers starts for longer than it helps. Without
-    # line tables PTX has no paths of this machine.
+        raise Missing("PyTorch finds no GPU; --list and --ptx work without one", NO_GPU)
+    # Set before Triton is imported. One compile thread: starting a pool of workers takes longer than it saves. Without line
+    # tables, PTX does not contain paths of this machine.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     from pytorch import torch_device
@@ -422,7 +422,7 @@ def run(arguments):
     if options.ptx is not None:
         return compile_ptx(options, cells)
     if not importlib.util.find_spec("torch"):
-        raise Missing("PyTorch is not installed: python3 -m pip install torch (--list needs none)", NO_PYTORCH)
+        raise Missing("PyTorch is not installed: python3 -m pip install torch (--list works without it)", NO_PYTORCH)
     return measure(options, configs, cells)
 
 

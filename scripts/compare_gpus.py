@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Two kinds of GPU side by side, from what was recorded of each.
+"""Compares two GPU models by their recorded results.
 
 usage: compare_gpus.py ceilings A.json B.json [--scaled RESULTS.json]
        compare_gpus.py times COMPARISON.csv [--rows A.csv --by COLUMN]
        compare_gpus.py kernels A.json B.json
        compare_gpus.py explanations A.json B.json
 
-ceilings: of two files that `gpuexp info --measure --out FILE` wrote. RESULTS.json is of a run on B without ceilings of its own:
-what its predictions took instead, in proportion to both datasheets, stands beside what B has.
-times: what `gpuexp compare A B --csv COMPARISON.csv` (- is standard input) comes to, by a column of it or of A's results.csv
-(experiment unless given): rows with both times, the median, lowest and highest ratio of B's time over A's, and how many have which verdict.
-kernels: rows of two results.json with counters in which a library launched other kernels on B than on A.
-explanations: of two files of `gpuexp explain RESULTS --all --json`, how many comparisons of two variants come out on B as on A.
+ceilings: compares the ceilings of two files that `gpuexp info --measure --out FILE` wrote. RESULTS.json is from a run on B that had
+no measured ceilings: the table adds the values that its predictions used, which were scaled by both datasheets.
+times: summarizes COMPARISON.csv of `gpuexp compare A B --csv COMPARISON.csv` (- is standard input), grouped by one of its columns or
+of A's results.csv (default: experiment): number of rows with both times, median, lowest and highest ratio of B's time to A's, and
+number of rows with each verdict.
+kernels: lists rows of two results.json with counters in which a library launched different kernels on A and on B.
+explanations: counts for two outputs of `gpuexp explain RESULTS --all --json` the comparisons of two variants that agree on A and B.
 
-Prints Markdown. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
+Prints Markdown. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def print_times(arguments):
 
 
 def kernels_of(report):
-    """Kernels of each row of a library, in their order, and the rows' times."""
+    """Kernels of each library row, in launch order, and the times of these rows."""
     libraries = {row["key"]: row["time_median_us"] for row in report["rows"] if row.get("implementation") == "library"}
     names = defaultdict(list)
     for kernel in report.get("kernels", []):
@@ -85,7 +86,7 @@ def print_kernels(arguments):
     (names_a, times_a), (names_b, times_b) = (kernels_of(read_json(path)) for path in (arguments.a, arguments.b))
     both = [key for key in names_a if key in names_b and times_a[key] and times_b[key]]
     if not both:
-        raise UsageError("no row of a library has counted kernels in both")
+        raise UsageError("no row of a library has counted kernels in both files")
     rows = []
     for key in both:
         other = [[name for name in names if name not in others]

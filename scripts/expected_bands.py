@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""The bands in which a healthy GPU's figures fall, made from recorded measurements of such GPUs.
+"""Computes the bands in which a healthy GPU's ceilings fall, from recorded measurements of such GPUs.
 
 usage: expected_bands.py FILE [FILE ...] [--update SPEC.json]
 
-A FILE is what `gpuexp info --measure --out FILE` wrote; all are of one kind of GPU, of several cards or of one card
-several times. Prints the section "expected" of configs/devices/<id>.json and its source; with --update, writes both into
-that file and leaves the rest as it is.
+FILEs are written by `gpuexp info --measure --out FILE`, for several cards of one GPU model, or several times for one card. Prints
+the section "expected" of configs/devices/<id>.json and its source; --update writes both into that file and keeps the rest.
 
-The rule, for each figure alone: from the lowest to the highest end of the 95 % intervals of all recordings, widened on both
-sides by the larger of 2 % of that end (10 % where all are of one card) and half of what lies between the lowest and the highest
-recording's value. Ends are rounded outwards to four digits. The half stands for the cards that nobody has recorded: a third one lies outside of the first two
-in two cases of three. The 2 % stand for what one recording cannot show: other drivers, toolkits, temperatures; the 10 % for the
-other cards, too: with 2 %, most bands of one recorded H200 fail another; ways over the links of one card get 17 %, since its pairs differ. Floors differ by more: one recording gives them no band.
+Each ceiling has its own band: from the lowest to the highest end of the 95 % intervals of all recordings, widened on both sides by
+the larger of two margins. One is 2 % of that end (10 % if all recordings are of one card). The other is half the difference between
+the lowest and the highest recorded value. Ends are rounded outwards to four digits.
 
-Only the standard library is needed. Exit codes: 0 done; 2 what was given makes no bands.
+The half allows for cards that are not recorded: of three cards, the third lies outside the first two in two of three cases. The 2 %
+allow for other drivers, toolkits and temperatures. The 10 % also allow for other cards: with 2 %, another H200 fails most bands of
+one recorded H200. Link latencies of one card get 17 %, because its pairs differ. Floors vary more: a single recording gives them no
+band.
+
+Needs only the standard library. Exit codes: 0 done; 2 the files make no bands.
 """
 
 import argparse
@@ -28,16 +30,16 @@ from plotting.recorded import UsageError, exit_with, read_json
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_MARGIN = 0.02
 ONE_CARD_MARGIN = 0.1
-# Of the ways over links of one card: it signals to one of its machine's cards a sixth faster than to another.
+# For link latencies of one card: it signals to one card of its machine a sixth faster than to another.
 ONE_PAIR_MARGIN = 0.17
 DIGITS = 4
-# Of launches, which differ between processes of one card.
+# Launch times, which differ between processes on one card.
 FLOORS = ("floor_", "kernel_latency", "link_kernel")
 LINKS = "link_"
-# Which library is there, and which of its kernels it takes.
+# These depend on the installed library and on the kernels that it selects.
 OF_A_LIBRARY = "library."
 SOURCE = "recorded_ceilings"
-# Of the machine around the GPU: what they are on other machines says nothing of this GPU's health.
+# Ceilings that depend on the machine around the GPU, which do not show the health of the GPU.
 OF_THE_MACHINE = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change", "link_all"}
 
 
@@ -49,7 +51,7 @@ class Recording:
     driver: str
     toolkit: str
     utc: str
-    links_to: str  # of the links to another GPU, its UUID
+    links_to: str  # UUID of the other GPU, for links
     ceilings: dict
 
 
@@ -79,19 +81,19 @@ def read_recording(given):
 
 
 def read_recordings(files):
-    """Each once, though it may lie in two places; of one kind of GPU."""
+    """Distinct recordings, which must all be of one GPU model."""
     recordings = {}
     for file in files:
         recording = read_recording(file)
         recordings.setdefault((recording.uuid, recording.links_to, recording.utc), recording)
     kinds = sorted({recording.device for recording in recordings.values()})
     if len(kinds) > 1:
-        raise UsageError(f"recordings of {' and of '.join(kinds)}: bands are of one kind of GPU")
+        raise UsageError(f"recordings of {' and of '.join(kinds)}: expected recordings of one GPU model")
     return list(recordings.values())
 
 
 def rounded(value, rounding):
-    """To four digits."""
+    """The value rounded to four digits in the given direction."""
     number = Decimal(repr(value))
     step = Decimal(1).scaleb(number.adjusted() - DIGITS + 1)
     return float(number.quantize(step, rounding=rounding)) if number.as_tuple().exponent < step.adjusted() else value
@@ -102,7 +104,7 @@ def text_of(value, rounding=ROUND_HALF_EVEN):
 
 
 def band_of(ceilings, margin):
-    """Low end, high end and what was seen of one figure's recordings, as text."""
+    """Low end, high end and recorded range of one ceiling, as text."""
     low = min(c["low"] for c in ceilings)
     high = max(c["high"] for c in ceilings)
     values = [c["value"] for c in ceilings]
@@ -130,7 +132,7 @@ def how_many(recordings):
 
 
 def section_of(recordings):
-    """Lines of the section, indented as in a device spec."""
+    """The section "expected", indented as in a device spec."""
     measured = dict.fromkeys(id for recording in recordings for id in recording.ceilings)
     ids = [id for id in measured if id not in OF_THE_MACHINE and not id.startswith(OF_A_LIBRARY)]
     lines = []
@@ -152,7 +154,7 @@ def section_of(recordings):
 
 
 def source_of(recordings):
-    """Line of the source."""
+    """The line that describes the source."""
 
     def name(path):
         path = path.resolve()
@@ -169,7 +171,7 @@ def source_of(recordings):
 
 
 def without(lines, first, last):
-    """Lines without those from the one that starts with `first` to the next that starts with `last`."""
+    """The lines, without the range from the line that starts with `first` to the next one that starts with `last`."""
     start = next((i for i, line in enumerate(lines) if line.startswith(first)), None)
     if start is None:
         return lines
@@ -178,7 +180,7 @@ def without(lines, first, last):
 
 
 def updated(text, recordings):
-    """The spec with the section and its source written anew. Specs keep a figure a line, which json.dumps would not."""
+    """The spec with the new section and source. Edits lines, because json.dumps would not keep one ceiling per line."""
     source = f'    "{SOURCE}"'
     lines = without(without(text.splitlines(), '  "expected"', "  }"), source, source)
     sources = lines.index('  "sources": {')
@@ -190,7 +192,7 @@ def updated(text, recordings):
 
 
 def others(spec):
-    """What updating leaves alone."""
+    """The parts of the spec that an update must not change."""
     sources = {id: text for id, text in spec["sources"].items() if id != SOURCE}
     return {**{key: value for key, value in spec.items() if key != "expected"}, "sources": sources}
 
@@ -204,11 +206,11 @@ def update(path, recordings):
             raise UsageError(f"{path}: is not the spec of {recordings[0].device}")
         after = updated(text, recordings)
         if others(json.loads(after)) != others(before):
-            raise UsageError(f"{path}: is not laid out as the other specs; put the section there by hand")
+            raise UsageError(f"{path}: is not formatted like the other specs; insert the section by hand")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, StopIteration):
-        raise UsageError(f"{path}: is no device spec, or not laid out as the others") from None
+        raise UsageError(f"{path}: is not a device spec, or is not formatted like the others") from None
     made = path.with_name(path.name + ".new")
     made.write_text(after, encoding="utf-8")
     os.replace(made, path)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Draws one figure per family from the results of a gpuexp run, or of several: the rows of all, in one figure.
+"""Draws one figure per family from the results of gpuexp runs; rows of several runs are drawn in one figure.
 
-Results are a results.json or results.csv, or the folder of a run. The GPU's name comes from the JSON, which may lie beside a CSV.
-Several runs are of one GPU. Figures of other things have a kind, which comes first: `plot.py roofline …`. `plot.py KIND --help`
-describes each of these:
+Results are a results.json, a results.csv, or a run folder. The GPU's name is read from the JSON, for a CSV from the JSON next to it.
+All runs must be of one GPU. Other kinds of figures are drawn with the kind as first argument, as in `plot.py roofline …`.
+`plot.py KIND --help` describes each kind:
 
 roofline  variants of a run under the roofs of their GPU
 drift     times and the SM clock, round by round
-access    the addresses that a warp accesses, and other diagrams of a kernel
-links     rates of links between GPUs, and what problems that span GPUs gain
-losses    the loss in training, by precision and kernels
-ranks     diagrams of what several GPUs send each other
+access    addresses that a warp accesses, and other diagrams of a kernel
+links     rates of links between GPUs, and speedups of problems that span GPUs
+losses    training loss by precision and kernels
+ranks     diagrams of transfers between GPUs
 
-Needs pandas and matplotlib, and zstandard for compressed results. Exit codes: 0 drawn; 2 what was given cannot be plotted.
+Needs pandas and matplotlib, and zstandard for compressed results. Exit codes: 0 drawn; 2 the results cannot be plotted.
 """
 
 import argparse
@@ -31,11 +31,11 @@ except ImportError as error:
     print(f"plot.py: {error}; python3 -m pip install pandas matplotlib zstandard", file=sys.stderr)
     sys.exit(2)
 
-# Figures of other things than the families of a run; each module describes itself, adds its arguments and runs.
+# Kinds of figures other than those of families. Each module has a docstring for --help, add_arguments() and run().
 OTHERS = {"roofline": roofline, "drift": drift, "access": access, "links": links, "losses": losses, "ranks": rank_pictures}
 
-# How a figure is drawn, by the kind that families declare (Family::figures); each takes the rows, then a column for each
-# axis that the family names.
+# Drawing functions by the kind that families declare (Family::figures). Arguments are the rows, then one Axis for each axis that
+# the family declares.
 KINDS = {
     "ladder": products.ladder,
     "rates": rates.rates,
@@ -67,12 +67,12 @@ KINDS = {
 
 
 def declared():
-    """What families declare of their figures: written by the registry's tests, which hold it against the declarations."""
+    """Figures that families declare. The registry's tests write this file and compare it with the declarations."""
     return json.loads((Path(__file__).parent / "plotting" / "figures.json").read_text(encoding="utf-8"))
 
 
 def figures_for(frame):
-    """The figures that the families of the results call for; a general one for a family that declares none."""
+    """The declared figures of the families in the results; a general figure for a family that declares none."""
     families = distinct(frame, "family")
     figures = {f["name"]: f for f in declared()}
     covered = {family for figure in figures.values() for family in figure["families"]}
@@ -91,12 +91,12 @@ def draw(frame, figure, gpu):
 
 
 def cells_of(frame):
-    """Of each row its key without the variant."""
+    """The key of each row, without the variant."""
     return [key.replace(f"/{variant}/", "/*/", 1) for key, variant in zip(frame["key"].fillna("").astype(str), frame["variant"])]
 
 
 def refer_to_first(first, other):
-    """Speed-ups of the other run over the baselines of the first; none where that has no such cell."""
+    """Sets the speedups of the other run relative to the baselines of the first; NaN if the first run lacks the cell."""
     is_baseline = (first["variant"] == first["baseline"]) & first["time_median_us"].notna()
     baselines = {cell: (row["variant"], row["time_median_us"]) for cell, (_, row) in
                  zip(cells_of(first[is_baseline]), first[is_baseline].iterrows())}  # fmt: skip
@@ -111,9 +111,9 @@ def load_all(paths):
     gpu = one_gpu(paths)
     frames = [load(path) for path in paths]
     if len({is_simulated(frame) for frame in frames}) > 1:
-        raise UsageError("measured and predicted times are not drawn in one figure")
+        raise UsageError("measured and predicted times cannot be drawn in one figure")
     if len(frames) > 1 and not all("key" in frame for frame in frames):
-        raise UsageError("runs are drawn together by their column key, which one of them lacks")
+        raise UsageError("one of the runs has no column key, which is needed to draw several runs")
     first, *others = frames
     frame = pd.concat([first, *(refer_to_first(first, other) for other in others)], ignore_index=True) if others else first
     return frame, gpu
@@ -125,7 +125,7 @@ def run(options):
     figures = figures_for(frame)
     if options.only is not None:
         if options.only not in figures:
-            raise UsageError(f"--only {options.only}: {files} has {', '.join(figures) or 'no family'}")
+            raise UsageError(f"--only {options.only}: not in {files}; expected one of: {', '.join(figures) or 'no family'}")
         figures = {options.only: figures[options.only]}
     out = Path(options.out) if options.out else results_file(options.results[0]).parent
     out.mkdir(parents=True, exist_ok=True)
@@ -143,10 +143,10 @@ def run(options):
 
 
 def add_arguments(parser):
-    parser.add_argument("results", metavar="RESULTS", nargs="+", help="what gpuexp run wrote; several are drawn together")
-    parser.add_argument("--out", metavar="DIR", help="where figures go (default: beside the results)")
-    parser.add_argument("--format", choices=["png", "svg"], default="png", help="(default: png)")
-    parser.add_argument("--only", metavar="FIGURE", help="one figure alone, by the name of its family")
+    parser.add_argument("results", metavar="RESULTS", nargs="+", help="results of gpuexp run; several are drawn together")
+    parser.add_argument("--out", metavar="DIR", help="folder for the figures (default: the folder of the results)")
+    parser.add_argument("--format", choices=["png", "svg"], default="png", help="file format (default: png)")
+    parser.add_argument("--only", metavar="FIGURE", help="draw only this figure, by its name")
 
 
 def main(arguments):

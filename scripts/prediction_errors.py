@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""How far predicted times are from measured ones.
+"""Compares predicted with measured times.
 
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
 
-RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
-wrote, say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction
-count.
+RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is the output of `gpuexp predict CONFIG --gpu ID --csv`
+(default: the run's column predicted_time_us). Only rows that passed and have a prediction are used.
 
-Prints Markdown: per family the error |ln(predicted / measured)| (0.1 is 10 %), and how many pairs of variants of the same
-problem are predicted in the order in which they were measured, for pairs 1.1 to 1.5 times and at least 1.5 times apart.
-Where the limits of measured ceilings are known, a second table has the error of a simpler model on the same rows: a roofline of
-the work plus the floor (the time of an empty kernel in the run); over all rows, and over those that are bound neither by DRAM
-nor by the launch and do not diverge, which a simple model predicts, too.
---beside adds a table of two predictions of the same rows: those above, and those of another file.
---worst names the N worst cells. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
+Prints Markdown: for each family the error |ln(predicted / measured)| (0.1 is 10 %), and the share of pairs of variants of the same
+problem whose predicted order is the measured order, for pairs whose times differ by a factor of 1.1 to 1.5 and of at least 1.5.
+If the limits by measured ceilings are known, a second table has the error of a simpler model on the same rows: roofline of the work
+plus floor (time of an empty kernel in the run). It covers all rows, and rows that are neither bound by DRAM or launch nor divergent,
+because a simple model predicts those well.
+--beside adds a table that compares the predictions with those of another file for the same rows.
+--worst lists the N cells with the largest errors. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """
 
 import argparse
@@ -28,23 +27,23 @@ from pytorch.protocol import quantile
 
 
 def read_predictions(path):
-    """Predicted cells by key."""
+    """Rows of a file of predictions, by key."""
     return {row["key"]: row for row in read_rows(path)}
 
 
 def simple_time(row, prediction):
-    """Of the roofline; None where a figure is missing."""
+    """Time predicted by roofline and floor, in us; None if either is missing."""
     limit, floor = prediction.get("measured_limit_time_us"), row.get("floor_us")
     return float(limit) + float(floor) if limit and floor else None
 
 
 def is_easy(row, prediction):
-    """Bound by what any model gets right, DRAM or the launch, or of a family about lanes that stand still."""
+    """True for rows bound by DRAM or launch, which any model predicts, and for families with divergence."""
     return prediction.get("bound_by") in ("dram", "launch") or "divergence" in row["family"]
 
 
 def cells_of(rows, predictions):
-    """Rows with a measured and a predicted time, as dictionaries."""
+    """Cells with a measured and a predicted time, as dictionaries."""
     cells = []
     for row in rows:
         prediction = row if predictions is None else predictions.get(row["key"], {})
@@ -60,7 +59,7 @@ def cells_of(rows, predictions):
 
 
 def order_counts(cells, low, high):
-    """Pairs of one problem whose measured times are `low` to `high` apart: all, and those in the right order."""
+    """Number of pairs of one problem whose measured times differ by a factor in [low, high), and of those predicted in order."""
     by_problem = defaultdict(list)
     for cell in cells:
         by_problem[cell["problem"]].append(cell)
@@ -103,7 +102,7 @@ def print_models(cells):
     hard = [cell for cell in cells if not cell["easy"]]
     if not cells:
         return
-    print("\nMedian error of each model, and its 90th percentile:\n")
+    print("\nMedian error of each model, with its 90th percentile:\n")
     print("| rows | cells | this model | roofline and floor |")
     print("| --- | --- | --- | --- |")
     print(models_line("all", cells))
@@ -118,12 +117,12 @@ def beside_line(name, cells, others):
 
 
 def print_beside(cells, others):
-    """Errors of two predictions, on the rows that have both."""
+    """Prints the errors of two predictions for the rows that have both."""
     others = {cell["key"]: cell for cell in others}
     both = [(cell, others[cell["key"]]) for cell in cells if cell["key"] in others]
     if not both:
         raise UsageError("--beside: no row has both predictions")
-    print("\nMedian error of both predictions, its 90th percentile, and the median with its sign:\n")
+    print("\nMedian error and 90th percentile of both predictions, and the signed median:\n")
     print("| family | cells | predicted | signed | beside it | signed |")
     print("| --- | --- | --- | --- | --- | --- |")
     for family in [*sorted({cell["family"] for cell, _ in both}), None]:

@@ -128,7 +128,7 @@ class ExpectedBands(unittest.TestCase):
         self.check_refused(self.call(good, "--update", DEVICES / "h200.json"), "h200.json: is not the spec of Example GPU")
         self.check_refused(self.call(good, "--update", self.folder / "none.json"), "none.json: No such file")
         flat = self.write("flat.json", {"name": "Example GPU", "sources": {}})
-        self.check_refused(self.call(good, "--update", flat), "flat.json: is no device spec")
+        self.check_refused(self.call(good, "--update", flat), "flat.json: is not a device spec")
 
     def test_the_rest_of_a_spec_stays_as_it_is(self):
         spec = self.folder / "t4.json"

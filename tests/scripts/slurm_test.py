@@ -273,7 +273,7 @@ class Slurm(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if name != "SLURM_JOB_ID"}
         done = subprocess.run([RANKS_SCRIPT, "collectives"], capture_output=True, text=True, check=False, env=environment)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("submit it by: sbatch", done.stderr)
+        self.assertIn("submit it with: sbatch", done.stderr)
 
     def srun(self, cluster, words, code):
         done = subprocess.run(["srun", *words], capture_output=True, text=True, check=False, timeout=60, env=cluster.environment)
