@@ -1,1 +1,1 @@
-"""What bench_pytorch.py is made of. Only torch_device.py, torch_operations.py and triton_kernels.py need PyTorch or Triton."""
+"""Modules of bench_pytorch.py. operations, protocol, report, timing, tolerances and training_work need neither PyTorch nor Triton."""

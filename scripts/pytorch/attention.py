@@ -11,13 +11,13 @@ from pytorch.operations import ATTENTION
 from pytorch.protocol import stream_seed
 
 BACKENDS = {"sdpa_flash": SDPBackend.FLASH_ATTENTION, "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION}
-OF_GRADIENT = 4  # kernels/attention_backward.cu: the stream of dO
-CHUNK = 1 << 24  # elements that are made at a time
-MOST_SCORES = 1 << 26  # that a reference has at a time, a few arrays of 8 bytes each
+GRADIENT_STREAM = 4  # random stream of dO: kernels/attention_backward.cu
+CHUNK = 1 << 24  # elements generated at a time
+MOST_SCORES = 1 << 26  # scores of a reference in memory at a time, in a few arrays of 8 bytes each
 
 
 def attend(q, k, v, is_causal, is_grouped):
-    """What a user writes, operation by operation."""
+    """Attention as user code, operation by operation."""
     if is_grouped:
         k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
     scores = (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
@@ -28,7 +28,7 @@ def attend(q, k, v, is_causal, is_grouped):
 
 
 class Problem:
-    """Q, K, V and, of a backward pass, dO; the numbers that gpuexp makes of the same seed."""
+    """Q, K, V and, for a backward pass, dO: the numbers that gpuexp generates from the same seed."""
 
     def __init__(self, group, seed, device, random_elements):
         self.group = group
@@ -37,12 +37,12 @@ class Problem:
         self.made = [(queries, stream_seed(seed, 0), operations.QUERY_RANGE), (keys, stream_seed(seed, 1), 1.0),
                      (keys, stream_seed(seed, 2), 1.0)]  # fmt: skip
         if group.family is not ATTENTION:
-            self.made.append((queries, stream_seed(seed, OF_GRADIENT), 1.0))
+            self.made.append((queries, stream_seed(seed, GRADIENT_STREAM), 1.0))
         self.random_elements = lambda of, first, count: random_elements(of[1], first, count, device) * of[2]
         self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[group.value("dtype")]
         self.inputs = [torch.empty(of[0], dtype=self.dtype, device=device) for of in self.made]
         self.each_chunk(lambda x, numbers: x.copy_(numbers))
-        self.exact_outputs = {}  # by what tolerances scale with
+        self.exact_outputs = {}  # by stores_scores(), on which the tolerances depend
 
     def each_chunk(self, use):
         for of, x in zip(self.made, self.inputs):
@@ -78,7 +78,7 @@ class Problem:
         return library
 
     def launch_of(self, variant):
-        """Gives what the launch computes, a tuple. A backward pass has its forward pass behind it already."""
+        """A function that launches the variant and returns its outputs. The forward pass of a backward problem runs here."""
         forward = self.forward_of(variant)
         if self.group.family is ATTENTION:
             def launch():
@@ -97,15 +97,15 @@ class Problem:
     # ---- reference
 
     def exact(self, variant):
-        """Of each output values, what tolerances scale with, and its tolerance."""
+        """(name, exact values, magnitude that relative tolerances scale with, tolerance) of each output."""
         kind = tolerances.stores_scores(variant)
         if kind not in self.exact_outputs:
-            self.exact_outputs = {}  # those of one kind at a time: they are four times as large as what they are for
+            self.exact_outputs = {}  # keeps one kind only: references are four times as large as the outputs
             self.exact_outputs[kind] = self.exact_forward(variant) if self.group.family is ATTENTION else self.exact_backward(variant)
         return self.exact_outputs[kind]
 
     def parts(self):
-        """Indices: sequence, head of queries, head of keys, first query and end, end of the keys that one of these sees."""
+        """Parts of the reference: sequence, query head, key head, first query and end, end of the keys that these queries attend to."""
         batch, heads, queries, _ = self.inputs[0].shape
         keys = self.group.value("keys")
         step = max(1, MOST_SCORES // keys)
@@ -116,7 +116,7 @@ class Problem:
                     yield b, h, h // self.group.value("group"), first, end, end if self.group.value("mask") == "causal" else keys
 
     def weights(self, q, k, first):
-        """Scores and P of some queries, from the first on."""
+        """Scores and P of the queries q, the first of which has index `first`."""
         scores = q @ k.T / math.sqrt(q.shape[-1])
         seen = scores
         if self.group.value("mask") == "causal":
@@ -155,8 +155,8 @@ class Problem:
         return found
 
     def add_gradients(self, part, bound, sums):
-        """kernels/common/attention_gradient_reference.cuh. Of each: values, squares of terms, errors, squares of errors of
-        what was rounded."""
+        """Adds one part to `sums`, which holds for each gradient: values, squares of terms, errors, and squared errors of
+        rounded operands (kernels/common/attention_gradient_reference.cuh)."""
         b, h, of_key, first, end, seen = part
         q, d_o = (self.inputs[i][b, h, first:end].double() for i in (0, 3))
         k, v = (x[b, of_key, :seen].double() for x in self.inputs[1:3])

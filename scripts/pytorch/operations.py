@@ -1,4 +1,5 @@
-"""The operations that PyTorch does as well, in the terms of gpuexp's families: parameters, cells of the configs, bytes. No PyTorch in here; tests/scripts/bench_pytorch_test.py holds it against the program."""
+"""Families of gpuexp that have PyTorch variants: parameters, cells of configs, bytes and operations. Needs no PyTorch;
+tests/scripts/bench_pytorch_test.py compares it with the program."""
 
 import itertools
 import json
@@ -11,15 +12,15 @@ from pytorch.protocol import MeasureSettings
 
 SECTOR_BYTES = 32
 SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
-ALPHA = 1.6732631921768188  # of kernels/fusion.cu, as fp32 has it
-NORM_EPSILON = 9.999999747378752e-06  # of kernels/common/row_norm.cuh, as fp32 has it
-MOST_SUMS_OFFSET = 1.0  # likewise
-QUERY_RANGE = 4.0  # of kernels/common/attention_problem.cuh
+ALPHA = 1.6732631921768188  # α of kernels/fusion.cu, rounded to fp32
+NORM_EPSILON = 9.999999747378752e-06  # ε of kernels/common/row_norm.cuh, rounded to fp32
+MAX_SUMS_OFFSET = 1.0  # kernels/common/row_norm.cuh
+QUERY_RANGE = 4.0  # kernels/common/attention_problem.cuh
 MODE = "cold"
 
 
 class UsageError(Exception):
-    """What was given cannot be run; the message says what can."""
+    """An error in the command line or a config; the message says what is expected."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Parameter:
     default: object
     unit: str
     doc: str
-    choices: tuple = ()  # of texts; else it is a number, whole where the default is
+    choices: tuple = ()  # texts; empty for a number, which is an integer if the default is
     least: float = 1
     most: float = math.inf
 
@@ -93,11 +94,11 @@ SOFTMAX = Family(
 NORMALIZATION = Family(
     "normalization",
     (
-        Parameter("rows", 65536, "", "rows, each normed by itself"),
+        Parameter("rows", 65536, "", "number of rows, each normalized separately"),
         Parameter("columns", 1024, "", "elements of a row"),
-        Parameter("dtype", "fp32", "", "type of the arrays; arithmetic is in fp32", ("fp32", "bf16")),
-        Parameter("norm", "layernorm", "", "which of the two; an RMSNorm has no mean and no β", ("layernorm", "rmsnorm")),
-        Parameter("offset", 0.5, "", "x is spread evenly over this ± 1", least=0),
+        Parameter("dtype", "fp32", "", "element type of the arrays; arithmetic is in fp32", ("fp32", "bf16")),
+        Parameter("norm", "layernorm", "", "normalization; RMSNorm subtracts no mean and has no β", ("layernorm", "rmsnorm")),
+        Parameter("offset", 0.5, "", "center of the range of x, which is uniform in offset ± 1", least=0),
     ),
     (),
     1 << 32,
@@ -105,7 +106,7 @@ NORMALIZATION = Family(
 
 
 def attention_family(name, heads, tokens, metrics):
-    """kernels/common/attention_family.cuh."""
+    """A family declared in kernels/common/attention_family.cuh."""
     masks = ("keys that a query attends to: causal, the keys up to its own position, where the last query is at the last key; "
              "full, all keys; window, the causal keys nearest to it")  # fmt: skip
     return Family(
@@ -132,30 +133,30 @@ ATTENTION = attention_family(
 )
 ATTENTION_BACKWARD = attention_family(
     "attention_backward", 4, 8192,
-    (("peak_bytes", "B", "device memory: operands, gradients, weights that are kept, and what a launch works in"),),
+    (("peak_bytes", "B", "device memory of operands, gradients, stored weights and workspace"),),
 )  # fmt: skip
 
 
 def training_family(name, extents):
-    """kernels/training_step.cu."""
+    """A family declared in kernels/common/training_family.cuh."""
     return Family(
         name,
         (
             *extents,
             Parameter("dtype", "bf16", "",
-                      "of activations and of what products multiply; 16 bits come with fp32 master weights, fp16 with a scale of "
-                      "the loss", ("bf16", "fp16", "fp32")),
-            Parameter("phase", "step", "", "what of a step is launched; what comes before it is given", training_work.PHASES),
-            Parameter("overflow", "no", "", "planted: one gradient is too large for fp16", ("no", "planted")),
-            Parameter("steps_before", 100, "", "of training; before the first, moments are zero", least=0, most=1 << 20),
-            Parameter("growth_interval", 2000, "", "good steps after which the scale doubles", most=1 << 20),
-            Parameter("learning_rate", 1e-3, "", "of AdamW", least=1e-6, most=1.0),
+                      "type of activations and of the operands of products; 16-bit types have fp32 master weights, and fp16 also "
+                      "has loss scaling", ("bf16", "fp16", "fp32")),
+            Parameter("phase", "step", "", "phase that is launched; results of earlier phases are given", training_work.PHASES),
+            Parameter("overflow", "no", "", "planted: one gradient exceeds the range of fp16", ("no", "planted")),
+            Parameter("steps_before", 100, "", "training steps before this step; if 0, moments are zero", least=0, most=1 << 20),
+            Parameter("growth_interval", 2000, "", "steps without overflow after which the loss scale doubles", most=1 << 20),
+            Parameter("learning_rate", 1e-3, "", "AdamW learning rate, 1e-6 to 1", least=1e-6, most=1.0),
         ),
         (
-            ("kernels", "", "that a launch starts"),
+            ("kernels", "", "kernels per launch"),
             ("peak_bytes", "B",
-             "the most that a step needs at a time, each array from when it is written until it is last read; here every array has "
-             "a place of its own, so that it can be checked"),
+             "peak memory of a step in which each array exists from its first write to its last read; here every array has its own "
+             "memory, so that it can be checked"),
         ),
         1 << 32,
     )  # fmt: skip
@@ -182,8 +183,8 @@ TRAINING_BLOCK = training_family(
 OF_ATTENTION = (ATTENTION, ATTENTION_BACKWARD)
 OF_TRAINING = (TRAINING_STEP, TRAINING_BLOCK)
 FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION, *OF_ATTENTION, *OF_TRAINING)}
-LINEAR = (FUSION, REDUCTION)  # of n elements; the others of rows and columns
-# What --operation takes: a family, and what it fixes of it.
+LINEAR = (FUSION, REDUCTION)  # families of n elements instead of rows and columns
+# Values of --operation: family, and the parameters that the operation fixes.
 OPERATIONS = {
     "elu": (FUSION, {"expression": "elu"}),
     "sin2_cos2": (FUSION, {"expression": "sin2_cos2"}),
@@ -197,35 +198,35 @@ OPERATIONS = {
     "training_step": (TRAINING_STEP, {}),
     "training_block": (TRAINING_BLOCK, {}),
 }
-# Parameters that mean nothing to PyTorch: cells in which they are swept would be one measurement several times.
+# Parameters that no PyTorch variant uses. Only cells with their default are measured: sweeping them would repeat the measurement.
 OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
 
 
 @dataclass(frozen=True)
 class VariantInfo:
     id: str
-    implementation: str  # as in gpuexp's results: a kernel of ours, or a library
+    implementation: str  # "kernel" (own kernel) or "library", as in gpuexp's results
     compare_to: str | None
     families: tuple = tuple(FAMILIES)
     expressions: tuple = ("sin2_cos2", "elu")
     phases: tuple = training_work.PHASES
 
 
-# In the order in which rows stand. What the first one is, speed-ups refer to.
+# Variants in the order of the rows. Speedups refer to the first one.
 VARIANTS = (
     VariantInfo("pytorch_eager", "library", None),
-    # torch.nn.functional.elu is one kernel. This is what a user's own expression costs.
+    # ELU written by the user with several operations; torch.nn.functional.elu is one kernel.
     VariantInfo("pytorch_eager_ops", "library", "pytorch_eager", ("fusion",), ("elu",)),
-    # AdamW over lists of tensors, a kernel for each of its operations; all others have it in one kernel.
+    # AdamW over lists of tensors, with one kernel for each of its operations; the other variants use one fused kernel.
     VariantInfo("pytorch_foreach", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step", "update")),
-    # An optimizer is the same kernel in both: compiled are the passes through the network.
+    # torch.compile only changes the passes through the network; the optimizer uses the same kernel as pytorch_eager.
     VariantInfo("pytorch_compiled", "library", "pytorch_eager", phases=("step", "forward", "backward")),
     # The whole step as one CUDA graph.
     VariantInfo("pytorch_graph", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step",)),
     VariantInfo("pytorch_compiled_graph", "library", "pytorch_compiled", tuple(f.id for f in OF_TRAINING), phases=("step",)),
-    # A sum in Triton takes two kernels or atomics: what torch.compile makes of it is Triton's as well.
+    # No sum: in Triton it needs two kernels or atomics, and torch.compile already generates Triton for it.
     VariantInfo("triton", "kernel", "pytorch_compiled", ("fusion", "transpose", "softmax", "normalization")),
-    # torch.nn.functional.scaled_dot_product_attention by the one of its backends that is named.
+    # torch.nn.functional.scaled_dot_product_attention with the named backend.
     VariantInfo("sdpa_flash", "library", "pytorch_eager", ("attention", "attention_backward")),
     VariantInfo("sdpa_cudnn", "library", "sdpa_flash", ("attention", "attention_backward")),
 )
@@ -241,7 +242,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Group:
-    """One problem: its variants are sampled in turn."""
+    """One problem, whose variants are sampled alternately."""
 
     experiment: Experiment
     values: tuple  # (name, value), in the family's order
@@ -255,17 +256,17 @@ class Group:
 
     @property
     def rows(self):
-        """Of attention: each has queries of its own."""
+        """Attention: number of queries over all sequences and heads."""
         return self.value("batch") * self.value("heads") * self.value("queries")
 
     @property
     def scores(self):
-        """Of attention, whether they are seen or not."""
+        """Attention: number of scores, with masked ones."""
         return self.rows * self.value("keys")
 
     @property
     def visible_scores(self):
-        """kernels/common/attention_problem.cuh."""
+        """Attention: number of scores that the mask leaves (kernels/common/attention_problem.cuh)."""
         queries, keys, mask = self.value("queries"), self.value("keys"), self.value("mask")
         if mask == "full":
             return self.scores
@@ -309,7 +310,7 @@ class Group:
         return self.elements * SIZES[self.value("dtype")]
 
     def key(self, variant):
-        """plan: experiment/family/variant/parameters/mode."""
+        """Key of the row, as in the plan: experiment/family/variant/parameters/mode."""
         values = ",".join(f"{name}={text_of(value)}" for name, value in self.values)
         return f"{self.experiment.name}/{self.family.id}/{variant}/{values}/{MODE}"
 
@@ -323,7 +324,7 @@ def text_of(value):
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-# ---- what a launch needs
+# ---- bytes and operations
 
 
 def sectors(size):
@@ -339,7 +340,7 @@ def operations_per_element(group):
 
 
 def attention_work(group):
-    """kernels/common/attention_family.cuh and kernels/attention_backward.cu."""
+    """Useful bytes and operations (kernels/common/attention_family.cuh, kernels/attention_backward.cu)."""
     keys = 2 * group.key_elements * SIZES[group.value("dtype")]
     product = 2 * group.value("head_dim") * group.visible_scores
     if group.family is ATTENTION:
@@ -350,35 +351,35 @@ def attention_work(group):
 
 def unsupported_in_training(group, variant):
     if group.value("overflow") == "planted":
-        return "what a step does that overflows is shown by the program"
+        return "a step that overflows is measured only by gpuexp"
     if group.family is TRAINING_BLOCK and group.value("width") % training_work.HEAD_DIM:
-        return "width is no multiple of a head's 64 elements"
+        return "width is not a multiple of the head dimension of 64"
     if variant == "pytorch_foreach" and group.value("dtype") == "fp16":
-        return "GradScaler waits on the host for the overflow before an AdamW of lists: nothing of it can be enqueued ahead"
+        return "GradScaler waits on the host for the overflow flag before AdamW over lists: the launch cannot be enqueued in advance"
     return None
 
 
 def unsupported(group, variant, memory_bytes):
-    """Why PyTorch cannot run it on a GPU with so much memory; None where it can."""
+    """Why PyTorch cannot run the variant on a GPU with `memory_bytes` bytes; None if it can."""
     if group.family in OF_TRAINING:
         return unsupported_in_training(group, variant)
     if group.family not in OF_ATTENTION:
         return None
     if group.value("mask") == "window":
-        return "scaled_dot_product_attention has windows by a mask in memory alone"
+        return "scaled_dot_product_attention supports windows only through a mask in memory"
     if group.value("mask") == "causal" and group.value("queries") != group.value("keys"):
-        return "scaled_dot_product_attention lets the first query see the first key, whatever their numbers"
+        return "scaled_dot_product_attention aligns its causal mask to the first query and the first key"
     if group.value("dropout") > 0:
-        return "dropout takes other weights in PyTorch"
-    # Products, scaled, hidden, P, and what a pass over them leaves; backward their gradients, too.
+        return "dropout drops different weights in PyTorch"
+    # Arrays of scores: products, scaled, masked, P and temporaries of a pass; in the backward pass also gradients.
     arrays = {"attention": 5, "attention_backward": 7}[group.family.id] * SIZES[group.value("dtype")]
     if not variant.startswith("sdpa") and group.scores * arrays > memory_bytes:
-        return f"scores of {group.scores * SIZES[group.value('dtype')]} bytes, several times over, are more than there is memory"
+        return f"scores of {group.scores * SIZES[group.value('dtype')]} bytes in several arrays exceed the device memory"
     return None
 
 
 def work(group):
-    """useful bytes, bytes in whole sectors, arithmetic operations."""
+    """(useful bytes, bytes in whole sectors, arithmetic operations) of a launch."""
     if group.family in OF_TRAINING:
         return training_work.work(group, SIZES[group.value("dtype")])
     if group.family in OF_ATTENTION:
@@ -391,8 +392,8 @@ def work(group):
 
 
 def metrics(group, variant):
-    """Passes over an array: x once in and y once out, of the kernels that are ours. What PyTorch's kernels read and write, and what
-    any of them accesses at a time, nobody here counts."""
+    """Metrics of a launch: passes over an array (read x, write y) for own kernels. Passes and access widths of PyTorch's kernels
+    are not known."""
     return {"passes": 2.0} if group.family is FUSION and variant == "triton" else {}
 
 
@@ -412,31 +413,31 @@ def checked_value(parameter, value, where):
     if isinstance(value, bool) or not parameter.least <= number <= parameter.most or is_fraction:
         upto = f" to {parameter.most}" if parameter.most < math.inf else ""
         kind = f"a {'whole ' if isinstance(parameter.default, int) else ''}number from {parameter.least}{upto}"
-        raise UsageError(f"{where}: {parameter.name} is {value!r}; it is {kind}")
+        raise UsageError(f"{where}: {parameter.name} is {value!r}; expected {kind}")
     return number
 
 
 def groups_of(experiment, axes, zipped, where):
-    """The problems of an experiment, in the program's order: axes as nested loops, the last one fastest."""
+    """The problems of an experiment in gpuexp's order: axes are nested loops, the last one fastest."""
     family = experiment.family
     for name in axes:
         if family.parameter(name) is None:
             known = ", ".join(p.name for p in family.parameters)
-            raise UsageError(f"{where}: {family.id} has no parameter '{name}'; it has {known}")
+            raise UsageError(f"{where}: {family.id} has no parameter '{name}'; expected one of: {known}")
     items = {}
     for name, given in axes.items():
         given = given if isinstance(given, list) else [given]
         if not given or any(isinstance(item, (dict, list)) for item in given):
-            raise UsageError(f"{where}: {name}: a value or a list of values; ranges and wave edges are the program's alone")
+            raise UsageError(f"{where}: {name}: expected a value or a list of values; only gpuexp supports ranges and wave edges")
         items[name] = [checked_value(family.parameter(name), item, where) for item in given]
-    together = []  # groups of axes, in the order of their first
+    together = []  # groups of zipped axes, in the order of their first axis
     for name in items:
         if any(name in names for names in together):
             continue
         together.append(next((names for names in zipped if name in names), [name]))
     for names in together:
         if len({len(items.get(name, ())) for name in names}) != 1:
-            raise UsageError(f"{where}: zip {names}: axes that advance together have equally many values")
+            raise UsageError(f"{where}: zip {names}: zipped axes need equally many values")
     groups = []
     for places in itertools.product(*(range(len(items[names[0]])) for names in together)):
         chosen = {name: items[name][place] for names, place in zip(together, places) for name in names}
@@ -445,7 +446,7 @@ def groups_of(experiment, axes, zipped, where):
         if any(group.value(name) != family.parameter(name).default for name in OF_OTHER_VARIANTS.get(family.id, ())):
             continue
         if group.elements > family.most_elements:
-            raise UsageError(f"{where}: {group.elements} elements; at most {family.most_elements}")
+            raise UsageError(f"{where}: {group.elements} elements; the maximum is {family.most_elements}")
         if group not in groups:
             groups.append(group)
     return groups
@@ -453,19 +454,19 @@ def groups_of(experiment, axes, zipped, where):
 
 def settings_of(measure, overrides, where):
     known = {f.name: f.type for f in fields(MeasureSettings)}
-    # What this script does not do: no stretch back to back, before samples or after them.
+    # Settings of launches back to back before or after the samples, which this script does not perform.
     ignored = {"sustain_seconds", "burst_check_seconds"}
     given = {**{k: v for k, v in measure.items() if k not in ignored}, **overrides}
     for name, value in given.items():
         if name not in known:
-            raise UsageError(f"{where}: no measure setting '{name}'; there are {', '.join(known)}")
+            raise UsageError(f"{where}: no measure setting '{name}'; expected one of: {', '.join(known)}")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise UsageError(f"{where}: {name} is {value!r}; it is a number from 0")
+            raise UsageError(f"{where}: {name} is {value!r}; expected a number of at least 0")
     settings = MeasureSettings(**{k: int(v) if isinstance(getattr(MeasureSettings, k), int) else float(v)
                                   for k, v in given.items()})  # fmt: skip
     if not 1 <= settings.min_samples <= settings.max_samples:
         few, many = settings.min_samples, settings.max_samples
-        raise UsageError(f"{where}: min_samples is {few}, max_samples {many}; 1 <= the first <= the second")
+        raise UsageError(f"{where}: min_samples {few}, max_samples {many}; expected 1 <= min_samples <= max_samples")
     return settings
 
 
@@ -479,7 +480,7 @@ class Config:
 
 
 def read_config(path, axes, overrides):
-    """The cells of a config that PyTorch can run: mode cold, families that are here. `axes` replace the config's."""
+    """The cells of a config that PyTorch can run: mode cold, families of this module. `axes` replace the config's axes."""
     try:
         text = path.read_text(encoding="utf-8")
         config = json.loads(text)
@@ -490,7 +491,7 @@ def read_config(path, axes, overrides):
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path}: not a config of gpuexp: {error!r}") from None
     if not set(families) & set(FAMILIES):
-        raise UsageError(f"{path}: no experiment of {' or '.join(FAMILIES)}; it has {', '.join(dict.fromkeys(families))}")
+        raise UsageError(f"{path}: no experiment of {' or '.join(FAMILIES)}; found {', '.join(dict.fromkeys(families))}")
     groups = []
     for name, e in experiments:
         if e["family"] not in FAMILIES or MODE not in e.get("modes", [MODE]):

@@ -1,6 +1,5 @@
-"""How gpuexp samples, and what it says of the samples, in Python: the same rounds, the same rules for when there are enough, the
-same median and interval. Each function is a port; its place in the C++ stands beside it, and tests/scripts/pytorch_protocol_test.py
-holds it against results that the binary wrote."""
+"""gpuexp's sampling and statistics in Python: the same rounds, stopping rules, median and interval. Each function is a port of the
+C++ file named above it; tests/scripts/pytorch_protocol_test.py compares them with results of the binary."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -12,7 +11,7 @@ FEWEST_FOR_CORRELATION = 6
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """config/config.hpp. Under the names that configs have."""
+    """Measure settings with the names of configs (config/config.hpp)."""
 
     min_samples: int = 20
     max_samples: int = 1000
@@ -26,7 +25,7 @@ class MeasureSettings:
 
 @dataclass
 class Statistics:
-    """stats/statistics.hpp."""
+    """Statistics of samples, in us (stats/statistics.hpp)."""
 
     count: int
     quantum_us: float
@@ -64,7 +63,7 @@ def stream_seed(seed, n):
 
 
 def round_order(count, seed, group, number):
-    """The order in which the variants of a group take their turns in a round."""
+    """The order in which a round samples the variants of a group."""
     own = (random_bits((seed + group) & MASK, 0) + number) & MASK
     order = list(range(count))
     for i in range(count, 1, -1):
@@ -104,7 +103,7 @@ def quantile(ascending, q):
 
 
 def timer_quantum_us(samples_us):
-    """The step of the clock: the least difference of two samples that are not the same."""
+    """Timer resolution: the smallest difference between distinct samples."""
     ascending = sorted(samples_us)
     steps = [b - a for a, b in zip(ascending, ascending[1:]) if b - a > 1e-3]
     return min(steps, default=0.0)
@@ -169,9 +168,9 @@ def median_ci95(ascending, time, quantum):
 
 
 def summarize(samples_us, quantum_us):
-    """Of samples in the order of their rounds. ValueError where there is none, or one is not finite."""
+    """Statistics of samples in the order of their rounds. Raises ValueError if there are none or one is not finite."""
     if not samples_us or not all(map(math.isfinite, samples_us)):
-        raise ValueError("statistics of no samples, or of one that is not finite")
+        raise ValueError("statistics need at least one sample, and only finite ones")
     ascending = sorted(samples_us)
     median = quantile(ascending, 0.5)
     mean = sum(ascending) / len(ascending)
@@ -193,23 +192,23 @@ def summarize(samples_us, quantum_us):
 
 @dataclass
 class Turn:
-    """A variant of a group while it is sampled."""
+    """State of a variant during sampling."""
 
     name: str
-    launch: object  # what is timed, without arguments
+    launch: object  # function without arguments that enqueues the timed launch
     samples_us: list = field(default_factory=list)
     elapsed_s: float = 0.0
     stop_reason: str | None = None
     capped: bool = False
 
 
-SLICE_S = 0.005  # of rounds between two looks
-HALF_TICK = 0.501  # a tick is known to the rounding of its differences
+SLICE_S = 0.005  # duration of rounds between two checks of the stopping rules
+HALF_TICK = 0.501  # slightly above 0.5, because differences of ticks are rounded
 
 
 class GroupSampler:
-    """Takes samples of the variants of one group in rounds, each in its own order, until all have enough. `time_us` times a
-    launch; `now_s` is the host's clock; `is_ended` says between slices of rounds whether the run is to end."""
+    """Samples the variants of one group in rounds, each with a random order, until all variants have enough samples. `time_us` times a
+    launch, `now_s` reads the host's clock, and `is_ended` is called between slices of rounds and ends the run if true."""
 
     def __init__(self, settings, seed, group, quantum_us, time_us, now_s, is_ended=lambda: False):
         self.settings, self.seed, self.group, self.quantum_us = settings, seed, group, quantum_us
@@ -226,7 +225,7 @@ class GroupSampler:
 
     @staticmethod
     def wanting(turns):
-        # Nobody leaves early: kernels share clock, power and caches with their neighbours in the rounds.
+        # Variants stay in the rounds until all have converged, because they share clock, power and caches.
         if all(turn.stop_reason for turn in turns):
             return []
         return [turn for turn in turns if not turn.capped]

@@ -1,5 +1,5 @@
-"""Rows in the columns and files of gpuexp: results.csv and results.json. Columns are those of docs/columns.md, which the program
-writes from its declarations; tests/scripts/bench_pytorch_test.py has the program read what is written here."""
+"""Writes rows as gpuexp's results.csv and results.json. Columns are read from docs/columns.md, which gpuexp writes from its
+declarations; tests/scripts/bench_pytorch_test.py lets gpuexp read the files."""
 
 import json
 import math
@@ -21,21 +21,21 @@ PROVENANCE = "gpuexp_version git_commit git_dirty compiler cuda_toolkit utc host
 
 
 def fixed_columns(page=COLUMNS_PAGE):
-    """Name, unit, type and meaning, in order; without those of merged results alone."""
+    """Name, unit, type and meaning of each column in order, without columns that only merged results have."""
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
-        raise operations.UsageError(f"{page}: {error.strerror}; the columns of results are read from it") from None
+        raise operations.UsageError(f"{page}: {error.strerror}; results take their columns from it") from None
     part = text.partition("<!-- gpuexp: declared columns -->")[2].partition("<!-- /gpuexp -->")[0]
     rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (\w+) \| (?!merged )[\w ]+ \| (.*) \|$", part, re.MULTILINE)
     columns = [{"name": n, "unit": u.strip(), "type": t, "doc": re.sub(r"\\(.)", r"\1", d)} for n, u, t, d in rows]
     if not columns or columns[-1]["name"] != "key":
-        raise operations.UsageError(f"{page}: no table of columns in it")
+        raise operations.UsageError(f"{page}: has no table of columns")
     return columns
 
 
 def columns_of(families):
-    """Those of every report, then parameters and metrics of the families."""
+    """The fixed columns, then parameters and metrics of the families."""
     columns = fixed_columns()
     taken = set()
     for family in families:
@@ -55,7 +55,7 @@ def known(number):
 
 
 class Row:
-    """What is known of a cell, and the record that is written of it."""
+    """Results of a cell."""
 
     def __init__(self, group, variant):
         self.group, self.variant = group, variant
@@ -66,7 +66,7 @@ class Row:
         self.stop_reason = None
         self.verification = None
         self.launch = {}  # grid_blocks, block_threads, registers, shared_bytes, kernel_launches
-        self.metrics = {}  # what was found of them beside the time
+        self.metrics = {}  # measured metrics other than time
 
     def end(self, status, reason):
         self.status, self.reason = status, reason
@@ -92,7 +92,7 @@ def flags_of(row, conditions):
 
 
 def times_of(row, conditions, baseline):
-    """Columns that only rows with a time have."""
+    """Columns of rows with a time."""
     s = row.statistics
     low, high = s.ci95 or (None, None)
     useful, moved, count = operations.work(row.group)
@@ -111,7 +111,7 @@ def times_of(row, conditions, baseline):
 
 
 def record_of(row, conditions, baseline):
-    """By columns; what is not known is not in it. `baseline`: statistics of the group's, where it passed."""
+    """{column: value}, without unknown values. `baseline`: statistics of the group's baseline if it passed, else None."""
     useful, moved, count = operations.work(row.group)
     record = {
         "experiment": row.group.experiment.name, "family": row.group.family.id, "variant": row.variant.id,
@@ -150,7 +150,7 @@ def json_text(columns, records, samples, provenance, complete):
 
 
 def write_atomically(path, text):
-    """Whoever reads finds the old file or the new one."""
+    """Writes to a temporary file and renames it, so that readers see the old or the new file."""
     part = path.with_name(path.name + ".part")
     with open(part, "w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -160,7 +160,7 @@ def write_atomically(path, text):
 
 
 class Folder:
-    """results.csv, results.json and kernels.json of a run, written anew as rows come."""
+    """The folder with results.csv, results.json and kernels.json of a run; write() replaces all files."""
 
     def __init__(self, path, columns, provenance):
         self.path, self.columns, self.provenance = path, columns, provenance

@@ -1,5 +1,5 @@
-"""One sample, and the floor: events around a launch that the GPU cannot begin before all of it is enqueued. `cuda` is torch.cuda,
-or what stands for it in a test."""
+"""Times launches and the floor by events. The GPU cannot start a launch before the host has enqueued all of it. `cuda` is torch.cuda
+or a test double."""
 
 import statistics
 
@@ -14,15 +14,15 @@ class LateLaunch(Exception):
 
 
 def prepare(launch):
-    """What has to happen before a launch and is no part of it: state that the one before has changed."""
+    """Restores state that the previous launch changed; not part of the timed launch."""
     if hasattr(launch, "prepare"):
         launch.prepare()
 
 
 class GatedTimer:
-    """As EventTimer (src/gpu/event_timer.hpp), with another gate: a kernel that delays in front of the first event, since PyTorch
-    has no call that waits for a value. Medians behind both gates are the same (docs/measuring.md). A delay is a guess of how long
-    the host takes; a sample whose first event has passed when the last one is enqueued is taken again, behind a longer delay."""
+    """A port of EventTimer (src/gpu/event_timer.hpp) with a different gate: a delay kernel before the first event, because PyTorch
+    has no call that waits for a value. Both gates give the same medians (docs/measuring.md). The delay estimates the host's enqueue
+    time. If the GPU has passed the first event before the last one is enqueued, the sample is repeated with a longer delay."""
 
     def __init__(self, cuda, flush):
         self.cuda, self.flush = cuda, flush
@@ -44,12 +44,12 @@ class GatedTimer:
             if in_time:
                 return self.start.elapsed_time(self.stop) * 1e3
             if self.cycles >= MOST_CYCLES:
-                raise LateLaunch("enqueuing the launch took the host longer than any delay: it waits for the GPU, or compiles")
+                raise LateLaunch("the host took longer than the longest delay to enqueue the launch: it waits for the GPU, or compiles")
             self.retaken += 1
             self.cycles = min(2 * self.cycles, MOST_CYCLES)
 
     def empty_kernel(self):
-        """A delay of no cycles: one thread that ends at once."""
+        """Launches a delay of 0 cycles: one thread that ends at once."""
         self.cuda._sleep(0)
 
     def floors_us(self, flushed):
@@ -57,7 +57,8 @@ class GatedTimer:
 
 
 def typical_stream(cuda, timer):
-    """The stream whose empty kernel takes the median of 15, as in src/gpu/event_timer.cpp: each has a hardware queue of its own."""
+    """Of 15 streams, the one with the median time of an empty kernel, as in src/gpu/event_timer.cpp: streams use different hardware
+    queues."""
     candidates = []
     for _ in range(STREAMS):
         stream = cuda.Stream()

@@ -1,18 +1,18 @@
-"""How far results of PyTorch's operations may be from exact ones: the bounds of gpuexp's families, which derive them. No PyTorch in
-here; tests/scripts/bench_pytorch_test.py holds it against the program."""
+"""Tolerances of PyTorch's results: the bounds of gpuexp's families, where they are derived. Needs no PyTorch;
+tests/scripts/bench_pytorch_test.py compares them with the program."""
 
 import math
 from dataclasses import dataclass
 
 from pytorch.operations import ALPHA, ATTENTION, FUSION, QUERY_RANGE
 
-ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}  # base/types: unit roundoffs
+ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}  # unit roundoffs: base/types
 RMS_SAFETY = 2.0  # family/tolerance.hpp
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """family/tolerance.hpp."""
+    """Allowed errors of elements and of the RMS (family/tolerance.hpp)."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -21,10 +21,10 @@ class Tolerance:
 
 
 def fusion_tolerance(group, variant):
-    """That of kernels/fusion.cu, which derives it. PyTorch's eager sin, cos, exp and expm1 are CUDA's
-    functions (at most 2 ulp; CUDA C++ Programming Guide, table of mathematical functions), sin and cos of Triton those of
-    libdevice, which are the same. Triton's exp, which torch.compile may call as well, is ex2.approx of x·log2(e), as __expf
-    is: 2 + floor(1.173·|x|) ulp, so that ELU of both has the bound of `fused_intrinsics`."""
+    """Derived in kernels/fusion.cu. Eager PyTorch calls CUDA's sin, cos, exp and expm1 (at most 2 ulp; CUDA C++ Programming Guide,
+    table of mathematical functions). Triton calls libdevice's sin and cos, which are the same functions. Triton's exp, which
+    torch.compile may also call, is ex2.approx of x·log2(e), like __expf: 2 + floor(1.173·|x|) ulp. ELU with it has the bound of
+    `fused_intrinsics`."""
     u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
     growth = (1 + stored) ** 4 * (1 + 10 * u) - 1
     if group.value("expression") == "elu":
@@ -40,12 +40,12 @@ def rounding_rms(dtype):
 
 
 def row_additions(columns):
-    """kernels/common/row_group.cuh. A library's kernel adds up no more one after the other."""
+    """Length of the longest chain of additions of a row (kernels/common/row_group.cuh); library kernels have no longer chains."""
     return math.ceil(columns / 32) + 13
 
 
 def reduction_tolerance(group):
-    """kernels/common/number_sums.cuh."""
+    """Derived in kernels/common/number_sums.cuh."""
     if group.value("numbers") == "whole":
         return Tolerance()
     n, u = group.value("n"), ROUNDOFF["fp32"]
@@ -56,7 +56,7 @@ def reduction_tolerance(group):
 
 
 def softmax_tolerance(group):
-    """kernels/softmax.cu, with the exponential of CUDA's expf (2 ulp) or ex2.approx behind a product, whichever is worse."""
+    """Derived in kernels/softmax.cu, with the larger error of two exponentials: CUDA's expf (2 ulp), or ex2.approx of a product."""
     u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
     spread = 2 * group.value("scale")
     power = 3 * u * min(spread, 88) + 2.0**-22
@@ -69,7 +69,7 @@ def softmax_tolerance(group):
 
 
 def norm_sums_error(group):
-    """kernels/common/row_norm.cuh: of a variance, where nothing cancels; and what a result has besides."""
+    """Relative error of a variance without cancellation (kernels/common/row_norm.cuh)."""
     return (2 * row_additions(group.value("columns")) + 8) * ROUNDOFF["fp32"]
 
 
@@ -86,7 +86,7 @@ def norm_tolerance(group):
 
 
 def tensor_core_steps(k):
-    """kernels/common/gemm.cuh, as the two below."""
+    """Rounding steps of a tensor core sum of k products. This and the next two functions: kernels/common/gemm.cuh."""
     return math.ceil(k / 4)
 
 
@@ -106,42 +106,42 @@ def stores_scores(variant):
 
 @dataclass(frozen=True)
 class AttentionBound:
-    """What errors scale with: kernels/common/attention_reference.cuh and attention_gradient_reference.cuh."""
+    """Factors of the error terms: kernels/common/attention_reference.cuh and attention_gradient_reference.cuh."""
 
     rounding: float
     of_terms: float
-    of_scores: float  # where S is stored in 16 bits
+    of_scores: float  # nonzero if S is stored in 16 bits
     of_all: float
     of_product: float
     of_delta: float
-    of_stored: float  # backward, where P and dP are
+    of_stored: float  # nonzero in the backward pass if P and dP are stored in 16 bits
 
 
 def attention_bound(group, variant, terms):
-    """`terms` of the sum that the bound is for."""
+    """The bound for a sum of `terms` products."""
     u, stored, dim = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")], group.value("head_dim")
     is_stored = 8 * stored if stores_scores(variant) else 0.0
-    of_scores = math.sqrt(2) * is_stored  # rounded as a product, and once more when it is scaled
+    of_scores = math.sqrt(2) * is_stored  # a score is rounded as a product and again when it is scaled
     score = QUERY_RANGE * tensor_core_sum_error(dim)
     exponent = 3 * u * 2 * QUERY_RANGE * math.sqrt(dim) + 2.0**-22
     of_all = 2 * (score + exponent) + group.value("keys") * u
     sums = tensor_core_sum_error(terms)
     if group.family is ATTENTION:
         return AttentionBound(stored, 8 * stored + sums, of_scores, of_all, 0.0, 0.0, 0.0)
-    # PyTorch's D is of an O that was rounded, each of whose elements errs by half a unit of it.
+    # PyTorch computes D from the rounded O, whose elements have an error of up to the unit roundoff.
     return AttentionBound(stored, 8 * stored + 2 * sums, of_scores, of_all + 4 * u, tensor_core_sum_error(dim), dim * u + stored,
                           is_stored)  # fmt: skip
 
 
 def score_roundings(variant):
-    """Squares of what rounding each score to 16 bits, and once more when it is scaled, moves its weight by, in the result's RMS:
-    kernels/common/attention_reference.cuh."""
+    """Contribution to the squared RMS error, in units of a result's rounding, of rounding each score to 16 bits twice: as a product
+    and after scaling (kernels/common/attention_reference.cuh)."""
     variance = QUERY_RANGE**2 / 9
     return 2 * (variance + 4 * variance**2) if stores_scores(variant) else 0.0
 
 
 def attention_tolerance(group, variant):
-    """Of O: kernels/common/attention_reference.cuh."""
+    """Tolerance of O, derived in kernels/common/attention_reference.cuh."""
     dtype, keys = group.value("dtype"), math.sqrt(group.value("keys"))
     subnormal = 2.0**-25 if dtype == "fp16" else 0.0
     rms = math.hypot(rounding_rms(dtype) * math.sqrt(2 + score_roundings(variant)), tensor_core_sum_rms(group.value("keys")))
@@ -153,7 +153,7 @@ def gradient_terms(group, of):
 
 
 def gradient_tolerance(group, variant, of):
-    """Of dQ, dK or dV: kernels/common/attention_gradient_reference.cuh."""
+    """Tolerance of dQ, dK or dV, derived in kernels/common/attention_gradient_reference.cuh."""
     dtype, terms = group.value("dtype"), gradient_terms(group, of)
     subnormal = 2.0**-25 * (QUERY_RANGE if of == "k" else 1.0) if dtype == "fp16" else 0.0
     roundings = 4 if stores_scores(variant) else 2
@@ -162,7 +162,7 @@ def gradient_tolerance(group, variant, of):
 
 
 def tolerance(group, variant):
-    """That of the family, which derives it; a transpose has none. Of attention's gradients each output has its own."""
+    """The family's tolerance; zero for a transpose. Gradients of attention have gradient_tolerance() instead."""
     if group.family is ATTENTION:
         return attention_tolerance(group, variant)
     if group.family is FUSION:
@@ -172,5 +172,5 @@ def tolerance(group, variant):
 
 
 def rms_allowed(bound, value_rms, largest_allowed, count):
-    """family/tolerance.cpp."""
+    """Allowed RMS error of an output with `count` elements (family/tolerance.cpp)."""
     return bound.rms_absolute + bound.rms_relative * value_rms + largest_allowed * math.sqrt(32.0 / count)

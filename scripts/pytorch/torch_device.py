@@ -1,14 +1,14 @@
-"""The GPU as PyTorch has it: what is flushed before a sample, and what results say of the device."""
+"""The GPU through PyTorch: the cache flush before a sample, and the device's properties in results."""
 
 import subprocess
 
 import torch
 
-EVICTING_L2S = 2  # src/gpu/cache_flush.hpp: reading this many times the L2 leaves nothing of what was there
+EVICTING_L2S = 2  # multiples of the L2 size to read so that all previous lines are evicted: src/gpu/cache_flush.hpp
 
 
 class CacheFlush:
-    """Reads, so that the lines it leaves are clean: what is timed next writes nothing back but its own."""
+    """Fills L2 by reads. The lines are clean, so that the timed launch causes no write-backs of other data."""
 
     def __init__(self, l2_bytes):
         self.bytes = -(-EVICTING_L2S * l2_bytes // 16) * 16
@@ -19,7 +19,7 @@ class CacheFlush:
         torch.amax(self.buffer, dim=0, out=self.sink)
 
 
-# Of nvidia-smi, in the units of the results.
+# nvidia-smi queries, in the units of the results.
 SMI = {
     "pci_bus_id": ("pci.bus_id", str), "driver_version": ("driver_version", str), "sm_clock_mhz": ("clocks.sm", int),
     "sm_clock_max_mhz": ("clocks.max.sm", int), "memory_clock_mhz": ("clocks.mem", int), "power_limit_w": ("power.limit", float),
@@ -27,8 +27,8 @@ SMI = {
 }  # fmt: skip
 
 
-def asked_of_driver(uuid):
-    """What nvidia-smi says; empty where there is none, and without what it does not know."""
+def driver_facts(uuid):
+    """Values that nvidia-smi reports, without unknown ones; empty if it cannot be run."""
     fields = ",".join(query for query, _ in SMI.values())
     command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", f"--id={uuid}"]
     try:
@@ -52,7 +52,7 @@ def device_facts():
         "name": properties.name, "executed_on": "gpu", "uuid": uuid,
         "compute_capability": f"{properties.major}.{properties.minor}", "sm_count": properties.multi_processor_count,
         "runtime_version": torch.version.cuda, "memory_total_bytes": total, "memory_free_bytes": free,
-        **(asked_of_driver(uuid) if uuid else {}),
+        **(driver_facts(uuid) if uuid else {}),
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The operations in PyTorch: inputs, variants, reference, verification. Runs on the CPU as well, for tests."""
+"""The operations in PyTorch: inputs, variants, reference, verification. Also runs on the CPU, for tests."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from pytorch import attention, operations, tolerances, training
 from pytorch.operations import ALPHA, FUSION, NORMALIZATION, REDUCTION, SOFTMAX, TRANSPOSE
 from pytorch.protocol import stream_seed
 
-CHUNK = 1 << 24  # elements that are made or compared at a time: a few temporary arrays of 8 bytes each
+CHUNK = 1 << 24  # elements generated or compared at a time, in a few temporary arrays of 8 bytes per element
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 WORDS = {"fp32": torch.int32, "bf16": torch.int16}
 RANGE = 3.0  # kernels/fusion.cu: x is uniform in [-3, 3)
 
 
-# ---- inputs: the numbers that gpuexp makes of the same seed
+# ---- inputs: the numbers that gpuexp generates from the same seed
 
 
 def signed(number):
@@ -24,7 +24,7 @@ def signed(number):
 
 
 def random_bits(seed, first, count, device):
-    """protocol.random_bits of `count` places, as int64."""
+    """protocol.random_bits for `count` indices from `first`, as int64."""
     def logical_shift(z, by):
         return (z >> by) & ((1 << (64 - by)) - 1)
 
@@ -36,12 +36,12 @@ def random_bits(seed, first, count, device):
 
 
 def signed_unit(bits):
-    """In [-1, 1), exact in fp32."""
+    """Uniform numbers in [-1, 1), exact in fp32."""
     return 2.0 * (((bits >> 40) & 0xFFFFFF).to(torch.float32) * 2.0**-24) - 1.0
 
 
 def made_of(group, bits):
-    """Elements of x."""
+    """Elements of x, from random bits."""
     dtype = group.value("dtype")
     if group.family is TRANSPOSE:
         return normal_bits(bits, dtype)
@@ -58,8 +58,8 @@ def made_of(group, bits):
 
 
 def normal_bits(bits, dtype):
-    """kernels/transpose.cu's of fp32: any bits of a normal number. bf16 has them here as well, since PyTorch's copies may compute
-    in fp32, which changes a NaN's payload."""
+    """Random bits of normal numbers, as kernels/transpose.cu uses for fp32. bf16 uses them here, too: PyTorch's copies may convert to
+    fp32, which changes a NaN's payload."""
     word, exponent_at, flip = (((bits >> 32) & 0xFFFFFFFF, 23, 0x40000000) if dtype == "fp32"
                                else ((bits >> 32) & 0xFFFF, 7, 0x4000))  # fmt: skip
     exponent = (word >> exponent_at) & 0xFF
@@ -76,7 +76,7 @@ def problem_of(group, seed, device):
 
 
 class Problem:
-    """x of a group, and a place for results of kernels that do not allocate their own."""
+    """Input x of a group, and an output array y for kernels that do not allocate their own."""
 
     def __init__(self, group, seed, device):
         self.group, self.device = group, device
@@ -89,12 +89,12 @@ class Problem:
             self.gamma, self.beta = self.weights(seed, 1, 1.0), self.weights(seed, 2, 0.0)
 
     def weights(self, seed, stream, centre):
-        """kernels/common/row_norm.cuh: within 0.5 of the centre."""
+        """Weights within 0.5 of the centre (kernels/common/row_norm.cuh)."""
         bits = random_bits(stream_seed(seed, stream), 0, self.group.value("columns"), self.device)
         return (centre + 0.5 * signed_unit(bits)).to(DTYPES[self.group.value("dtype")])
 
     def chunks(self):
-        """Of whole rows where results are of rows."""
+        """(first, end) of chunks of elements; whole rows for softmax and norms."""
         step = CHUNK
         if self.group.family in (SOFTMAX, NORMALIZATION):
             columns = self.group.value("columns")
@@ -114,7 +114,7 @@ class Problem:
         return self.x if self.group.family in operations.LINEAR else self.matrix()
 
     def poison(self):
-        """NaN wherever a result may come to lie: what is freed here, PyTorch's allocator hands to the next array of this size."""
+        """Writes NaN to memory that may hold a result: PyTorch's allocator reuses the blocks freed here for the next array of this size."""
         self.y.fill_(math.nan)
         blocks = [torch.full_like(self.x, math.nan) for _ in range(2)]
         del blocks
@@ -139,15 +139,15 @@ def elu_ops(x):
     return torch.where(x > 0, x, ALPHA * (torch.exp(x) - 1.0))
 
 
-def turned(matrix):
-    # As contiguous(), which copies nothing where the matrix is a row or a column.
+def transposed(matrix):
+    # Like contiguous(), which does not copy a matrix with one row or column.
     return matrix.t().clone(memory_format=torch.contiguous_format)
 
 
 def function_of(problem, variant):
     group = problem.group
     if group.family is TRANSPOSE:
-        return turned
+        return transposed
     if group.family is REDUCTION:
         return lambda x: x.sum(dtype=torch.float32)
     if group.family is SOFTMAX:
@@ -163,7 +163,7 @@ def function_of(problem, variant):
 
 
 def launch_of(problem, variant, triton_launch):
-    """What launches the variant and returns its result. `triton_launch` launches x, y of Triton's kernel."""
+    """A function that launches the variant and returns its result. `triton_launch` launches Triton's kernel on x and y."""
     if isinstance(problem, (attention.Problem, training.Problem)):
         return problem.launch_of(variant)
     if variant == "triton":
@@ -175,7 +175,7 @@ def launch_of(problem, variant, triton_launch):
         return launch
     function = function_of(problem, variant)
     if variant == "pytorch_compiled":
-        # Each shape is compiled for itself, as it is in a program that has one.
+        # Compiled for this shape only, as in a program that uses one shape.
         torch._dynamo.reset()
         function = torch.compile(function, dynamic=False, fullgraph=True)
     operand = problem.operand()
@@ -207,19 +207,19 @@ class Verification:
         if self.passed:
             return ""
         if self.wrong:
-            worst = f"the largest error is {self.error_over_allowed:.3g} times what is allowed"
+            worst = f"the largest error is {self.error_over_allowed:.3g} times the allowed error"
             return f"{self.wrong} wrong elements, the first at {self.first_wrong}; {worst}"
-        return f"the root-mean-square error is {self.error_rms_over_allowed:.3g} times what is allowed"
+        return f"the root-mean-square error is {self.error_rms_over_allowed:.3g} times the allowed error"
 
 
 def exact_norm(problem, x):
-    """kernels/common/row_norm.cuh has the magnitude, too."""
+    """Exact values and the magnitude that tolerances scale with (kernels/common/row_norm.cuh)."""
     group = problem.group
     n = x.shape[1]
     mean = x.sum(dim=1, keepdim=True) / n if group.is_layernorm else torch.zeros_like(x[:, :1])
     variance = ((x * x).sum(dim=1, keepdim=True) / n - mean * mean).clamp(min=0) + operations.NORM_EPSILON
     apart = mean * mean / variance
-    cancels = group.value("offset") <= operations.MOST_SUMS_OFFSET
+    cancels = group.value("offset") <= operations.MAX_SUMS_OFFSET
     first = x[:, :1] - mean if group.is_layernorm else torch.zeros_like(mean)
     cancelled = 1 + (apart if cancels else apart.sqrt()) + first.square() / variance
     rstd = variance.rsqrt()
@@ -232,7 +232,7 @@ def exact_norm(problem, x):
 
 
 def exact(problem, first, end):
-    """Values, and what tolerances scale with."""
+    """Exact values and the magnitude that tolerances scale with."""
     group, x = problem.group, problem.x[first:end].double()
     if group.family in (SOFTMAX, NORMALIZATION):
         rows = x.view(-1, group.value("columns"))
@@ -252,7 +252,7 @@ def first_of(wrong, first):
 
 
 def shapes_of(group):
-    """Of results: as the operation gives them, and flat, as Triton writes them."""
+    """Allowed shapes of a result: of the operation, and flat, as Triton writes it."""
     if group.family is REDUCTION:
         return [(), (1,)]
     if group.family is FUSION:
@@ -262,7 +262,7 @@ def shapes_of(group):
 
 
 def verify(problem, result, variant):
-    """Every element against fp64, as run/output_comparison.hpp does."""
+    """Compares every element with an fp64 reference, like run/output_comparison.hpp."""
     group = problem.group
     if isinstance(problem, attention.Problem):
         return verify_outputs(problem.exact(variant), result)
@@ -271,7 +271,7 @@ def verify(problem, result, variant):
         return verify_outputs(problem.exact(results), results)
     bound = tolerances.tolerance(group, variant)
     if tuple(result.shape) not in shapes_of(group) or not result.is_contiguous():
-        raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
+        raise ValueError(f"unexpected result of shape {tuple(result.shape)} and strides {result.stride()}")
     if group.family is TRANSPOSE:
         return verify_moved(problem, result)
     return verify_sum(problem, result, bound) if group.family is REDUCTION else verify_computed(problem, result.view(-1), bound)
@@ -288,7 +288,7 @@ def verify_sum(problem, result, bound):
 
 
 def verify_moved(problem, result):
-    """Bit by bit."""
+    """Compares a transpose bitwise."""
     rows, columns = problem.group.value("rows"), problem.group.value("columns")
     got = problem.words(result.view(columns, rows))
     expected = problem.words(problem.matrix()).t()
@@ -303,12 +303,12 @@ def verify_moved(problem, result):
 
 
 class Comparison:
-    """Elements of one output, as many at a time as they come."""
+    """Comparison of one output, in parts."""
 
     def __init__(self, bound):
         self.bound, self.wrong, self.first_wrong, self.count = bound, 0, None, 0
         self.error_squares = self.value_squares = 0.0
-        self.worst = []  # of each part: ratio, error, allowed; the largest of tensors keeps a NaN
+        self.worst = []  # largest ratio, error and allowed error of each part, as tensors, because their maximum keeps NaN
 
     def add(self, got, value, magnitude):
         got = got.double()
@@ -340,11 +340,11 @@ def verify_computed(problem, result, bound):
 
 
 def verify_outputs(expected, results):
-    """The worst of several outputs."""
+    """The verification of several outputs, with the largest errors of all."""
     found = []
     for result, (name, value, magnitude, bound) in zip(results, expected, strict=True):
         if result.shape != value.shape:
-            raise ValueError(f"{name} of shape {tuple(result.shape)}")
+            raise ValueError(f"{name}: unexpected shape {tuple(result.shape)}")
         comparison = Comparison(bound)
         for first in range(0, value.numel(), CHUNK):
             part = slice(first, first + CHUNK)

@@ -1,4 +1,4 @@
-"""A step of training in PyTorch: networks, phases, variants, reference, verification. Runs on the CPU as well, for tests."""
+"""Training steps in PyTorch: networks, phases, variants, reference. Also runs on the CPU, for tests."""
 
 import math
 
@@ -13,21 +13,21 @@ from pytorch.tolerances import Tolerance
 from pytorch.training_work import HEAD_DIM
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-BETAS, EPSILON, DECAY = (0.9, 0.999), 1e-8, 0.01  # of AdamW: kernels/common/training_update.cuh
-GRADIENT_SEED, GRADIENT_RANGE = 15, 1 / 64  # of an update by itself: kernels/common/training_mlp.cuh
+BETAS, EPSILON, DECAY = (0.9, 0.999), 1e-8, 0.01  # AdamW: kernels/common/training_update.cuh
+GRADIENT_SEED, GRADIENT_RANGE = 15, 1 / 64  # gradients of an update without other phases: kernels/common/training_mlp.cuh
 NORM_EPSILON = 1e-5
-DRAWS = 16  # of roundings at random
-DEVIATIONS = 8.0  # that an element may be away
-FUNCTION_ERROR = 4 * 2.0**-24  # of exp and tanh in fp32: 2 ulp (CUDA C++ Programming Guide, mathematical functions)
+DRAWS = 16  # runs with random roundings
+DEVIATIONS = 8.0  # allowed error of an element, in standard deviations
+FUNCTION_ERROR = 4 * 2.0**-24  # exp and tanh in fp32: 2 ulp (CUDA C++ Programming Guide, mathematical functions)
 GRAPHS = ("pytorch_graph", "pytorch_compiled_graph")
 COMPILED = ("pytorch_compiled", "pytorch_compiled_graph")
 
 
-# ---- networks, as a user writes them
+# ---- networks, as user code
 
 
 class Mlp(nn.Module):
-    """x + GELU(x·W1 + b1)·W2 + b2, layer after layer."""
+    """Layers that compute x + GELU(x·W1 + b1)·W2 + b2."""
 
     def __init__(self, group, device):
         super().__init__()
@@ -42,8 +42,8 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer's block with its norms in front, as GPT-2 has it: causal attention by heads of 64, and an MLP. Norms are in
-    fp32, as autocast has them on a GPU."""
+    """A pre-norm transformer block as in GPT-2: causal attention with a head dimension of 64, and an MLP. Norms are in fp32, as
+    under autocast on a GPU."""
 
     def __init__(self, group, device):
         super().__init__()
@@ -61,13 +61,13 @@ class Block(nn.Module):
         return y + self.down(F.gelu(self.up(self.norm2(y.float())), approximate="tanh"))
 
 
-# ---- the same in fp64, with or without roundings at random
+# ---- the networks in fp64, with or without random roundings
 
 
 class Draw:
-    """Roundings at random where PyTorch rounds (Parker, Pierce, Eggert, Monte Carlo Arithmetic, CiSE 2(4), 2000): to the type of activations, twice,
-    since a library may add up parts of a product in it, or a residual be a rounding of its own; and in a sum of `terms` products in
-    fp32, whose error is in proportion to the sum's size (kernels/common/gemm.cuh)."""
+    """Adds random errors where PyTorch rounds (Parker, Pierce, Eggert, Monte Carlo Arithmetic, CiSE 2(4), 2000). It models two roundings
+    to the type of activations: a library may sum parts of a product in it, or round before a residual is added. It also models the
+    error of a sum of `terms` products in fp32, which is proportional to the sum's RMS (kernels/common/gemm.cuh)."""
 
     def __init__(self, dtype, generator):
         self.dtype, self.generator = dtype, generator
@@ -89,8 +89,8 @@ class Draw:
 
 
 class Stored(torch.autograd.Function):
-    """An array that is rounded on its way forward, as its gradient is on the way back. Terms: of the sums that each of them is;
-    None where it is not rounded."""
+    """Identity that rounds an array in the forward pass and its gradient in the backward pass. `forward_terms` and `backward_terms`
+    are the numbers of products that these are sums of; None if the array or its gradient is not rounded."""
 
     @staticmethod
     def forward(ctx, x, draw, forward_terms, backward_terms):
@@ -105,7 +105,7 @@ class Stored(torch.autograd.Function):
 
 
 class Attention(torch.autograd.Function):
-    """Causal, of heads: P and the gradient of scores are rounded before products, and D is of an O that was."""
+    """Causal attention: P and the gradient of scores are rounded before products, and D is computed from the rounded O."""
 
     @staticmethod
     def forward(ctx, q, k, v, draw):
@@ -131,7 +131,7 @@ class Attention(torch.autograd.Function):
 
 
 class Exact:
-    """A pass through the network in fp64, of weights as products have them."""
+    """A forward and backward pass in fp64, with weights rounded to the type of the products."""
 
     def __init__(self, problem, draw):
         self.problem, self.draw, self.leaves = problem, draw, []
@@ -141,7 +141,7 @@ class Exact:
         return Stored.apply(x, self.draw, forward_terms, backward_terms)
 
     def parameter(self, x, is_in_fp32=False):
-        """Of a network under autocast, which rounds weights and biases of products, and gradients by them."""
+        """A parameter under autocast, which rounds weights and biases of products, and their gradients."""
         leaf = (x if is_in_fp32 else x.to(self.problem.dtype)).double().requires_grad_()
         self.leaves.append(leaf)
         return self.stored(leaf, None, self.rows)
@@ -182,7 +182,7 @@ class Exact:
         return x.detach(), loss.detach(), [of[id(p)] for p in network.parameters()]
 
     def modules_order(self):
-        """Parameters as run() came by them."""
+        """Parameters in the order in which run() uses them."""
         network = self.problem.first
         if isinstance(network, Mlp):
             modules = [m for pair in zip(network.up, network.down) for m in pair]
@@ -195,7 +195,8 @@ class Exact:
 
 
 class Problem:
-    """x, the target, and what a step finds of weights and moments; of training_step the numbers that gpuexp makes of the seed."""
+    """x, the target, and the initial weights and moments of a step. For training_step, these are the numbers that gpuexp generates from
+    the seed."""
 
     def __init__(self, group, seed, device, random_elements):
         self.group, self.device, self.seed = group, device, seed
@@ -210,7 +211,7 @@ class Problem:
         self.gradients, self.m, self.v = [], [], []
         with torch.no_grad():
             (self.fill_mlp if group.family is TRAINING_STEP else self.fill_block)()
-        torch.backends.cuda.matmul.allow_tf32 = False  # fp32 is fp32 here, as in the program
+        torch.backends.cuda.matmul.allow_tf32 = False  # products in fp32, as in gpuexp
         self.reference = None
 
     def made_inputs(self):
@@ -219,13 +220,13 @@ class Problem:
         own, other = x.float(), x.float().roll(-1, dims=1)
         return x.view(self.shape), (own + torch.relu(other - own)).view(self.shape)
 
-    def fill(self, parameter, first, scale, turned=False, centre=0.0):
-        """Of a parameter, and of what belongs to it, the numbers from place `first` on."""
+    def fill(self, parameter, first, scale, transposed=False, centre=0.0):
+        """Fills a parameter, and appends its moments and gradient, with random numbers from index `first`."""
         steps_before, seed = self.group.value("steps_before"), stream_seed(self.seed, 1)
         count = parameter.numel()
 
         def lies(numbers):
-            return numbers.view(parameter.shape[::-1]).t().contiguous() if turned else numbers.view(parameter.shape)
+            return numbers.view(parameter.shape[::-1]).t().contiguous() if transposed else numbers.view(parameter.shape)
 
         parameter.copy_(centre + scale * lies(self.random_elements(seed, first, count)))
         moments = [torch.zeros_like(parameter.detach()) for _ in range(2)]
@@ -264,7 +265,7 @@ class Problem:
 
     @property
     def own_bytes(self):
-        """Of what a step needs before it begins."""
+        """Bytes that exist before a step: weights, moments, inputs."""
         inputs = sum(x.numel() * x.element_size() for x in (self.x, self.target))
         return 12 * sum(p.numel() for p in self.first.parameters()) + inputs
 
@@ -274,7 +275,7 @@ class Problem:
     # ---- reference
 
     def passes(self):
-        """Result, loss and gradients, each with its bound: a run in fp64, and how far others get off whose roundings are drawn."""
+        """Result, loss and gradients in fp64, each with its bound, which is the deviation of runs with random roundings."""
         if self.reference:
             return self.reference
         exact, squares = self.run_of(None), None
@@ -283,7 +284,7 @@ class Problem:
             found = self.run_of(Draw(self.group.value("dtype"), generator))
             off = [(a - b).square() / DRAWS for a, b in zip(found, exact)]
             squares = off if squares is None else [a + b for a, b in zip(squares, off)]
-        # A sum of squares in fp32, no addend of which cancels another: kernels/common/training_mlp_reference.cuh.
+        # The loss is a sum of squares in fp32 without cancellation: kernels/common/training_mlp_reference.cuh.
         squares[1] += ((40 + self.x.numel() / 2**18) * 2.0**-24 * exact[1] / DEVIATIONS).square()
         names = ["y", "loss", *(f"gradient of {name}" for name, _ in self.first.named_parameters())]
         self.reference = []
@@ -298,9 +299,9 @@ class Problem:
         return [y, loss, *(g / self.scale for g in gradients)]
 
     def updated(self, gradients):
-        """AdamW of these gradients (Loshchilov and Hutter, 2019, algorithm 2): weights, which are rounded 3 times, means, means of
-        squares. What is added to a weight has a few roundings, and 1 - 0.999^step in fp32 costs up to 10 more. PyTorch's kernels
-        may take both betas as fp32 numbers, within 2^-25: what they and their powers multiply moves by so much."""
+        """Weights, first and second moments after AdamW with these gradients (Loshchilov and Hutter, 2019, algorithm 2), with bounds.
+        Weights are rounded 3 times. Their update has a few roundings, and 1 - 0.999^step in fp32 adds up to 10. PyTorch's kernels
+        may use both betas in fp32, with errors within 2^-25; the bounds include the effect on terms with betas and their powers."""
         u, step, rate = 2.0**-24, self.group.value("steps_before") + 1, self.group.value("learning_rate")
         weights, means, squares = [], [], []
         of_powers = [0.5 * step * beta ** (step - 1) / (1 - beta**step) for beta in BETAS]
@@ -323,7 +324,8 @@ class Problem:
         return [(name, value, off, bound(off)) for name, of in (("w", weights), ("m", means), ("v", squares)) for value, off in of]
 
     def exact(self, results):
-        """Of each result value, what tolerances scale with, and its tolerance. An update is held to the gradients that it had."""
+        """(name, exact values, magnitude that tolerances scale with, tolerance) of each result. Updates are compared with AdamW of the
+        gradients that the launch computed."""
         count = len(self.m)
         if self.phase == "forward":
             return self.passes()[:2]
@@ -338,7 +340,7 @@ class Problem:
 
 
 class Launch:
-    """A phase of a step. What comes before it is done by prepare(), which also restores what the launch before has changed."""
+    """Launches a phase of a step. prepare() restores the state that the previous launch changed, and runs earlier phases."""
 
     def __init__(self, problem, variant):
         self.problem, self.dtype, group = problem, problem.dtype, problem.group
@@ -351,7 +353,7 @@ class Launch:
         is_scaled = group.value("dtype") == "fp16"
         self.scaler = torch.amp.GradScaler(problem.x.device.type, init_scale=problem.scale,
                                            growth_interval=group.value("growth_interval"), enabled=is_scaled)  # fmt: skip
-        self.scaler.scale(torch.ones(1, device=problem.device))  # which makes its state
+        self.scaler.scale(torch.ones(1, device=problem.device))  # creates the scaler's state
         good_steps = group.value("steps_before") % group.value("growth_interval")
         self.scaler_state = {**self.scaler.state_dict(), "_growth_tracker": good_steps}
         for p, m, v in zip(self.parameters, problem.m, problem.v):
@@ -410,7 +412,7 @@ class Launch:
         return self.results
 
     def results(self):
-        """Of the launch before, without the scale of the loss: AdamW in one kernel takes it away itself."""
+        """Results of the last launch. Gradients of a backward pass are divided by the loss scale, which fused AdamW removes itself."""
         phase, states = self.problem.phase, list(self.optimizer.state.values())
         scale = self.problem.scale if phase == "backward" else 1.0
         weights = [p.detach() for p in self.parameters]
@@ -423,7 +425,7 @@ class Launch:
         return gradients if phase == "backward" else [self.loss.detach(), *gradients, *weights, *moments]
 
     def peak_bytes(self):
-        """At the worst moment of a launch, with what was there before it."""
+        """Peak memory of a launch, with the memory allocated before it."""
         self.prepare()
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
@@ -434,7 +436,7 @@ class Launch:
 
 
 class GraphLaunch(Launch):
-    """A whole step, captured once. Its arrays have places of their own, also between launches."""
+    """A whole step as a CUDA graph, captured once. Its arrays keep their memory between launches."""
 
     def __init__(self, problem, variant):
         super().__init__(problem, variant)
@@ -454,7 +456,7 @@ class GraphLaunch(Launch):
     def prepare(self):
         self.restore()
         for x in (self.loss.detach(), *(p.grad for p in self.parameters)):
-            x.fill_(math.nan)  # a replay that does nothing would leave what was right before
+            x.fill_(math.nan)  # otherwise a replay that does nothing would leave correct results
 
     def __call__(self):
         self.graph.replay()

@@ -1,16 +1,16 @@
-"""What a step of training needs at least, of a group's parameters: bytes, operations, the scale of the loss. No PyTorch in here."""
+"""Lower bounds of a training step: bytes and operations; and the loss scale. Needs no PyTorch."""
 
 import math
 
 FLOAT = 4
 HEAD_DIM = 64
-ALIGNMENT = 64  # kernels/common/training_mlp.cuh: where a parameter's tensor begins
+ALIGNMENT = 64  # alignment of parameter tensors, in elements: kernels/common/training_mlp.cuh
 FIRST_SCALE_LOG2 = 16
 PHASES = ("step", "forward", "backward", "update")
 
 
 def rows(group):
-    """Of activations: tokens."""
+    """Rows of activations, one per token."""
     return group.value("batch") if group.family.id == "training_step" else group.value("sequences") * group.value("tokens")
 
 
@@ -23,22 +23,22 @@ def aligned(elements):
 
 
 def layout(group):
-    """Of training_step: where W1, W2, b1 and b2 of a layer begin, and what a layer takes; kernels/common/training_mlp.cuh."""
+    """Offsets of W1, W2, b1 and b2 in a layer of training_step, and the size of a layer, in elements: kernels/common/training_mlp.cuh."""
     width, hidden = group.value("width"), group.value("hidden")
     matrix = aligned(width * hidden)
     return 0, matrix, 2 * matrix, 2 * matrix + aligned(hidden), 2 * matrix + aligned(hidden) + aligned(width)
 
 
 def scale_log2(group):
-    """Of the loss; as large as small problems allow."""
+    """Binary logarithm of the loss scale, limited for small problems."""
     if group.value("dtype") != "fp16":
         return 0
     return min(FIRST_SCALE_LOG2, 8 + math.floor(math.log2(rows(group) * group.value("width"))))
 
 
 def phases_work(group, size, parameters, forward, backward, kept):
-    """Sums of what is read, written and computed in the phases of a launch; an update is AdamW's of these parameters. A backward pass
-    by itself reads what is `kept` from the forward pass."""
+    """Bytes read, bytes written and operations, summed over the phases of a launch. The update is AdamW of `parameters` elements. A
+    backward pass without the forward pass reads the `kept` bytes that the forward pass stored."""
     phase = group.value("phase")
     update = (FLOAT * (3 if phase == "step" else 4) * parameters, (3 * FLOAT + (size if size != FLOAT else 0)) * parameters,
               15 * parameters)  # fmt: skip
@@ -47,7 +47,7 @@ def phases_work(group, size, parameters, forward, backward, kept):
 
 
 def mlp_work(group, size):
-    """Bytes read and written, and operations: kernels/common/training_mlp.cuh."""
+    """Bytes read, bytes written and operations: kernels/common/training_mlp.cuh."""
     batch, width, hidden, depth = rows(group), group.value("width"), group.value("hidden"), group.value("layers")
     weights, biases, inner, outer = 2 * depth * width * hidden, depth * (width + hidden), depth * batch * hidden, batch * width
     forward = (size * (outer + weights) + FLOAT * (biases + outer), size * (2 * inner + (depth + 1) * outer),
@@ -58,13 +58,14 @@ def mlp_work(group, size):
 
 
 def block_parameters(group):
-    """Four products' weights with their biases, and two norms."""
+    """Number of parameters: weights and biases of the products, and two norms."""
     width, hidden = group.value("width"), group.value("hidden")
     return 4 * width * width + 2 * width * hidden + 9 * width + hidden
 
 
 def block_work(group, size):
-    """The same of a transformer's block: kernels/common/training_block_data.cuh. Attention has two products forward and five backward."""
+    """Bytes read, bytes written and operations of a transformer block: kernels/common/training_block_data.cuh. Attention has two
+    products in the forward pass and five in the backward pass."""
     count, width, hidden = rows(group), group.value("width"), group.value("hidden")
     outer, inner, matrices, every = count * width, count * hidden, 4 * width * width + 2 * width * hidden, block_parameters(group)
     products = 2 * count * matrices
@@ -80,7 +81,7 @@ def read_written_operations(group, size):
 
 
 def work(group, size):
-    """useful bytes, bytes in whole sectors, arithmetic operations."""
+    """(useful bytes, bytes in whole sectors, arithmetic operations) of a launch."""
     read, written, operations = read_written_operations(group, size)
     return read + written, read + written, operations
 

@@ -1,4 +1,4 @@
-"""The same operations as kernels of Triton, and what is kept of them: PTX, launch shape, arguments."""
+"""The operations as Triton kernels, and a store of their launches: PTX, launch shape, arguments."""
 
 import hashlib
 import re
@@ -9,11 +9,11 @@ import triton.language as tl
 
 from pytorch import operations
 
-BLOCK = 1024  # elements of a program of an element-wise kernel
+BLOCK = 1024  # elements per program of an element-wise kernel
 WARPS = 4
-TILE = 64  # most elements along either side of a program's tile
+TILE = 64  # maximum elements along either side of a program's tile
 TILE_WARPS = 8
-ALIGNMENT = 16  # Triton compiles anew for pointers and integers that are multiples of it
+ALIGNMENT = 16  # Triton compiles a separate version for pointers and integers that are multiples of this
 
 
 # ---- kernels
@@ -36,8 +36,8 @@ def elu_kernel(x, y, n, ALPHA: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y + i, r.to(y.dtype.element_ty), mask=i < n)
 
 
-# Programs that start one after the other hold neighbours in a row of y, as blocks of `output_order` do. Triton turns the tile
-# through shared memory, in a layout that it chooses.
+# Consecutive programs write neighbouring tiles in a row of y, like the blocks of `output_order`. Triton transposes the tile through
+# shared memory in a layout of its choice.
 @triton.jit
 def transpose_kernel(x, y, rows, columns, TILE_ROWS: tl.constexpr, TILE_COLUMNS: tl.constexpr):
     down = tl.cdiv(rows, TILE_ROWS)
@@ -46,11 +46,11 @@ def transpose_kernel(x, y, rows, columns, TILE_ROWS: tl.constexpr, TILE_COLUMNS:
     column = (tile // down).to(tl.int64) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
     inside = (row[:, None] < rows) & (column[None, :] < columns)
     values = tl.load(x + row[:, None] * columns + column[None, :], mask=inside)
-    turned = (column[:, None] < columns) & (row[None, :] < rows)
-    tl.store(y + column[:, None] * rows + row[None, :], tl.trans(values), mask=turned)
+    transposed = (column[:, None] < columns) & (row[None, :] < rows)
+    tl.store(y + column[:, None] * rows + row[None, :], tl.trans(values), mask=transposed)
 
 
-# A program has a row, in one tensor that is as long as a power of two.
+# Each program processes a row, in one tensor whose length is a power of two.
 @triton.jit
 def softmax_kernel(x, y, columns, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * columns
@@ -80,10 +80,10 @@ def norm_kernel(x, y, gamma, beta, columns, EPSILON: tl.constexpr, CENTERED: tl.
 
 @dataclass
 class Argument:
-    """Pointers have the bytes that they point to, numbers a value."""
+    """An argument of a kernel: a pointer with the size of its array, or a number with its value."""
 
     name: str
-    type: str  # Triton's: *fp32, i32
+    type: str  # Triton type: *fp32, i32
     bytes: int | None = None
     value: int | None = None
 
@@ -101,7 +101,7 @@ class Launch:
         return self.kernel[(self.programs, 1, 1)](*pointers, *numbers, **self.constants, num_warps=self.warps)
 
     def compiled_for(self, compute_capability):
-        """Without a GPU, as a launch would have it compiled."""
+        """Compiles the kernel without a GPU, as a launch would."""
         from triton.backends.compiler import GPUTarget
         from triton.compiler import ASTSource
 
@@ -124,7 +124,7 @@ def whole(name, value):
 
 
 def launch_of(group):
-    """The launch of a group's problem."""
+    """The launch for a group's problem."""
     pointers = [Argument(name, "*" + group.value("dtype"), bytes=group.array_bytes) for name in ("x", "y")]
     if group.family is operations.FUSION:
         programs = triton.cdiv(group.elements, BLOCK)
@@ -143,7 +143,7 @@ def launch_of(group):
 
 def launch_of_rows(group, pointers, rows, columns):
     block = max(16, triton.next_power_of_2(columns))
-    warps = min(32, max(1, block // (32 * 32)))  # 32 elements of each lane, as far as a program has lanes for it
+    warps = min(32, max(1, block // (32 * 32)))  # 32 elements per lane, limited to 32 warps
     if group.family is operations.SOFTMAX:
         return Launch(softmax_kernel, rows, warps, [*pointers, whole("columns", columns)], {"BLOCK": block})
     weights = [Argument(name, "*" + group.value("dtype"), bytes=columns * operations.SIZES[group.value("dtype")])
@@ -152,17 +152,17 @@ def launch_of_rows(group, pointers, rows, columns):
     return Launch(norm_kernel, rows, warps, [*pointers, *weights, whole("columns", columns)], constants)
 
 
-# ---- what is kept
+# ---- stored launches
 
 
 def ptx_parameters(ptx):
-    """How many the entry has."""
+    """Number of parameters of the PTX entry."""
     entry = ptx.index(".entry")
     return ptx[entry : ptx.index("{", entry)].count(".param ")
 
 
 class Kept:
-    """PTX once, however many launches it has."""
+    """Launches and their PTX; identical PTX is stored once."""
 
     def __init__(self):
         self.modules, self.launches = {}, []
@@ -172,7 +172,7 @@ class Kept:
         name = hashlib.sha256(ptx.encode()).hexdigest()[:12]
         metadata = compiled.metadata
         if getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0):
-            raise ValueError(f"{metadata.name} uses scratch memory, which is not kept")
+            raise ValueError(f"{metadata.name} uses scratch memory, which is not supported")
         types = dict(compiled.src.signature)
         arguments = [a for a in launch.arguments if types[a.name] != "constexpr"]
         self.modules[name] = {"target": re.search(r"^\.target (\w+)", ptx, re.MULTILINE)[1], "ptx": ptx}
@@ -182,7 +182,7 @@ class Kept:
             "constants": launch.constants,
             "arguments": [{"name": a.name, "type": types[a.name],
                            **({"bytes": a.bytes} if a.value is None else {"value": a.value})} for a in arguments],
-            # Behind a kernel's own parameters Triton puts pointers to scratch memory, null here.
+            # Triton appends pointers to scratch memory to the kernel's parameters; they are null here.
             "null_pointers": ptx_parameters(ptx) - len(arguments),
         })  # fmt: skip
         return self.launches[-1]

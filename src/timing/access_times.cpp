@@ -124,7 +124,7 @@ Served AccessTimes::access_local(const sim::MemoryAccess& access) {
   const std::uint64_t place = running.warp->place % kWarpsOfSm;
   Served all;
   for (unsigned word = 0; word < sim::local_words(access); ++word) {
-    sim::Lanes64 at = sim::interleaved(access, word);
+    sim::Lanes64 at = sim::interleaved_addresses(access, word);
     for (std::uint64_t& address : at.of)
       address = kLocalSectors * kSector + (address / kLine * kWarpsOfSm + place) * kLine +
                 address % kLine;

@@ -216,7 +216,7 @@ class Mistakes(unittest.TestCase):
         self.check_refused(["--operation", "transpose", "--variants", "pytorch_eager_ops"], "no cell is left")
         self.check_refused(["no_such"], "no_such.json", "No such file")
         self.check_refused(["matmul"], "no experiment of fusion or transpose", "matmul")
-        self.check_refused(["fusion", "fusion"], "two configs have it")
+        self.check_refused(["fusion", "fusion"], "two configs have this cell")
         self.check_refused(["fusion", "--set", "depth=3"], "depth", "no such parameter")
         self.check_refused(["--seed", "-1"], "below 2^64")
 
