@@ -1,1 +1,1 @@
-"""Figures from the CSV of a gpuexp run: what plot.py is made of."""
+"""Modules of plot.py, which draws figures from the results of gpuexp runs."""

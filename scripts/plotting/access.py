@@ -1,13 +1,13 @@
 """The addresses that the lanes of a warp access: sectors of device memory, or banks of shared memory.
 
-ANNOTATION is what `gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json` prints; each becomes a panel, and --title names
-them. A row is 128 bytes: a line of L1, or the 32 banks once. A cell is 4 bytes, and has the number of the lane that asks for
-it first. Of device memory, sectors that are moved are framed: what is empty in a frame moves in vain. Of shared memory, a
-colour is a wavefront: a request takes as many as the bank with the most different words.
+ANNOTATION is the output of `gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json`. Each becomes a panel; --title sets its
+title. A row shows 128 bytes: an L1 line, or one word of each of the 32 banks. A cell shows 4 bytes and the number of the first lane
+that accesses them. For device memory, sectors that are moved are framed; empty cells in a frame are moved without being used. For
+shared memory, each colour is a wavefront: a request needs as many as the bank with the most distinct words.
 
-FILE lists figures of several panels (docs/figures/accesses.json): of each the variant, its parameters, the warp, and a part of
-the line of source that accesses memory. Two more kinds are drawn from it: `lanes`, the instructions of a kernel's lines and the
-lanes that they work for, and `waves`, the blocks of a launch on the SMs of a GPU.
+FILE lists figures of several panels (docs/figures/accesses.json): for each panel the variant, its parameters, the warp, and a part
+of the source line that accesses memory. It may contain two more kinds: `lanes`, the instructions of a kernel's lines and their
+active lanes, and `waves`, the blocks of a launch on the SMs of a GPU.
 """
 
 import json
@@ -32,11 +32,11 @@ MOST_ROWS = 10
 MOVED = "#F3E3D3"
 
 
-# ---- what one access asks for
+# ---- words and wavefronts of an access
 
 
 def words_of(access):
-    """By word (offset / 4), the lanes that ask for it, in order."""
+    """{word: lanes that access it, in order}, where a word is offset / 4."""
     words = {}
     for lane in access["lanes"]:
         first = lane["offset"] // CELL_BYTES
@@ -51,12 +51,12 @@ def is_shared(access):
 
 
 def lanes_at_a_time(access):
-    """16 bytes per lane are served to a quarter of the warp at a time, 8 bytes to half of it."""
+    """Lanes served together: a quarter of the warp for 16 bytes per lane, half of it for 8 bytes, else the whole warp."""
     return {16: 8, 8: 16}.get(access["bytes_per_lane"], 32)
 
 
 def wavefronts_of(access):
-    """By (group of lanes, word), the wavefront that serves it; of a bank with several words each takes one."""
+    """{word: wavefront that serves it}, and the number of wavefronts. Each word of a bank needs a wavefront of its own."""
     group_size = lanes_at_a_time(access)
     served, taken = {}, 0
     for first in range(0, 32, group_size):
@@ -119,7 +119,7 @@ def draw_banks(ax, access, words, rows):
 def draw_panel(ax, annotation, title, most):
     warp = annotation.get("warp")
     if not warp or not warp["accesses"]:
-        raise UsageError("the annotation has no warp: gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json")
+        raise UsageError("the annotation has no warp; create it with: gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json")
     access = warp["accesses"][0]
     words = words_of(access)
     rows, left = rows_to_draw(words, most)
@@ -145,19 +145,19 @@ def draw_panel(ax, annotation, title, most):
     return len(rows) + (left > 0)
 
 
-# ---- other pictures of a kernel
+# ---- other diagrams of a kernel
 
 
-LEAST_SHARE = 0.01  # of the instructions, that a line is drawn for
+MIN_SHARE = 0.01  # minimum share of the instructions for which a line is drawn
 TEXT_WIDTH = 62
 
 
 def draw_lanes(annotations, titles, out):
-    """Of each annotation, the lines of source with their instructions, split into lanes that are on and off."""
+    """For each annotation, the source lines with their instructions, divided into active and inactive lanes."""
     chosen = []
     for annotation in annotations:
         kernel = annotation["kernels"][0]
-        least = LEAST_SHARE * kernel["counts"]["warp_instructions"]
+        least = MIN_SHARE * kernel["counts"]["warp_instructions"]
         chosen.append([line for line in kernel["lines"] if line["text"] and line["counts"]["warp_instructions"] >= least])
     heights = [0.3 * len(lines) + 0.9 for lines in chosen]
     figure, axes = plt.subplots(len(chosen), 1, figsize=(INCHES_WIDE, sum(heights)), height_ratios=heights, squeeze=False,
@@ -181,7 +181,7 @@ def draw_lanes(annotations, titles, out):
 
 
 def draw_waves(cells, titles, out):
-    """Of each cell (predict --limits --json), which SMs have a block in which wave, if all take equally long."""
+    """For each cell (predict --limits --json), the number of busy block slots in each wave, if all blocks take equally long."""
     figure, axes = plt.subplots(1, len(cells), figsize=(INCHES_WIDE, 3.4), squeeze=False, sharex=True, sharey=True, layout="constrained")
     most = max(math.ceil(cell["waves"]) for cell in cells)
     for ax, title, cell in zip(axes[0], titles, cells):
@@ -244,7 +244,7 @@ def arguments_of(panel):
 
 
 def line_with(annotation, text, access):
-    """FILE:N of the line of source that has the text and such an access."""
+    """FILE:N of the source line that contains the text and has an access of this kind."""
     found = {
         f"{line['file']}:{line['line']}"
         for kernel in annotation["kernels"]
@@ -253,7 +253,7 @@ def line_with(annotation, text, access):
     }
     if len(found) != 1:
         where = f": {', '.join(sorted(found))}" if found else ""
-        raise UsageError(f"{annotation['family']}/{annotation['variant']}: {len(found)} lines have '{text}' and a {access}{where}")
+        raise UsageError(f"{annotation['family']}/{annotation['variant']}: expected one line with '{text}' and a {access}, found {len(found)}{where}")
     return found.pop()
 
 
@@ -268,13 +268,13 @@ def annotation_of(panel, program):
 
 
 def cell_of(panel, program, gpu):
-    """What `predict --limits` says of the variant's one cell at these parameters."""
+    """The output of `predict --limits` for the variant at these parameters."""
     family = panel["variant"].split("/")[0]
     sets = [f"--set={name}={value}" for name, value in panel["set"].items()]
     printed = printed_by([program, "predict", family, "--filter", panel["variant"], "--gpu", gpu, "--limits", "--json", *sets])
     cells = [cell for config in json.loads(printed) for cell in config["cells"]]
     if not cells:
-        raise UsageError(f"{panel['variant']}: no cell of {family}.json")
+        raise UsageError(f"{panel['variant']}: {family}.json has no cell of this variant")
     return cells[0]
 
 
@@ -296,13 +296,13 @@ def draw_listed(path, program, folder, only):
 
 def add_arguments(parser):
     parser.add_argument("annotations", nargs="*", metavar="ANNOTATION")
-    parser.add_argument("--out", metavar="FILE", help="the figure; its ending says the format")
-    parser.add_argument("--title", action="append", default=[], help="of a panel; may be repeated")
-    parser.add_argument("--most-rows", type=int, default=MOST_ROWS, help=f"rows of a panel (default: {MOST_ROWS})")
-    parser.add_argument("--figures", metavar="FILE", help="figures of several panels, such as docs/figures/accesses.json")
-    parser.add_argument("--program", metavar="GPUEXP", help="with --figures: annotates their variants")
-    parser.add_argument("--out-dir", metavar="FOLDER", help="with --figures: where they go")
-    parser.add_argument("--only", metavar="NAME", help="with --figures: one of them")
+    parser.add_argument("--out", metavar="FILE", help="file for the figure; its extension selects the format")
+    parser.add_argument("--title", action="append", default=[], help="title of a panel; may be repeated")
+    parser.add_argument("--most-rows", type=int, default=MOST_ROWS, help=f"maximum rows of a panel (default: {MOST_ROWS})")
+    parser.add_argument("--figures", metavar="FILE", help="file with figures of several panels, such as docs/figures/accesses.json")
+    parser.add_argument("--program", metavar="GPUEXP", help="with --figures: the gpuexp program, which annotates the variants")
+    parser.add_argument("--out-dir", metavar="FOLDER", help="with --figures: folder for the figures")
+    parser.add_argument("--only", metavar="NAME", help="with --figures: draw only this figure")
 
 
 def run(options):

@@ -1,4 +1,4 @@
-"""What requests to shared memory take: cycles beside the wavefronts that banks explain."""
+"""Cycles per request to shared memory, compared with the wavefronts that bank conflicts predict."""
 
 from plotting.results import has, numbers, text_of, timed_with
 from plotting.style import GREY, bars, bars_height, draw_series, experiment_panels, label_lines
@@ -8,7 +8,7 @@ REQUESTS = "metric.requests_per_sm"
 
 
 def with_each_request(frame):
-    """Rows with `each`, what a request takes on an SM, and the unit: cycles, or ns where nobody read the clock."""
+    """Rows with column `each`, the time per request on an SM, and its unit: cycles, or ns if the SM clock was not read."""
     good = timed_with(frame, REQUESTS, WAVEFRONTS)
     in_cycles = has(good, "cycles")
     time = numbers(good, "cycles") if in_cycles else 1e3 * good["time_median_us"]
@@ -16,7 +16,7 @@ def with_each_request(frame):
 
 
 def cycles_per_request(frame, across):
-    """A line per variant where an experiment sweeps the parameter, a bar per variant where it does not."""
+    """A panel per experiment: a line per variant if the experiment sweeps the parameter, else a bar per variant."""
     good, unit = with_each_request(frame)
 
     def is_swept(rows):
@@ -29,7 +29,7 @@ def cycles_per_request(frame, across):
 
 
 def draw_lines(ax, rows, across, unit):
-    """Dotted, the wavefronts that banks explain, where they can be held against cycles."""
+    """Lines of time per request. If the unit is cycles, the predicted wavefronts are dotted."""
     rows = rows.assign(x=numbers(rows, across.column), y=rows["each"]).sort_values("x")
     ends = draw_series(ax, rows, markersize=5)
     if unit == "cycles":

@@ -1,11 +1,11 @@
-"""What branches cost: time over that of the same work without divergence."""
+"""The cost of branches: time relative to the same work without divergence."""
 
 from plotting.results import NothingToDraw, distinct, experiments, has, numbers, text_of, timed
 from plotting.style import GREY, HEAT, by_series, draw_series, label_lines, note, panels, plt
 
 
 def with_relative_times(frame):
-    """Rows with `relative`: their time over the baseline's of the same problem."""
+    """Rows with column `relative`: time divided by the baseline's time for the same problem."""
     good = timed(frame)
     if not has(good, "speedup"):
         raise NothingToDraw("the column speedup is needed: name a baseline in the config")
@@ -13,7 +13,7 @@ def with_relative_times(frame):
 
 
 def relative_times(frame, across, down=None):
-    """Lines over one parameter; where a second is swept with it, a heat map of both for each variant."""
+    """Lines over one parameter; if a second parameter is swept too, a heat map of both for each variant."""
     good = with_relative_times(frame)
     if not has(good, across.column):
         raise NothingToDraw(f"rows with {across.column} are needed")
@@ -64,10 +64,7 @@ def draw_map(ax, rows, across, down, top):
 
 
 def draw_relative(ax, rows, axis, by_rank=False):
-    """Lines of relative time per variant; dotted, the passes that the family expects.
-
-    `by_rank` spaces the values of the axis evenly.
-    """
+    """A line of relative time per variant; the passes that the family expects are dotted. `by_rank` spaces the axis values evenly."""
     values = sorted(numbers(rows, axis.column).dropna().unique())
     x = [values.index(v) if by_rank else v for v in numbers(rows, axis.column)]
     rows = rows.assign(x=x, y=rows["relative"]).sort_values("x")

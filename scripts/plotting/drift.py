@@ -1,12 +1,12 @@
-"""Times and the SM clock, round by round, while a group was measured.
+"""Times and the SM clock of each round in which a group was measured.
 
-Each variant's samples as deviations from its own median, and below, on the same scale, the SM clock. What moves the whole GPU
-moves all variants of a round alike; what is one variant's own does not.
+The upper panel shows each variant's samples as deviations from the variant's median, the lower panel the SM clock on the same scale.
+Changes of the whole GPU move all variants of a round equally; effects of a single variant do not.
 
-With --times, the times themselves on a logarithmic scale, without the clock: of launches of which the first takes many times as
-long as those that follow (variants timed from the first launch of a process on).
+--times draws the times on a logarithmic scale without the clock. Use it for variants that are timed from the first launch of a
+process, which takes many times as long as the following launches.
 
-The folder is what `gpuexp run` wrote; its log.jsonl is read.
+The folder is a run folder of `gpuexp run`, whose log.jsonl is read.
 """
 
 import math
@@ -21,7 +21,7 @@ from plotting.style import GREY, colours, equal_factors, plt, save, titled
 MOST_GROUPS = 4
 INCHES_HIGH = 6.5  # of both panels
 INCHES_WIDE = 6.6
-LEAST_INCHES_WIDE = 8.5  # that the title takes
+MIN_INCHES_WIDE = 8.5  # width of the title
 LEGEND_COLUMNS = 4
 
 
@@ -41,7 +41,7 @@ def deviations(group):
 
 
 def common_part(moved):
-    """[(round, median over variants)] of rounds that more than half of the variants took."""
+    """[(round, median over variants)] of rounds in which more than half of the variants were sampled."""
     rounds = {}
     for points in moved.values():
         for number, value in points:
@@ -55,13 +55,13 @@ def middle_of_clock(group):
 
 
 def limits(values, least):
-    """Lowest and highest, with a margin, at least `least` to either side of zero."""
+    """Axis limits of the values, with a margin, at least ±`least`."""
     low, high = min([-least, *values]), max([least, *values])
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
 def short_parameters(parameters):
-    """ "m = n = k = 4096, dtype = tf32": names of the same number together."""
+    """ "m = n = k = 4096, dtype = tf32": parameters with the same number are combined."""
     names = {}
     for part in parameters.split(","):
         name, _, value = part.partition("=")
@@ -70,7 +70,7 @@ def short_parameters(parameters):
 
 
 def wrapped(text, width):
-    """In lines of about `width` characters, broken after commas."""
+    """The text in lines of about `width` characters, broken after commas."""
     lines = [""]
     for part in text.split(", "):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -114,7 +114,7 @@ def draw(gpu, groups):
     times = limits([v for each in moved for points in each.values() for _, v in points], 1)
     clocks = limits([percent(mhz, middle_of_clock(g)) for g in groups for _, _, mhz in g.clocks], 1)
     spans = [high - low for low, high in (times, clocks)]
-    # Heights as the spans, so that a percent is as high in both panels.
+    # Heights proportional to the ranges, so that one percent has the same height in both panels.
     figure, grid = plt.subplots(2, len(groups), sharex="col", squeeze=False, height_ratios=spans,
                                 figsize=(INCHES_WIDE * len(groups), INCHES_HIGH), layout="constrained")  # fmt: skip
     for column, (group, each) in enumerate(zip(groups, moved)):
@@ -128,7 +128,7 @@ def draw(gpu, groups):
 
 
 def draw_times(gpu, groups):
-    figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(max(INCHES_WIDE * len(groups), LEAST_INCHES_WIDE), INCHES_HIGH),
+    figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(max(INCHES_WIDE * len(groups), MIN_INCHES_WIDE), INCHES_HIGH),
                                 layout="constrained")  # fmt: skip
     for ax, group in zip(grid[0], groups):
         for variant, samples in group.samples.items():
@@ -144,10 +144,10 @@ def draw_times(gpu, groups):
 
 
 def add_arguments(parser):
-    parser.add_argument("folder", metavar="RUN_FOLDER", help="a folder that gpuexp run wrote")
-    parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
-    parser.add_argument("--cells", metavar="GLOB", action="append", help="groups of cells whose keys match; may be repeated")
-    parser.add_argument("--times", action="store_true", help="the times themselves, on a logarithmic scale, without the clock")
+    parser.add_argument("folder", metavar="RUN_FOLDER", help="run folder of gpuexp run")
+    parser.add_argument("--out", metavar="FILE", required=True, help="file for the figure; its extension selects the format")
+    parser.add_argument("--cells", metavar="GLOB", action="append", help="draw groups with a cell whose key matches; may be repeated")
+    parser.add_argument("--times", action="store_true", help="draw times on a logarithmic scale, without the clock")
 
 
 def run(options):
@@ -159,6 +159,6 @@ def run(options):
     if not groups:
         raise UsageError(f"{options.folder}: its cells have samples but no readings of the SM clock; --times draws the samples")
     if len(groups) > MOST_GROUPS:
-        raise UsageError(f"{options.folder}: {len(groups)} groups match; --cells GLOB chooses at most {MOST_GROUPS}, by "
-                         f"experiment/family/variant/parameters/mode")  # fmt: skip
+        raise UsageError(f"{options.folder}: {len(groups)} groups match; expected at most {MOST_GROUPS}; select them with --cells GLOB "
+                         f"for keys experiment/family/variant/parameters/mode")  # fmt: skip
     save((draw_times if options.times else draw)(gpu, groups), options.out)

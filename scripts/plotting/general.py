@@ -1,4 +1,4 @@
-"""Panels that suit any family: a line per series over a swept parameter, or a bar per series."""
+"""Panels for any family: a line per series over a swept parameter, or a bar per series."""
 
 import math
 
@@ -7,7 +7,7 @@ from plotting.style import GREY, axis_of, bars, bars_height, by_series, colours,
 
 
 def series_names(frame, axis=None):
-    """What tells the series of a frame apart: the variant, then every other thing that varies."""
+    """Names of the series of a frame: the variant, then all other columns that vary."""
     parts = [frame["variant"]]
     for other in axes(frame):
         if not axis or other.column != axis.column:
@@ -18,7 +18,7 @@ def series_names(frame, axis=None):
 
 
 def constants(frame, besides=()):
-    """ "n = 67108864, cold": what is the same in every row."""
+    """ "n = 67108864, cold": parameters and mode that are the same in every row."""
     parts = []
     for column in [c for c in frame if c.startswith("param.") and c not in besides]:
         values = distinct(frame, column)
@@ -30,7 +30,7 @@ def constants(frame, besides=()):
 
 
 def draw_lines(ax, frame, axis, column, label, moved=False):
-    """The rate over the swept parameter; dotted, the same with whole sectors counted, where that is more."""
+    """The rate over the swept parameter; the rate in whole sectors is dotted if it is larger."""
     ends, dotted = [], False
     for name, colour, dash, rows in by_series(frame.assign(series=series_names(frame, axis)), "series"):
         rows = rows.sort_values(axis.column, key=lambda s: s.astype(float))
@@ -57,7 +57,7 @@ def draw_bars(ax, frame, column, label):
 
 
 def draw_experiment(ax, frame, moved=False):
-    """A panel for one experiment: lines where a parameter is swept, bars elsewhere."""
+    """A panel for one experiment: lines if a parameter is swept, else bars."""
     column, label = rate(frame)
     axis = swept(frame)
     if axis:
@@ -81,18 +81,18 @@ def any_family(frame, moved=False):
 
 
 def share_of_copy(frame, kind):
-    """A panel per size: bars of each variant's rate over the baseline's, a colour for each value that `kind` has there."""
+    """A panel per size: bars of each variant's rate relative to the baseline, with a colour for each value of `kind`."""
     good = timed(frame)
     if not has(good, "speedup"):
-        raise NothingToDraw("a speedup is needed: name a baseline in the config")
+        raise NothingToDraw("no row has a speedup; set a baseline in the config")
     good = good[good["speedup"].notna()]
     extents = [c for c in good if c.startswith("param.") and c != kind.column]
     varied = [c for c in extents if good[c].nunique() > 1 or good[c].isna().any()]
-    if len(varied) > 1:  # fewer do not tell a size
+    if len(varied) > 1:  # one parameter does not identify a size
         extents = varied
 
     def size_of(row):
-        return " × ".join(text_of(row[c]) for c in extents if row[c] == row[c])  # of those that it has
+        return " × ".join(text_of(row[c]) for c in extents if row[c] == row[c])  # without NaN
 
     def kind_of(row):
         value = row[kind.column] if kind.column in row else math.nan
@@ -125,5 +125,5 @@ def share_of_copy(frame, kind):
 
 
 def memory_family(frame):
-    """The same, with what DRAM moved beside what was useful."""
+    """Like any_family(), with moved bytes in addition to useful bytes."""
     return any_family(frame, moved=True)

@@ -1,4 +1,4 @@
-"""What host and device do together: time per kernel of a chain, bytes per second over the bus, steps on a time axis."""
+"""Figures of host and device: time per kernel of a chain, bytes per second over the bus, steps on a time axis."""
 
 import re
 from typing import NamedTuple
@@ -23,12 +23,12 @@ from plotting.style import (
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?:(?P<rank>\d+)\.)?(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
-MOST_STEPS = 100  # of one rank, of which each can be seen
+MAX_STEPS = 100  # maximum steps per rank that can be distinguished in a figure
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
 def per_item(frame, items):
-    """The time of each of the items that a launch has, over how many it has; bars where an experiment has one number."""
+    """Time per item of a launch over the number of items; bars if an experiment has only one number."""
     good = timed_with(frame, items.column)
     good = good.assign(x=numbers(good, items.column), y=good["time_median_us"] / numbers(good, items.column))
     label = "µs per kernel"
@@ -52,7 +52,7 @@ def per_item(frame, items):
 
 
 def transfer_rates(frame, words):
-    """Bytes per second each way over what is transferred, a panel per experiment; both as fractions of equal factors."""
+    """Bytes per second in each direction over the transferred bytes, a panel per experiment, on logarithmic axes."""
     good = timed_with(frame, words.column)
     size = 4 * numbers(good, words.column)
     good = good.assign(x=size, y=size / good["time_median_us"] / 1e3)
@@ -68,7 +68,7 @@ def transfer_rates(frame, words):
 
 
 def kept_sets(frame, hot):
-    """Time, and bytes read from DRAM where they were counted, over the working set or the share that persists."""
+    """Time, and bytes read from DRAM if counted, over the working set or the share of persisting accesses."""
     good = timed_with(frame, hot.column)
     parts = experiments(good)
     measures = [("time_median_us", 1e3, "ms")]
@@ -94,12 +94,12 @@ def kept_sets(frame, hot):
 
 
 def streamed(rows):
-    """Bytes that the other kernel reads from DRAM in any case; of the variant that is alone, none."""
+    """Bytes that the streaming kernel reads from DRAM; 0 for the variant without it."""
     return (4 * numbers(rows, "param.streamed")).where(rows["variant"] != "hot_alone", 0)
 
 
 class Step(NamedTuple):
-    """Of a timeline, in µs."""
+    """A step of a timeline, with times in µs."""
 
     what: str
     rank: int | None
@@ -114,7 +114,7 @@ def steps_of(text):
 
 
 def unit_of(what):
-    """Kernels are told by name."""
+    """The lane of a step; steps named after a kernel belong to the lane "kernel"."""
     return what if what in UNITS or what in ("copy", "other") else "kernel"
 
 
@@ -123,7 +123,7 @@ def rows_with_steps(frame, column):
 
 
 def timelines(frame):
-    """Launches of one problem on one time axis, a lane per unit: by events where a row has them, else as predicted."""
+    """Launches of one problem on one time axis, with a lane per unit: measured by events if available, else predicted."""
     good = timed(frame)
     measured = rows_with_steps(good, "timeline")
     column = "timeline" if measured else "predicted_timeline"
@@ -132,7 +132,7 @@ def timelines(frame):
     lanes = [unit for unit in UNITS if unit in used]
     figure, grid = panels(len(rows), 1, 10.5, 1.1 + 0.28 * len(lanes))
     ends = sorted(max(step.end for step in steps_of(row[column])) for row in rows)
-    shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest may be cut
+    shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest row may be cut off
     for ax, row in zip(grid[:, 0], rows):
         draw_lanes(ax, steps_of(row[column]), lanes, shown)
         ax.set_title(f"{row['variant']}: {time_text(row, not measured)}")
@@ -146,13 +146,13 @@ def time_text(row, both):
 
 
 def of_one_problem(rows, column, ranks=1):
-    """Those of the first experiment at the problem with most steps of which each can be seen."""
+    """Rows of the first experiment, at the problem with the most steps that can still be distinguished."""
     rows = [row for row in rows if row["experiment"] == rows[0]["experiment"]]
     problems = [tuple(row[[c for c in row.index if c.startswith("param.")]]) for row in rows]
     longest = {}
     for row, problem in zip(rows, problems):
         longest[problem] = max(longest.get(problem, 0), len(steps_of(row[column])))
-    seen = [problem for problem, steps in longest.items() if steps <= MOST_STEPS * ranks]
+    seen = [problem for problem, steps in longest.items() if steps <= MAX_STEPS * ranks]
     if not seen:
         raise NothingToDraw("rows with a timeline are needed")
     shown = max(seen, key=longest.get)
@@ -160,7 +160,7 @@ def of_one_problem(rows, column, ranks=1):
 
 
 def draw_lanes(ax, steps, lanes, until):
-    """What a unit works on; a step that waits for a unit at another one is drawn from when that ends."""
+    """Steps in the lanes of their units. A step that waits for its unit is drawn from the end of the previous step."""
     free = {}
     for step in sorted(steps, key=lambda step: step.end):
         what = unit_of(step.what)
@@ -176,7 +176,7 @@ def draw_lanes(ax, steps, lanes, until):
 
 
 def swept_times(frame):
-    """Time over what each experiment varies: filled, measured; open, predicted. Bars where it varies nothing."""
+    """Time over the parameter that each experiment varies; filled: measured, open: predicted. Bars if none varies."""
     parts = experiments(timed(frame))
     if not parts:
         raise NothingToDraw("no row passed with a time")

@@ -1,4 +1,4 @@
-"""What a dependent step takes, over the working set that its data lie in; what bandwidth bytes in flight get."""
+"""Latency of a dependent step over the working set, and bandwidth over bytes in flight."""
 
 from plotting.results import distinct, has, numbers, timed_with
 from plotting.style import by_series, colours, draw_series, experiment_panels, label_lines, powers_of_two
@@ -10,7 +10,7 @@ NEAR, FAR = "metric.near_cycles", "metric.far_cycles"
 
 
 def working_sets(frame, size):
-    """A panel per experiment, a line per variant; a bar from the near to the far tenth of lines where those were measured."""
+    """A panel per experiment, a line per variant; a bar spans the nearest to the farthest tenth of cache lines if measured."""
     good = timed_with(frame, size.column, CYCLES)
     good = good.assign(x=numbers(good, size.column), y=numbers(good, CYCLES)).dropna(subset=["x", "y"])
     figure, parts = experiment_panels(good, 11, lambda rows: 4.6 if rows["x"].nunique() > 12 else 3.2)
@@ -37,7 +37,7 @@ def draw_experiment(ax, rows, shades):
 
 
 def little(frame, in_flight):
-    """A panel per experiment, a line per variant and loads of a thread: as long as Little's law holds, they lie on one."""
+    """A panel per experiment, a line per variant and number of loads per thread; the lines coincide while Little's law holds."""
     good = timed_with(frame, in_flight.column, DELIVERED)
     rate = numbers(good, DELIVERED) / good["time_median_us"] / 1e3
     good = good.assign(x=numbers(good, in_flight.column), rate=rate).dropna(subset=["x", "rate"])

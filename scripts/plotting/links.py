@@ -1,6 +1,6 @@
 """Rates of links between GPUs, and the speedup of problems that span GPUs, from recorded results.
 
-RESULTS.json are of peer_copy, of collectives, of tensor_parallel and mlp_parallel together, or of data_parallel.
+RESULTS.json are results of peer_copy, collectives or data_parallel, or of tensor_parallel and mlp_parallel together.
 """
 
 import math
@@ -22,7 +22,7 @@ def chosen(rows, experiment, **params):
 
 
 def draw_lines(ax, rows, looks, x, y, title, ylabel, name_powers, top=None):
-    """Of y over x, an axis of powers of two that `name_powers` names."""
+    """Lines of y over x, with a logarithmic x axis whose ticks are given by `name_powers`."""
     rows = rows.assign(x=x, y=y).dropna(subset="y")
     ends = draw_series(ax, rows, looks=looks, markersize=4)
     ax.set_xscale("log", base=2)
@@ -34,7 +34,7 @@ def draw_lines(ax, rows, looks, x, y, title, ylabel, name_powers, top=None):
 
 
 def as_bytes(values):
-    """(where, name) of every fourth power of two, or of every sixteenth on a long axis."""
+    """(position, name) of the powers of 4 or, on a long axis, of the powers of 16."""
     names = [(KIB**i * 2**j, f"{2**j} {unit}") for i, unit in enumerate(["B", "KiB", "MiB", "GiB"]) for j in range(0, 10, 2)]
     step = 2 if values[-1] / values[0] > 2**20 else 1
     return [(at, name) for at, name in names if values[0] <= at <= values[-1]][::step]
@@ -142,7 +142,7 @@ def draw(paths):
 
 def add_arguments(parser):
     parser.add_argument("results", metavar="RESULTS.json", nargs="+")
-    parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
+    parser.add_argument("--out", metavar="FILE", required=True, help="file for the figure; its extension selects the format")
 
 
 def run(options):

@@ -1,7 +1,7 @@
-"""The loss of a network in training, of several runs of each precision.
+"""Training loss of a network, from several runs of each precision.
 
-The CSV is what `gpuexp_gpu_tests "losses of all runs, in a file"` writes: for each precision and variant, and each window of
-steps, the least, mean and most of the runs' losses. The band is what runs in fp32 with other seeds come to; lines are means.
+The CSV is written by `gpuexp_gpu_tests "losses of all runs, in a file"`: minimum, mean and maximum of the runs' losses for each
+precision, variant and window of steps. The band spans the losses of fp32 runs with different seeds; lines are means.
 """
 
 import pandas as pd
@@ -16,7 +16,7 @@ def draw(path):
     frame = pd.read_csv(path)
     missing = [column for column in COLUMNS if column not in frame]
     if missing or frame.empty:
-        raise UsageError(f"{path}: no losses; columns {', '.join(COLUMNS)} are needed")
+        raise UsageError(f"{path}: no losses; expected the columns {', '.join(COLUMNS)}")
     names = list(dict.fromkeys(zip(frame["dtype"], frame["variant"])))
     first = of(frame, names[0])
     figure, grid = panels(1, 1, 9, 5)
@@ -37,7 +37,7 @@ def of(frame, name):
 
 def add_arguments(parser):
     parser.add_argument("losses", metavar="LOSSES.csv")
-    parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
+    parser.add_argument("--out", metavar="FILE", required=True, help="file for the figure; its extension selects the format")
 
 
 def run(options):

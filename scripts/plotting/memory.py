@@ -1,11 +1,11 @@
-"""What memory buys in time: a curve per variant, through the values of the parameter that trades them."""
+"""Time over memory: a curve per variant through the values of the parameter that trades one for the other."""
 
 from plotting.results import NothingToDraw, basis, experiments, numbers, text_of, timed_with
 from plotting.style import by_series, note, panels, powers_of_two
 
 
 def time_against_memory(frame, memory, traded):
-    """A panel per experiment that varies the parameter; its values stand at the points."""
+    """A panel per experiment that varies the parameter, whose values label the points."""
     good = timed_with(frame, memory.column, traded.column)
     good = good.assign(x=numbers(good, memory.column) / 1e9, y=numbers(good, "time_median_us") / 1e3,
                        traded=numbers(good, traded.column))  # fmt: skip
@@ -24,7 +24,7 @@ def time_against_memory(frame, memory, traded):
 
 
 def draw_curve(ax, rows, variant, colour, dash):
-    """Values stand above the points, and below on the way to the least memory, which may come by the same memory again."""
+    """Labels are above the points, and below them for values smaller than that of the minimum memory, where the curve returns."""
     ax.plot(rows["x"], rows["y"], dash, color=colour, marker="o", label=variant)
     least = rows.loc[rows["x"].idxmin(), "traded"]
     for x, y, value in zip(rows["x"], rows["y"], rows["traded"]):

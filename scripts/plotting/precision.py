@@ -1,4 +1,4 @@
-"""What fewer bits buy, and what they lose."""
+"""Speed and errors of types with fewer bits."""
 
 import math
 
@@ -7,7 +7,7 @@ from plotting.style import PALETTE, bars, bars_height, colours, grouped_bars, la
 
 
 def type_colour(variant):
-    """One colour per type, whatever else the variant's name says."""
+    """The colour of a variant's type, which its name starts with."""
     for i, name in enumerate(("fp32", "fp16", "bf16")):
         if variant.startswith(name):
             return PALETTE[i]
@@ -15,7 +15,7 @@ def type_colour(variant):
 
 
 def times_by_type(frame, by):
-    """Time of an element-wise operation by type; speed-up and share of the limit beside it."""
+    """Time of an element-wise operation by type, with speedup and share of the limit."""
     good = timed(frame)
     operations = distinct(good, by.column) or [None]
     parts = [good if o is None else good[good[by.column] == o] for o in operations]
@@ -40,7 +40,7 @@ def note(row):
 
 
 def loss_scaling(frame):
-    """Gradients that fp16 loses: by variant where the gradients differ, by scale where that is swept."""
+    """Gradients that fp16 stores as zero: by scale if the scale is swept, else by variant."""
     good = timed_with(frame, "metric.lost_share_pct")
     parts = experiments(good)
     figure, grid = panels(1, len(parts), 7, 4.6)
@@ -55,7 +55,7 @@ def loss_scaling(frame):
 
 
 def draw_lost(ax, rows):
-    """Per typical size of a gradient, a bar for each variant."""
+    """A bar for each variant and typical size of a gradient."""
     centres = sorted(distinct(rows, "param.centre_log2"), reverse=True)
     variants = distinct(rows, "variant")
     lost = numbers(rows, "metric.lost_share_pct").groupby([rows["variant"], rows["param.centre_log2"]]).first()
@@ -78,24 +78,24 @@ def draw_scales(ax, rows):
     ax.plot(x, overflow, marker="s", color=PALETTE[1])
     ax.set(xlabel="log2 of the static scale", ylabel="gradients (%)")
     smallest = min((share for share in [*lost, *overflow] if share > 0), default=1e-6)
-    ax.set_yscale("symlog", linthresh=smallest)  # zero is on the axis, and a trade-off over decades visible
+    ax.set_yscale("symlog", linthresh=smallest)  # shows zero and several decades on one axis
     ax.set_ylim(bottom=0)
     label_lines(ax, [(x.iloc[-1], lost.iloc[-1], "stored as zero", PALETTE[0]),
                      (x.iloc[-1], overflow.iloc[-1], "overflowed", PALETTE[1])])  # fmt: skip
 
 
 def metrics_by_type(frame, *axes):
-    """A panel for each metric and for time, a bar for each variant; a row of panels for each value of the last axis."""
+    """A panel for each metric and for time, with a bar for each variant; a row of panels for each value of the last axis."""
     *metrics, by = axes
     good = timed_with(frame, *(metric.column for metric in metrics))
     values = distinct(good, by.column) or [None]
-    wanted = [(metric.column, metric.label, 1.0) for metric in metrics] + [("time_median_us", "time (ms)", 1e-3)]
+    measures = [(metric.column, metric.label, 1.0) for metric in metrics] + [("time_median_us", "time (ms)", 1e-3)]
     height = bars_height(good["variant"].nunique())
-    figure, grid = panels(len(values), len(wanted), 4.8, height, sharey="row")
+    figure, grid = panels(len(values), len(measures), 4.8, height, sharey="row")
     for row, value in zip(grid, values):
         part = good if value is None else good[good[by.column] == value]
         part = part.drop_duplicates("variant")
-        for ax, (column, label, factor) in zip(row, wanted):
+        for ax, (column, label, factor) in zip(row, measures):
             bars(ax, list(part["variant"]), list(numbers(part, column) * factor),
                  [type_colour(v) for v in part["variant"]], top=numbers(good, column).max() * factor)  # fmt: skip
             ax.set_xlabel(label)

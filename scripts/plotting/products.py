@@ -20,13 +20,13 @@ from plotting.style import (
     short,
 )
 
-MOST_SIZES_IN_PANELS = 6
-LEAST_PITCHES = 4
+MAX_SIZES_IN_PANELS = 6
+MIN_PITCHES = 4
 LANES = 32
 
 
 def size_names(frame):
-    """ "4096³" for cubes, "4096 × 4096 × 1024" (m × n × k) for the rest."""
+    """ "4096³" if m = n = k, else "4096 × 4096 × 1024" (m × n × k)."""
     def name(row):
         sizes = [text_of(row[f"param.{p}"]) for p in "mnk"]
         return f"{sizes[0]}³" if len(set(sizes)) == 1 else " × ".join(sizes)
@@ -34,7 +34,7 @@ def size_names(frame):
 
 
 def with_sizes(frame):
-    """Rows with all three extents, ordered by work, and `size` and `types` as columns."""
+    """Rows with m, n and k, sorted by m·n·k, with columns `volume`, `size` and `types`."""
     columns = [f"param.{p}" for p in "mnk"]
     if not set(columns) <= set(frame.columns):
         raise NothingToDraw("the columns param.m, param.n and param.k are needed")
@@ -48,7 +48,7 @@ def with_sizes(frame):
 
 
 def type_names(frame):
-    """ "bf16"; "fp16, sums in fp16" where products are not summed in fp32; with the type of C where it varies."""
+    """ "bf16"; "fp16, sums in fp16" if products are not summed in fp32; with the type of C if it varies."""
     if "param.dtype" not in frame:
         return pd.Series("fp32", index=frame.index)
     outputs = frame.dropna(subset=["param.dtype"]).groupby("param.dtype")
@@ -69,17 +69,17 @@ def type_names(frame):
 
 
 def ladder(frame):
-    """TFLOP/s of every variant, and its share of the library's, per size and mode."""
+    """TFLOP/s of every variant, with its share of the library's rate, per size and mode."""
     frame = with_sizes(frame)
     good = timed(frame)
     if not has(good, "tflops"):
         raise NothingToDraw("no row passed with a rate")
-    # A size at which few of the variants were measured belongs to another question.
+    # Sizes with few of the variants are omitted, because they belong to other experiments.
     variant_counts = frame.groupby("size")["variant"].nunique()
     sizes = [s for s in distinct(good, "size") if 2 * variant_counts[s] > variant_counts.max()]
     frame = frame[frame["size"].isin(sizes)]
     good = good[good["size"].isin(sizes)]
-    if len(sizes) > MOST_SIZES_IN_PANELS:
+    if len(sizes) > MAX_SIZES_IN_PANELS:
         return ladder_by_size(good)
     modes = distinct(good, "mode")
     tried = good.groupby("types")["variant"].nunique()
@@ -100,7 +100,7 @@ def ladder(frame):
 
 
 def order_of_rungs(frame):
-    """Variants in the order of the group that has most of them; libraries last."""
+    """Variants in the order of the group with the most variants; libraries last."""
     sizes = frame.groupby("size")["variant"].nunique()
     fullest = distinct(frame[frame["size"] == sizes.idxmax()], "variant")
     variants = fullest + [v for v in distinct(frame, "variant") if v not in fullest]
@@ -122,7 +122,7 @@ def draw_rungs(ax, frame, variants, types, top):
 
 
 def variant_note(frame, variant, kind):
-    """The text and the length of one bar."""
+    """Text and length of one bar."""
     row = frame[(frame["variant"] == variant) & (frame["types"] == kind)]
     if not len(row):
         return "", math.nan
@@ -136,7 +136,7 @@ def variant_note(frame, variant, kind):
 
 
 def ladder_by_size(good):
-    """A line per variant over the size: for sweeps of more sizes than panels are readable for."""
+    """A line per variant over the size, for sweeps with too many sizes for panels."""
     types = distinct(good, "types")
     figure, grid = panels(1, len(types), 7.5, 4.6, sharey=True)
     for ax, kind in zip(grid[0], types):
@@ -151,7 +151,7 @@ def ladder_by_size(good):
 
 
 def error_against_speed(frame):
-    """Each product's error beside its rate, at the size where most types were measured."""
+    """Error over rate of each product, at the size with the most types."""
     good = with_sizes(timed(frame))
     good = good[(numbers(good, "error_rms_rel") > 0) & (numbers(good, "tflops") > 0)]
     kinds = good.groupby(["size", "mode"])["types"].nunique()
@@ -180,13 +180,13 @@ def error_against_speed(frame):
 
 
 def row_pitch(frame):
-    """What one thread per element costs at different row pitches, and in which stage of L1."""
+    """Time of one thread per element at several row pitches, with wavefronts of the L1 stages if counted."""
     good = timed_with(frame, "param.m", "param.n", "param.k")
     naive = good[good["variant"] == "naive"]
     counts = naive.groupby(["experiment", "param.m", "param.n", "mode"])["param.k"].nunique()
-    counts = counts[counts >= LEAST_PITCHES]
+    counts = counts[counts >= MIN_PITCHES]
     if counts.empty:
-        raise NothingToDraw(f"naive at {LEAST_PITCHES} values of k or more is needed")
+        raise NothingToDraw(f"naive at {MIN_PITCHES} values of k or more is needed")
     experiment, m, n, mode = counts.index[0]
     naive = naive[(naive["experiment"] == experiment) & (naive["mode"] == mode)].sort_values("param.k")
     labels = [f"k = {text_of(k)}" for k in naive["param.k"]]

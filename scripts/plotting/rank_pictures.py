@@ -1,8 +1,8 @@
-"""Diagrams of several GPUs: single steps between two, all-reduces, shared products and steps of training.
+"""Diagrams of several GPUs: steps between two GPUs, all-reduces, distributed products and training steps.
 
-Pictures for docs/lessons, made from the algorithms and from no measurement: timeline_peer_copy (who waits for whom),
-lanes_collectives (which summands each GPU has after each step), lanes_tensor_parallel (which part of a product each GPU makes,
-and what it leaves) and timeline_data_parallel (when gradients are exchanged).
+The diagrams for docs/lessons are drawn from the algorithms, not from measurements: timeline_peer_copy (transfers and waits between
+two GPUs), lanes_collectives (partial sums of each GPU after each step), lanes_tensor_parallel (parts of a product that each GPU reads
+and computes) and timeline_data_parallel (time of the gradient exchange).
 """
 
 from pathlib import Path
@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 from plotting.style import GREY, PALETTE, plt, save, titled
 
 RANKS = 4
-DATA, OTHER = PALETTE[0], PALETTE[1]  # arrows: data; requests, answers and numbers
-SHADES = {0: "#FFFFFF", 1: "#DCE9F5", 2: "#A9CBE8", 3: "#6AA5D6", 4: "#0072B2"}  # by how many summands
+DATA, OTHER = PALETTE[0], PALETTE[1]  # colours of arrows: data; requests, responses and flags
+SHADES = {0: "#FFFFFF", 1: "#DCE9F5", 2: "#A9CBE8", 3: "#6AA5D6", 4: "#0072B2"}  # by number of partial sums
 
 
 def bare(ax):
@@ -25,8 +25,8 @@ def bare(ax):
 # ---- steps between two GPUs
 
 
-# Of each panel: arrows (from which GPU, when it leaves, what, whether it is data), waits (of which GPU, from when to when).
-# A way over the link takes one unit of time.
+# Panels: title, arrows (source GPU, start time, text, whether it is data), waits (GPU, start, end). A one-way transfer takes one unit of
+# time.
 STEPS = [
     ("load, atomic addition: a request there, an answer back",
      [(0, 0, "request", False), (1, 1, "data", True), (0, 2, "request", False), (1, 3, "data", True)],
@@ -71,7 +71,7 @@ def timeline_peer_copy():
     return titled(figure, "Two GPUs: what crosses the link, and who waits")
 
 
-# ---- all-reduces: which summands each GPU has of which part
+# ---- all-reduces: the ranks whose values each GPU has summed, for each part
 
 
 def begin():
@@ -79,18 +79,18 @@ def begin():
 
 
 def one_shot():
-    """Each reads all vectors whole."""
+    """Each rank reads all vectors completely."""
     return [("x", begin()), ("sum of all", [[set(range(RANKS))] * RANKS for _ in range(RANKS)])]
 
 
 def two_shot():
-    """Each reads its part of all vectors, and stores the sum to all."""
+    """Each rank reads its part of all vectors, and stores the sum to all ranks."""
     scattered = [[set(range(RANKS)) if part == rank else {rank} for part in range(RANKS)] for rank in range(RANKS)]
     return [("x", begin()), ("reduce-scatter", scattered), ("all-gather", one_shot()[1][1])]
 
 
 def ring():
-    """In each step every rank sends one part to the next, which adds its own; whole sums are passed on as they are."""
+    """In each step, every rank sends one part to the next rank, which adds its own values; complete sums are forwarded."""
     states = [("x", begin())]
     for step in range(2 * (RANKS - 1)):
         have = [list(parts) for parts in states[-1][1]]
@@ -145,7 +145,7 @@ SIDE = 4.0
 
 
 def split_of(split, rank):
-    """(rows of A, columns of B, of k) that a rank multiplies, as pairs of begin and end from 0 to 1."""
+    """Ranges of rows of A, columns of B and k that a rank multiplies, as (begin, end) from 0 to 1."""
     part = (rank / RANKS, (rank + 1) / RANKS)
     half = [(0, 0.5), (0.5, 1)]
     whole = (0, 1)
@@ -158,7 +158,7 @@ def split_of(split, rank):
 
 
 def owners(split, which):
-    """The distinct rectangles of a matrix (rows, columns), and the ranks that need each."""
+    """{(rows, columns): ranks that need this part of the matrix}."""
     found = {}
     for rank in range(RANKS):
         rows, columns, depth = split_of(split, rank)
@@ -167,7 +167,7 @@ def owners(split, which):
 
 
 def draw_matrix(ax, x, y, parts, name):
-    """A part in the colour of the only GPU that has to do with it; grey, with numbers, where several read it."""
+    """Draws the parts of a matrix: in the colour of the GPU that uses it, or grey with numbers if several GPUs read it."""
     for (rows, columns), ranks in parts.items():
         colour = PALETTE[ranks[0]] if len(ranks) == 1 else "#DDDDDD"
         left, top = x + SIDE * columns[0], y + SIDE * rows[0]
@@ -214,11 +214,11 @@ def lanes_tensor_parallel():
     return titled(figure, "One product on four GPUs: what each reads, and what it leaves")
 
 
-# ---- steps of training
+# ---- training steps
 
 
 BUCKETS = 4
-# Units of time, as long as one can tell the parts apart: of a bucket's backward pass, its exchange, and of all updates.
+# Durations in arbitrary units, chosen for readability: backward pass of a bucket, its exchange, and all updates.
 BACKWARD, EXCHANGE, UPDATE = 1.0, 0.8, 0.9
 UNITS = ["SMs: backward, update", "links: exchange"]
 
@@ -233,7 +233,7 @@ def after_backward():
 
 
 def overlapped():
-    """Blocks of an exchange get places when those of the next bucket's backward pass have begun: the two take turns."""
+    """Blocks of an exchange start after the blocks of the next bucket's backward pass, so the two alternate."""
     parts, now = [(0, 0, BACKWARD, "B0")], BACKWARD
     for i in range(1, BUCKETS):
         parts += [(0, now, BACKWARD, f"B{i}"), (1, now + BACKWARD, EXCHANGE, f"{i - 1}")]
@@ -242,7 +242,7 @@ def overlapped():
 
 
 def beside(slower, longer):
-    """Both run at once: backward passes beside an exchange take `slower` times as long, and an exchange `longer`."""
+    """Both run concurrently: a backward pass takes `slower` times and an exchange `longer` times as long as by itself."""
     begins = [0] + [BACKWARD + i * slower * BACKWARD for i in range(BUCKETS - 1)]
     ends = begins[1:] + [begins[-1] + slower * BACKWARD]
     parts = [(0, begin, end - begin, f"B{i}") for i, (begin, end) in enumerate(zip(begins, ends))]
@@ -251,12 +251,12 @@ def beside(slower, longer):
 
 
 def prioritized():
-    """The exchange's blocks are next, and hold half of the places on the SMs as long as it runs."""
+    """Blocks of the exchange are scheduled first and occupy half of the block slots on the SMs."""
     return beside((BACKWARD + EXCHANGE) / BACKWARD, (BACKWARD + EXCHANGE) / EXCHANGE * 0.95)
 
 
 def nccl_prioritized():
-    """Its few blocks leave the SMs to the backward pass."""
+    """NCCL uses few blocks and leaves most of the SMs to the backward pass."""
     return beside(1.1, 1)
 
 

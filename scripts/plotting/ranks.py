@@ -1,4 +1,4 @@
-"""What the GPUs of one problem do at the same time: a lane for each rank, a bar for each step that takes time."""
+"""Timeline of the GPUs of one problem: a lane for each rank, a bar for each step."""
 
 from plotting.host import of_one_problem, rows_with_steps, steps_of
 from plotting.results import timed
@@ -12,7 +12,7 @@ def is_wait(what):
 
 
 def timelines(frame):
-    """Launches of one problem on one time axis. What runs beside a rank's first stream stands below it; grey is waiting."""
+    """Launches of one problem on one time axis. Steps of other streams are below those of a rank's first stream; grey is waiting."""
     rows = [row for row in rows_with_steps(timed(frame), "timeline") if steps_of(row["timeline"])[0].rank is not None]
     ranks = max((int(row["gpus"]) for row in rows if row["experiment"] == rows[0]["experiment"]), default=1)
     rows = of_one_problem([row for row in rows if int(row["gpus"]) == ranks], "timeline", ranks)

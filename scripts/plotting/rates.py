@@ -1,4 +1,4 @@
-"""Rates of variants: bars by a group of problems, and lines over an extent."""
+"""Rates of variants: bars by groups of problems, and lines over an extent."""
 
 import textwrap
 
@@ -8,12 +8,12 @@ from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, pane
 
 
 def title_of(name, rows, besides):
-    """In lines that a panel is wide enough for."""
+    """The title of a panel, wrapped to its width."""
     return "\n".join(textwrap.wrap(f"{name}: {constants(rows, besides)}", 90))
 
 
 def rates(frame, across, groups):
-    """Rates of the experiment with most variants, a bar for each of its groups; below, over one extent."""
+    """Bars for each group of the experiment with the most variants; below, lines of experiments that sweep an extent."""
     good = timed(frame).copy()
     good["rate"] = numbers(good, "tflops")
     parts = [(name, rows.dropna(subset=["rate"])) for name, rows in experiments(good)]

@@ -1,6 +1,6 @@
-"""Recorded results as scripts read them: results.json or CSV, compressed or not, or the folder of a run.
+"""Reads recorded results: results.json or CSV, compressed or not, or a run folder.
 
-Only the standard library is needed and, for compressed files, the package zstandard.
+Needs only the standard library and, for compressed files, the package zstandard.
 """
 
 import csv
@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 
 SCHEMA_VERSION = 3  # kReportSchemaVersion of src/results/json_fields.hpp
-ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how a compressed file begins
+ZSTANDARD = b"\x28\xb5\x2f\xfd"  # first bytes of a compressed file
 
 
 class UsageError(Exception):
-    """What the user gave cannot be read or drawn; the message says why."""
+    """The given input cannot be read or drawn; the message says why."""
 
 
 def exit_with(main, *errors):
-    """Ends the process with what main gives. UsageError, and those of `errors`, are printed after the script's name; exit code 2."""
+    """Ends the process with the result of main(). UsageError and `errors` are printed after the script's name, with exit code 2."""
     try:
         sys.exit(main())
     except (UsageError, *errors) as error:
@@ -29,7 +29,7 @@ def exit_with(main, *errors):
 
 
 def markdown_table(head, rows, texts=1):
-    """The first `texts` columns are aligned left, as texts; the others right, as numbers."""
+    """A Markdown table whose first `texts` columns are aligned left and whose other columns are aligned right."""
     lines = [f"| {' | '.join(map(str, line))} |" for line in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * texts + "---:|" * (len(head) - texts), *lines[1:]])
 
@@ -38,7 +38,7 @@ def decompressed(data, path):
     try:
         import zstandard
     except ImportError:
-        raise UsageError(f"{path}: is compressed: python3 -m pip install zstandard") from None
+        raise UsageError(f"{path}: is compressed; to read it: python3 -m pip install zstandard") from None
     try:
         frame = zstandard.ZstdDecompressor().decompressobj()
         text = frame.decompress(data)
@@ -50,7 +50,7 @@ def decompressed(data, path):
 
 
 def read_text(path):
-    """All text of a file, or of standard input ("-"), decompressed if it is compressed."""
+    """The text of a file, or of standard input ("-"), decompressed if necessary."""
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
         return (decompressed(data, path) if data.startswith(ZSTANDARD) else data).decode()
@@ -70,7 +70,7 @@ def read_json(path):
 
 
 def results_file(path, names=("results.json", "results.json.zst")):
-    """The file itself, or the first of these in the folder of a run."""
+    """The path of the file itself or, for a run folder, of the first existing file of `names` in it."""
     path = Path(path)
     if not path.is_dir():
         return path
@@ -89,13 +89,13 @@ def checked_report(report, path):
 
 
 def read_report(path):
-    """A results.json, or that of a run's folder."""
+    """The content of a results.json, or of the one in a run folder."""
     path = results_file(path)
     return checked_report(read_json(path), path)
 
 
 def csv_field(value):
-    """base/csv.cpp: shortest digits that read back the same, whole numbers without a point; nothing for what is not finite."""
+    """A field as base/csv.cpp writes it: shortest round-trip digits, whole numbers without a point, empty if not finite."""
     if isinstance(value, float):
         return re.sub(r"\.0$", "", repr(value)) if math.isfinite(value) else None
     return value
@@ -109,7 +109,7 @@ def csv_text(columns, records):
 
 
 def read_csv_text(path):
-    """Rows of results as CSV, whether the file holds CSV or JSON."""
+    """Rows of results as CSV text, from a file with CSV or JSON."""
     path = results_file(path, ("results.csv", "results.json", "results.json.zst"))
     text = read_text(path)
     if not text.lstrip().startswith("{"):
@@ -122,5 +122,5 @@ def read_csv_text(path):
 
 
 def read_rows(path):
-    """Rows of results, or of another CSV, as dictionaries of texts."""
+    """Rows of results, or of another CSV, as dictionaries of strings."""
     return list(csv.DictReader(io.StringIO(read_csv_text(path), newline="")))

@@ -1,4 +1,4 @@
-"""Results as plot.py sees them: read, checked, and asked what varies."""
+"""Reads and checks results for plot.py, and finds the parameters that vary."""
 
 import io
 import math
@@ -14,12 +14,12 @@ TEXT = ["executed_on", "experiment", "family", "variant", "implementation", "mod
 
 
 class NothingToDraw(Exception):
-    """The rows at hand lack what a figure needs."""
+    """The rows lack data that a figure needs."""
 
 
 @dataclass
 class Axis:
-    """A parameter that differs between rows, or several that agree in all of them (m = n = k)."""
+    """A parameter that varies between rows, or several that are equal in all rows (m = n = k)."""
 
     column: str
     label: str
@@ -27,7 +27,7 @@ class Axis:
 
 
 def load(path):
-    """All rows of the results. Columns that this run's families lack are there and empty."""
+    """All rows of the results. Text columns that are missing are added and empty."""
     try:
         frame = pd.read_csv(io.StringIO(read_csv_text(path)), keep_default_na=False, na_values=[""])
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -38,20 +38,20 @@ def load(path):
     for name in TEXT:
         if name not in frame:
             frame[name] = ""
-        frame[name] = frame[name].astype(object).fillna("").astype(str)  # an empty column is one of numbers
+        frame[name] = frame[name].astype(object).fillna("").astype(str)  # pandas reads an empty column as numbers
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
     if is_simulated(frame):
         predict(frame)
-    return frame.copy()  # in one piece: pandas warns of frames that grew column by column
+    return frame.copy()  # defragments the frame, which avoids a warning of pandas
 
 
 def is_simulated(frame):
-    """Whether nothing was measured."""
+    """True if the rows were simulated."""
     return bool((frame["executed_on"] == "simulated").any())
 
 
 def predict(frame):
-    """Puts predicted times, and what follows from them, where measured ones would be. Every figure says so in its head."""
+    """Replaces measured times, and columns computed from them, by predicted ones. Every figure says so in its title."""
     time_us = numbers(frame, "predicted_time_us")
     frame["time_median_us"] = time_us
     frame["useful_gb_per_s"] = numbers(frame, "useful_bytes") / time_us / 1e3
@@ -66,12 +66,12 @@ def predict(frame):
 
 
 def basis(frame):
-    """What the times are: "measured", or "predicted" of a simulated GPU."""
+    """Kind of the times: "measured", or "predicted" for a simulated GPU."""
     return "predicted" if is_simulated(frame) else "measured"
 
 
 def gpu_name(path):
-    """The GPU that the results name, or results.json beside a CSV; "" without one."""
+    """The GPU named in the results or, for a CSV, in the JSON next to it; "" if unknown."""
     file = results_file(path)
     of_csv = (file.with_suffix(".json"), file.with_suffix(".json.zst"), file.parent / "results.json")
     for candidate in of_csv if ".csv" in file.suffixes else (file,):
@@ -85,20 +85,20 @@ def gpu_name(path):
 
 
 def one_gpu(paths):
-    """The GPU that all of these results name; "" where none does."""
+    """The GPU that the results name; "" if none does. Raises UsageError if they name several."""
     names = list(dict.fromkeys(filter(None, map(gpu_name, paths))))
     if len(names) > 1:
-        raise UsageError(f"runs of {' and '.join(names)}: times in one figure are of one GPU")
+        raise UsageError(f"runs of {' and '.join(names)}: one figure can only show times of one GPU")
     return names[0] if names else ""
 
 
 def timed(frame):
-    """Rows that passed and have a time: the only ones whose numbers count."""
+    """Rows that passed and have a time."""
     return frame[frame["status"].isin(PASSED) & (frame["time_median_us"] > 0)]
 
 
 def numbers(frame, column):
-    """The column as numbers; empty where it or a value is missing."""
+    """The column as numbers; NaN for missing values or a missing column."""
     if column not in frame:
         return pd.Series(math.nan, index=frame.index)
     return pd.to_numeric(frame[column], errors="coerce")
@@ -109,7 +109,7 @@ def has(frame, *columns):
 
 
 def timed_with(frame, *columns):
-    """Timed rows; a figure is not drawn where one of these columns has no number."""
+    """Timed rows. Raises NothingToDraw if one of the columns has no number."""
     good = timed(frame)
     if not has(good, *columns):
         *others, last = columns
@@ -118,7 +118,7 @@ def timed_with(frame, *columns):
 
 
 def distinct(frame, column):
-    """Values of the column in the order in which they first appear."""
+    """Distinct values of the column, in order of first appearance."""
     return list(frame[column].dropna().drop_duplicates()) if column in frame else []
 
 
@@ -143,13 +143,13 @@ def axes(frame):
 
 
 def swept(frame, least=3):
-    """The numeric parameter with the most values, at least `least`; None without one."""
+    """The numeric parameter with the most values, at least `least`; None if there is none."""
     numeric = [a for a in axes(frame) if a.numeric and len(distinct(frame, a.column)) >= least]
     return max(numeric, key=lambda a: len(distinct(frame, a.column)), default=None)
 
 
 def rate(frame):
-    """Column and label of the rate that the limit is about: bytes for DRAM, else operations."""
+    """Column and label of the rate that is limited: bytes if limited by DRAM, else operations."""
     by_dram = (frame["limit_by"] == "dram").mean() > 0.5
     preferred = [("useful_gb_per_s", "useful GB/s"), ("tflops", "TFLOP/s")]
     for column, label in preferred if by_dram else reversed(preferred):
@@ -159,16 +159,16 @@ def rate(frame):
 
 
 def text_of(value):
-    """A parameter's value as people write it: 1024, 0.25, bf16."""
+    """A parameter's value as text: 1024, 0.25, bf16."""
     number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
     return str(value) if math.isnan(number) else f"{number:g}" if number % 1 else f"{int(number)}"
 
 
 def is_vendor(frame):
-    """Which rows are a library's of the vendor."""
+    """Mask of rows measured with a vendor library."""
     return frame["implementation"] == "library"
 
 
 def vendors(frame):
-    """The variants that are a library's of the vendor."""
+    """Variants that call a vendor library."""
     return set(frame[is_vendor(frame)]["variant"])

@@ -1,12 +1,12 @@
-"""A run's variants under the roofs of their GPU, each ladder as a path.
+"""Rooflines: the variants of a run under the roofs of their GPU, connected by a path in their order.
 
-Right is more arithmetic per byte of device memory, up is faster. A variant cannot lie above its roofs: bandwidth times
-intensity on the left, the rate of its pipe on the right. Solid roofs were measured, dashed ones are the datasheet's. Of each
-experiment the problem with the most operations is drawn. The bytes are counted ones where the run has counters (column
-intensity_from), and what variants declare where not.
+The x axis is operations per byte of device memory, the y axis operations per second. A variant cannot be above its roofs: bandwidth
+times intensity on the left, the rate of its pipe on the right. Solid roofs are measured, dashed roofs are from the datasheet. Each
+panel shows the problem with the most operations of an experiment. Bytes are counted if the run has counters, else declared by the
+variants (column intensity_from).
 
-RUN is the folder, results.json or results.csv of a run. FILE is what `gpuexp info --measure` wrote; by default the one recorded in
-configs/ceilings for the run's GPU.
+RUN is the folder, results.json or results.csv of a run. FILE is written by `gpuexp info --measure` (default: the file in
+configs/ceilings for the run's GPU).
 """
 
 import fnmatch
@@ -26,15 +26,15 @@ INCHES_HIGH = 4.6
 COLUMNS = 3
 MOST_PANELS = 9
 TITLE_WIDTH = 56
-NAME_PIXELS = 15  # between two names, one above the other
+NAME_PIXELS = 15  # vertical distance between two names
 NAME_DISTANCE = 22  # from a point to its name, in pixels
-ROOM_FOR_NAMES = 8  # of the axis, as a factor, beyond the rightmost point
-MARGIN = 1.6  # of the axes, as a factor beyond the outermost points
+ROOM_FOR_NAMES = 8  # factor by which the x axis extends beyond the rightmost point
+MARGIN = 1.6  # factor by which the axes extend beyond the outermost points
 KIND = "measured"
 
 
 def datasheet_of(gpu):
-    """The device spec that answers to the driver's name of a GPU, and its id."""
+    """Id and content of the device spec whose name or alias is the driver's name of the GPU."""
     for path in sorted((CONFIGS / "devices").glob("*.json")):
         spec = json.loads(path.read_text())
         if gpu and gpu.lower() in [name.lower() for name in [spec["name"], *spec["aliases"]]]:
@@ -43,7 +43,7 @@ def datasheet_of(gpu):
 
 
 def roofs(gpu, ceilings_file):
-    """[(kind, bytes per second, {pipe: operations per second})], the measured ones first."""
+    """[(kind, bytes per second, {pipe: operations per second})], measured roofs first."""
     spec_id, spec = datasheet_of(gpu)
     found = []
     path = Path(ceilings_file) if ceilings_file else CONFIGS / "ceilings" / f"{spec_id}.json"
@@ -60,10 +60,10 @@ def roofs(gpu, ceilings_file):
 
 
 def drawable(frame, experiment, mode):
-    """Rows with an intensity, of each experiment those of the problem with the most operations."""
+    """For each experiment, the rows with an intensity of the problem with the most operations."""
     for column in ("arithmetic_intensity", "intensity_from", "operations"):
         if column not in frame:
-            raise UsageError(f"no column {column}: the run is older than rooflines")
+            raise UsageError(f"no column {column}: the results were written by an older version of gpuexp")
     frame = frame[frame["arithmetic_intensity"].notna() & frame["experiment"].map(lambda e: fnmatch.fnmatch(e, experiment))]
     if mode:
         frame = frame[frame["mode"] == mode]
@@ -77,7 +77,7 @@ def drawable(frame, experiment, mode):
 
 
 def pipe_of(rows):
-    """The pipe of an experiment's operations: what binds its limit where memory does not."""
+    """The pipe of an experiment's operations: the most frequent limit other than DRAM."""
     pipes = [name for name in rows["limit_by"].dropna() if name != "dram"]
     return max(set(pipes), key=pipes.count) if pipes else "fp32"
 
@@ -108,7 +108,7 @@ def draw_path(ax, rows, colour):
 
 
 def draw_names(ax, rows, colour):
-    """To the right of the points, from the highest down; one that would cover the name above it moves down."""
+    """Draws names to the right of the points, from top to bottom; a name that would overlap the one above moves down."""
     last = math.inf
     for _, row in rows.sort_values("tflops", ascending=False).iterrows():
         x, y = ax.transData.transform((row["arithmetic_intensity"], row["tflops"]))
@@ -139,11 +139,11 @@ def draw_panel(ax, rows, kinds, colour):
 
 
 def add_arguments(parser):
-    parser.add_argument("run", metavar="RUN", help="the folder of a run, or its results")
-    parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
+    parser.add_argument("run", metavar="RUN", help="run folder or results")
+    parser.add_argument("--out", metavar="FILE", required=True, help="file for the figure; its extension selects the format")
     parser.add_argument("--experiment", metavar="GLOB", default="*", help="experiments to draw (default: all)")
     parser.add_argument("--mode", default="", help="rows of this mode (default: the first of each variant)")
-    parser.add_argument("--ceilings", metavar="FILE", default="", help="measured roofs (default: configs/ceilings)")
+    parser.add_argument("--ceilings", metavar="FILE", default="", help="file with measured roofs (default: the GPU's file in configs/ceilings)")
 
 
 def run(arguments):
@@ -151,7 +151,7 @@ def run(arguments):
     gpu = gpu_name(arguments.run)
     parts = drawable(frame, arguments.experiment, arguments.mode)
     if len(parts) > MOST_PANELS:
-        raise UsageError(f"{len(parts)} experiments are too many for one figure; name up to {MOST_PANELS} with --experiment")
+        raise UsageError(f"{len(parts)} experiments are too many for one figure; select at most {MOST_PANELS} with --experiment")
     kinds = roofs(gpu, arguments.ceilings)
     columns = min(len(parts), COLUMNS)
     rows = -(-len(parts) // columns)

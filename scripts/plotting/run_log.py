@@ -1,4 +1,4 @@
-"""The log of a run (src/results/run_log.hpp) as plot.py drift sees it: samples and SM clock of each group, round by round."""
+"""Reads samples and the SM clock of each group and round from a run's log (src/results/run_log.hpp), for plot.py drift."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ LOG_VERSION = 2  # kRunLogVersion of src/results/run_log.hpp
 
 @dataclass
 class Group:
-    """The variants of one problem in one mode, which took their samples in the same rounds."""
+    """The variants of one problem in one mode, which were sampled in the same rounds."""
 
     experiment: str
-    parameters: str  # as in a key: m=4096,n=4096
+    parameters: str  # as in a key, such as m=4096,n=4096
     mode: str
-    samples: dict = field(default_factory=dict)  # variant: [(round, µs)], without those that were left out
+    samples: dict = field(default_factory=dict)  # variant: [(round, µs)]
     clocks: list = field(default_factory=list)  # (first round, last round, MHz) of each reading
 
 
 def read_groups(folder, patterns):
-    """(GPU, groups that have a cell whose key matches a pattern), in the order of the patterns, then in that of the run. All
-    cells of a group are there, whichever matched, except those without a sample that counts."""
+    """(GPU, groups with a cell whose key matches a pattern), ordered by pattern, then by the order of the run. A group contains all
+    its cells that have samples and passed or did not finish."""
     if Path(folder).is_file():
         raise UsageError(f"{folder}: is a file; expected the folder of a run, which has log.jsonl")
     path = Path(folder) / "log.jsonl"
@@ -32,7 +32,7 @@ def read_groups(folder, patterns):
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                if line.endswith("\n"):  # the last line may be cut
+                if line.endswith("\n"):  # the last line may be incomplete
                     reader.read(number, json.loads(line))
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file; gpuexp run writes it into the run's folder") from None
@@ -43,7 +43,7 @@ def read_groups(folder, patterns):
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise UsageError(f"{path}:{number}: not a line of a gpuexp log: {error}") from None
     if reader.columns is None:
-        raise UsageError(f"{path}: not a gpuexp log: it has no line")
+        raise UsageError(f"{path}: not a gpuexp log: the file is empty")
     if reader.is_simulated:
         raise UsageError(f"{folder}: the run was simulated; only a run on a GPU has samples and readings of the clock")
     return reader.gpu, reader.groups(patterns)
@@ -61,7 +61,7 @@ class Reader:
         self.gpu = ""
         self.is_simulated = False
         self.cells = {}
-        self.clocks = {}  # cell that a group's readings name: [(first round, last round, MHz)]
+        self.clocks = {}  # first cell of a group: [(first round, last round, MHz)]
 
     def read(self, number, line):
         if number == 1:

@@ -1,4 +1,4 @@
-"""What sizes do to throughput: waves of tiles, divisibility, padding."""
+"""Throughput over problem sizes: waves of tiles, divisibility, padding."""
 
 import math
 from itertools import groupby
@@ -11,19 +11,19 @@ from plotting.results import axes, basis, distinct, has, numbers, text_of, timed
 from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, experiment_panels, panels
 
 MOST_BARS = 16
-DIVISORS_APART = 64  # multiples of this and more share a colour
+MAX_DIVISOR = 64  # larger powers of two share its colour
 
 
 def divisor_classes(frame):
-    return np.minimum(numbers(frame, "metric.divisor_pow2"), DIVISORS_APART)
+    return np.minimum(numbers(frame, "metric.divisor_pow2"), MAX_DIVISOR)
 
 
 def divisor_name(divisor):
-    return f"{int(divisor)} or more" if divisor == DIVISORS_APART else f"{int(divisor)}"
+    return f"{int(divisor)} or more" if divisor == MAX_DIVISOR else f"{int(divisor)}"
 
 
 def sawtooth(frame, size):
-    """Measured throughput over a size, and what tail and tile efficiency predict of the best."""
+    """Measured throughput over a size, and the throughput that tail and tile efficiency predict from the best point."""
     good = timed_with(frame, size.column, "tflops")
     figure, grid = panels(max(1, good["variant"].nunique()), 1, 11, 5.2)
     for ax, variant in zip(grid[:, 0], distinct(good, "variant")):
@@ -49,7 +49,7 @@ def draw_sawtooth(ax, rows, size):
 
 
 def mark_wave_edges(ax, rows):
-    """A line between the last n of a wave count and the first of the next, and the counts on top."""
+    """Draws a line at each change of the number of waves, and the numbers at the top."""
     waves = numbers(rows, "metric.waves" if has(rows, "metric.waves") else "waves")
     if waves.isna().all():
         return
@@ -67,7 +67,7 @@ def mark_wave_edges(ax, rows):
 
 
 def divisibility(frame, size):
-    """Throughput by the largest power of two that divides a size: bars for a few sizes, points for many."""
+    """Throughput, coloured by the largest power of two that divides the size: bars for few sizes, points for many."""
     good = timed_with(frame, size.column, "tflops", "metric.divisor_pow2")
     figure, parts = experiment_panels(good, 10, 4.3)
     looks = divisor_colours(set(divisor_classes(good).dropna()))
@@ -120,15 +120,15 @@ def draw_divisor_points(ax, rows, looks):
 
 
 def vocab_padding(frame):
-    """Time of the same useful work, stored at different widths."""
+    """Time of the same useful work at different padded widths."""
     good = timed_with(frame, "param.vocab")
-    # Padding to 64 a vocabulary that 64 divides is the same problem once more.
+    # Padding to a multiple of 64 does not change a vocabulary that is one already.
     same = [c for c in good if c.startswith("param.") and c != "param.pad_to"]
     same += ["variant", "mode"] + (["metric.columns"] if has(good, "metric.columns") else ["param.pad_to"])
     good = good.drop_duplicates([c for c in same if c in good])
     columns = numbers(good, "metric.columns").fillna(numbers(good, "param.vocab"))
     divisors = numbers(good, "metric.divisor_pow2").fillna(columns.map(lambda c: int(c) & -int(c)))
-    classes = np.minimum(divisors, DIVISORS_APART)
+    classes = np.minimum(divisors, MAX_DIVISOR)
     looks = divisor_colours(set(classes))
     others = [a for a in axes(good) if a.column not in ("param.vocab", "param.pad_to")]
     def label(i):

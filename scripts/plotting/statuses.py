@@ -1,3 +1,3 @@
-"""What becomes of a row, as gpuexp writes it."""
+"""Statuses of rows in gpuexp's results."""
 
-PASSED = ["passed", "sampled"]  # what was compared is right; the second: not all was compared
+PASSED = ["passed", "sampled"]  # compared elements are correct; sampled: not all elements were compared

@@ -1,4 +1,4 @@
-"""One look for all figures: readable sizes, colours that colour-blind readers tell apart, no frame."""
+"""Common style of all figures: readable sizes, colours that are distinct for colour-blind readers, no frame."""
 
 import io
 import math
@@ -8,14 +8,14 @@ import matplotlib
 from PIL import Image
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
+import matplotlib.pyplot as plt  # noqa: E402  (the backend must be selected first)
 from matplotlib import patheffects  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator  # noqa: E402
 
 from plotting.results import UsageError, distinct, experiments, is_simulated  # noqa: E402
 from plotting.statuses import PASSED  # noqa: E402
 
-# Okabe and Ito, Color Universal Design (2008), without their yellow, which white paper swallows.
+# Okabe and Ito, Color Universal Design (2008), without yellow, which is hardly visible on white.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888"]
 DASHES = ["-", "--", ":", "-."]
 GREY = "#666666"
@@ -43,7 +43,7 @@ plt.rcParams.update(
 
 
 def panels(rows, columns, width, heights, **options):
-    """A grid of panels; inches: the width of each, and the height of all or of each row."""
+    """A figure with a grid of panels: `width` of each panel and `heights` of all rows or of each row, in inches."""
     heights = heights if isinstance(heights, list) else [heights] * rows
     figure, grid = plt.subplots(
         rows,
@@ -58,8 +58,8 @@ def panels(rows, columns, width, heights, **options):
 
 
 def experiment_panels(frame, width, height):
-    """A panel below the other for each experiment, titled; `height` in inches, or a function of the experiment's rows. Gives the figure,
-    and of each panel its axes and rows."""
+    """A figure with a titled panel for each experiment, one below another. `height` is in inches, or a function of the experiment's
+    rows. Returns the figure and [(axes, rows)] of the panels."""
     parts = experiments(frame)
     figure, grid = panels(len(parts), 1, width, [height(rows) if callable(height) else height for _, rows in parts])
     for ax, (name, _) in zip(grid[:, 0], parts):
@@ -82,25 +82,25 @@ def divisor_colours(divisors):
 
 
 def short(value):
-    """Three digits, and never an exponent where digits will do: 0.501, 36.4, 4080; nothing for NaN."""
+    """The value with three significant digits, without exponent for 1000 and more: 0.501, 36.4, 4080; "" for NaN."""
     return "" if math.isnan(value) else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def bars_height(count):
-    """Inches that a panel of that many bars needs."""
+    """Height of a panel with `count` bars, in inches."""
     return 1.0 + 0.36 * count
 
 
 def bars(ax, labels, values, colour=PALETTE[0], notes=None, top=0.0, room=0):
-    """Horizontal bars in reading order, a text at the end of each; a missing value is a text alone.
+    """Horizontal bars from top to bottom with a text at the end of each; a missing value has only its text.
 
-    Panels that share a scale name the largest value and the longest text of all of them.
+    Panels that share a scale pass the largest value (`top`) and the longest text (`room`) of all panels.
     """
     grouped_bars(ax, labels, [(None, colour, values, notes)], top, room)
 
 
 def grouped_bars(ax, labels, series, top=0.0, room=0):
-    """Groups of horizontal bars; series are (name, colour or colours, values, notes), NaN for none. Notes are the values unless given."""
+    """Groups of horizontal bars. Series are (name, colour or colours, values, notes); NaN draws no bar, and notes default to the values."""
     series = [(name, colour, list(values), notes or [short(v) for v in values]) for name, colour, values, notes in series]
     values = [v for _, _, lengths, _ in series for v in lengths if not math.isnan(v)]
     top = max([top, *values])
@@ -111,7 +111,7 @@ def grouped_bars(ax, labels, series, top=0.0, room=0):
         positions = [p + (i - (len(series) - 1) / 2) * thickness for p in range(len(labels))]
         ax.barh(positions, lengths, color=colour, height=0.92 * thickness, label=name)
         for position, length, text in zip(positions, lengths, notes):
-            # Where there is no bar to see, the text has the colour of the series.
+            # If the bar is too short to see, the text has the colour of the series.
             seen = name is None or length > 0.004 * top
             ax.annotate(text, (length, position), xytext=(4, 0), textcoords="offset points", va="center",
                         fontsize=10, color="black" if seen else colour)  # fmt: skip
@@ -120,7 +120,7 @@ def grouped_bars(ax, labels, series, top=0.0, room=0):
 
 
 def name_rows(ax, labels, margin=0.55, **text):
-    """Rows of bars from the top down, without lines between them; `margin` from the axes to the first."""
+    """Labels rows of bars from top to bottom, without grid lines; `margin` is the distance from the axes to the first row."""
     ax.set_yticks(range(len(labels)), labels, **text)
     ax.set_ylim(len(labels) - 1 + margin, -margin)
     ax.grid(axis="y", visible=False)
@@ -128,7 +128,7 @@ def name_rows(ax, labels, margin=0.55, **text):
 
 
 def scale(ax, top, characters):
-    """From 0 to the longest bar, and room for a text of that many characters at its end."""
+    """Sets the x axis from 0 to the longest bar, with room for a text of `characters` characters."""
     if top <= 0:
         ax.set_xticks([0])
         return
@@ -139,13 +139,13 @@ def scale(ax, top, characters):
 
 
 def by_series(rows, names="variant", looks=None):
-    """(name, colour, dash, rows) of each name, in order. `looks`: of colours(), for panels that share it."""
+    """(name, colour, dash, rows) of each name, in order. `looks` is a result of colours() that several panels share."""
     for name in distinct(rows, names):
         yield name, *(looks or colours(distinct(rows, names)))[name], rows[rows[names] == name]
 
 
 def draw_series(ax, rows, names="variant", looks=None, **line):
-    """A line of y over x for each name; gives the end of each, for label_lines."""
+    """Draws a line of y over x for each name; returns the ends of the lines for label_lines()."""
     ends = []
     for name, colour, dash, part in by_series(rows, names, looks):
         part = part.sort_values("x")
@@ -155,7 +155,7 @@ def draw_series(ax, rows, names="variant", looks=None, **line):
 
 
 def draw_open(ax, rows, x, y, label, size, place):
-    """Open circles, for what was found otherwise than the points of draw_series; the label is in a legend."""
+    """Draws open circles for values from another source than those of draw_series(), with a legend."""
     for _, colour, _, part in by_series(rows):
         ax.plot(part[x], part[y], "o", markerfacecolor="none", markeredgecolor=colour, markersize=size)
     ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=size, label=label)
@@ -163,12 +163,12 @@ def draw_open(ax, rows, x, y, label, size, place):
 
 
 def note(ax, text, size=9):
-    """In grey, over the upper right corner."""
+    """Writes a grey text above the upper right corner."""
     ax.annotate(text, (1, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", ha="right", fontsize=size, color=GREY)
 
 
 def axis_of(ax, values):
-    """A scale that spreads the values: powers of two in equal steps, everything else linear."""
+    """Selects the scale of the x axis: logarithmic for values of equal factors over a wide range, else linear."""
     values = sorted(set(values))
     geometric = len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= 8
     ratios = [b / a for a, b in zip(values, values[1:])] if geometric else []
@@ -180,7 +180,7 @@ def axis_of(ax, values):
 
 
 def equal_factors(axis, ticks=(1, 2, 5)):
-    """A logarithmic axis with plain numbers."""
+    """Makes an axis logarithmic with plain numbers as labels."""
     (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
     low, high = axis.get_view_interval()
     axis.set_ticks([t * 10**e for e in range(-6, 9) for t in ticks if low <= t * 10**e <= high])
@@ -189,7 +189,7 @@ def equal_factors(axis, ticks=(1, 2, 5)):
 
 
 def powers_of_two(axis):
-    """Equal steps of the axis are equal factors."""
+    """Makes an axis logarithmic with base 2."""
     set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     set_scale("log", base=2)
     axis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
@@ -198,7 +198,7 @@ def powers_of_two(axis):
 
 
 def count(value):
-    """4096, 65536 as 64Ki, 33554432 as 32Mi."""
+    """A number as text: 4096, 64Ki for 65536, 32Mi for 33554432."""
     for size, suffix, least in ((2**30, "Gi", 1), (2**20, "Mi", 1), (2**10, "Ki", 16)):
         if value >= least * size and value % size == 0:
             return f"{value / size:g}{suffix}"
@@ -206,7 +206,7 @@ def count(value):
 
 
 def label_lines(ax, ends):
-    """Names at the right ends of lines, pushed apart where they would overlap: [(x, y, name, colour)]."""
+    """Writes names at the right ends of lines, moved apart if they would overlap. `ends`: [(x, y, name, colour)]."""
     ax.figure.canvas.draw()
     spots = [[ax.transAxes.inverted().transform(ax.transData.transform((x, y)))[1], name, colour]
              for x, y, name, colour in ends]  # fmt: skip
@@ -221,8 +221,8 @@ def label_lines(ax, ends):
 
 
 def label_points(ax, points, others):
-    """Names to the right of points and of their neighbours, moved up where they would overlap each other and down
-    where they would cover one of the others: [(x, y, name, colour)], [(x, y)]."""
+    """Writes names to the right of points [(x, y, name, colour)]. A name moves up if it would overlap another name, and down if it
+    would cover one of the points `others` [(x, y)]."""
     outline = [patheffects.withStroke(linewidth=3, foreground="white")]
     ax.figure.canvas.draw()
     pixels_per_point = ax.figure.dpi / 72
@@ -247,19 +247,19 @@ def label_points(ax, points, others):
 
 
 def titled(figure, title, gpu=""):
-    """A head over all panels: the title, and the GPU where there is one."""
+    """Adds a title above all panels, with the GPU if known."""
     figure.suptitle(f"{title}  ·  {gpu}" if gpu else title, x=0.01, ha="left", fontsize=14, fontweight="bold")
     return figure
 
 
 def save(figure, path, dpi=144):
-    """Writes the figure, closes it and prints where it is. The ending of the path chooses the format.
+    """Writes the figure, closes it and prints its path. The extension of the path selects the format.
 
-    PNG has a palette of at most 256 colours, which takes a third of the bytes of RGBA and less time to compress.
+    PNG files have a palette of at most 256 colours, which needs a third of the bytes of RGBA and less time to compress.
     """
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in figure.canvas.get_supported_filetypes():
-        raise UsageError(f"{path}: no format '{ending}'; expected an ending such as .png or .svg")
+        raise UsageError(f"{path}: unknown format '{ending}'; expected an extension such as .png or .svg")
     if ending == "png":
         pixels = io.BytesIO()
         figure.savefig(pixels, format="raw", dpi=dpi)
@@ -272,14 +272,14 @@ def save(figure, path, dpi=144):
 
 
 def with_palette(image):
-    """The image in at most 256 colours. The octree averages similar colours, so white and black are set exactly afterwards."""
+    """The image with at most 256 colours. The octree averages similar colours, so white and black are then set exactly."""
     few = image.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.putpalette([255 if part >= 252 else 0 if part <= 3 else part for part in few.getpalette()])
     return few
 
 
 def finish(figure, title, gpu, frame):
-    """The title, where it was measured, and what is not shown."""
+    """Adds the title, the GPU, and the number of rows that are not shown."""
     if is_simulated(frame):
         titled(figure, f"{title}\n{gpu or 'A GPU'}, simulated: all times are predicted")
     else:

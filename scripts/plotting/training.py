@@ -1,4 +1,4 @@
-"""Where a step of training spends its time."""
+"""Time of the phases of a training step."""
 
 from plotting.results import NothingToDraw, basis, distinct, experiments, numbers, timed
 from plotting.style import PALETTE, bars_height, name_rows, panels, scale, short
@@ -7,7 +7,7 @@ PHASES = ("forward", "backward", "update")
 
 
 def step_phases(frame, phase, dtype):
-    """A bar per type and variant, of its phases one behind the other; a line where the whole step ended, launched at once."""
+    """A bar per type and variant, stacked from its phases; a line marks the time of the whole step in one launch."""
     good = timed(frame)
     if phase.column not in good or dtype.column not in good:
         raise NothingToDraw(f"rows with {phase.column} and {dtype.column} are needed")

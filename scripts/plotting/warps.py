@@ -1,4 +1,4 @@
-"""What resident warps buy: rates over occupancy."""
+"""Rates over occupancy."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ ACTIVE_WARPS = "counter.active_warps_per_sm"
 
 
 def rate_over_occupancy(frame):
-    """A line per variant where an experiment compares variants whose occupancy varies, else as for any family."""
+    """A panel per experiment: a line per variant if the occupancy of all variants varies, else as for any family."""
     figure, parts = experiment_panels(
         timed_with(frame, OCCUPANCY), 10, lambda rows: 4.2 if compares_occupancies(rows) else bars_height(max(8, rows["variant"].nunique()))
     )
@@ -26,13 +26,13 @@ def compares_occupancies(rows):
 
 
 def achieved_pct(rows):
-    """Warps that were counted, of as many as an SM holds; NaN where nobody counted."""
+    """Counted resident warps as a percentage of the SM's maximum; NaN if not counted."""
     warps = numbers(rows, "blocks_per_sm") * np.ceil(numbers(rows, "block_threads") / 32)
     return numbers(rows, OCCUPANCY) * numbers(rows, ACTIVE_WARPS) / warps
 
 
 def draw_over_occupancy(ax, rows):
-    """Filled, at the occupancy that resources allow; open, at the one that was counted."""
+    """Filled points: theoretical occupancy; open points: counted occupancy."""
     column, label = rate(rows)
     rows = rows.assign(x=numbers(rows, OCCUPANCY), y=numbers(rows, column), achieved=achieved_pct(rows))
     ends = draw_series(ax, rows, markersize=5)
