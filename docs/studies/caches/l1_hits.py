@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes l1_hits.csv: wavefronts and cycles of loads of which L1 holds some lanes' words. Needs nvcc, ncu and a GPU.
+"""Writes l1_hits.csv: wavefronts and cycles of loads for which L1 holds the words of some lanes. Needs nvcc, ncu and a GPU.
 
 usage: l1_hits.py [--program COMPILED] > l1_hits.csv
 """
@@ -21,7 +21,7 @@ def output_of(command):
 
 
 def counted(program):
-    """Per kernel, in the order of the launches: {metric: count}."""
+    """{metric: count} of each kernel, in launch order."""
     text = output_of(["ncu", "--clock-control", "none", "--csv", "--metrics", f"{DATA},{TAGS}", program])
     kernels = {}
     for row in csv.DictReader(io.StringIO(text[text.index('"ID"') :])):
@@ -34,7 +34,7 @@ def counted(program):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", help="l1_hits.cu, compiled; default: nvcc compiles it for this machine's GPU")
+    parser.add_argument("--program", help="compiled l1_hits.cu (default: nvcc compiles it for this machine's GPU)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         program = args.program or f"{folder}/l1_hits"
@@ -43,7 +43,7 @@ def main():
         rows = list(csv.DictReader(io.StringIO(output_of([program]))))
         counts = counted(program)
     if len(rows) != len(counts):
-        sys.exit(f"l1_hits.py: the program launched {len(rows)} kernels, and ncu counted {len(counts)}")
+        sys.exit(f"l1_hits.py: the program launched {len(rows)} kernels, but ncu counted {len(counts)}")
     print("bytes_per_lane,stride,resident_lanes,data_wavefronts,tag_wavefronts,cycles")
     for row, count in zip(rows, counts):
         requests = int(row["requests_per_warp"]) * int(row["warps"])

@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
-"""Hardware counters of a run held against those that Nsight Compute reads of the same kernels.
+"""Compares hardware counters of a run with those that Nsight Compute reads for the same kernels.
 
 usage: check_counters.py RUN NCU.csv [--means] [--gpuexp PROGRAM]
 
-RUN is the folder (or results.json) of a run with counters, all of its cells in mode cold. NCU.csv is what Nsight Compute
-printed for the same cells, one launch each, in the same order:
+RUN is the folder (or results.json) of a run with counters and all cells in mode cold. NCU.csv is the output of Nsight Compute for
+the same cells, one launch each, in the same order:
 
     build/gpuexp run CONFIG --set modes=cold --counters --out RUN
     ncu --clock-control none --cache-control none --replay-mode application --print-units base --csv --page raw \\
         --nvtx --nvtx-include 'gpuexp@measure/' --metrics METRICS build/gpuexp run CONFIG --profile > NCU.csv
 
-METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. With
-application replay, the program flushes the caches before each pass, which kernel replay would not. A part of the METRICS
-is enough; counters that need others are left out.
+METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. Application
+replay is needed, because the program then flushes the caches before each pass. A subset of the METRICS is sufficient; counters that
+need other metrics are omitted.
 
---means holds the means of equal cells (of several experiments) against each other instead of single launches: what differs
-from one launch to the next then says less. The widest range of one program's launches stands beside them.
+--means compares means over equal cells (of several experiments) instead of single launches, which reduces the effect of differences
+between launches. The table then also shows the widest range of the launches of one program.
 
-Prints a Markdown table: for each counter the kernels that have it, and the median and largest relative difference, of
-kernels where it is large enough to count (DRAM: 10 MB; events: 1000). Only the standard library is needed. Exit codes: 0
-printed; 2 what was given does not belong together.
+Prints a Markdown table: for each counter the number of kernels, and the median and largest relative difference over kernels with
+large enough counts (DRAM: 10 MB; events: 1000). Needs only the standard library. Exit codes: 0 printed; 2 the inputs do not match.
 """
 
 import argparse
@@ -35,11 +34,11 @@ REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..",
 sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
 from plotting.recorded import UsageError, exit_with, read_report  # noqa: E402
 
-LEAST_BYTES = 10e6
-LEAST_EVENTS = 1000
-# Of the range that Nsight Compute looks at, but not of the launch: it clears the caches before.
+MIN_BYTES = 10e6
+MIN_EVENTS = 1000
+# A kernel that Nsight Compute profiles but that is not part of the launch: it flushes the caches before it.
 NOT_LAUNCHED = "flush_kernel"
-# Nsight Compute lists kernels alone; a run with counters lists fills, too.
+# Nsight Compute lists only kernels; a run with counters also lists memory fills.
 NOT_A_KERNEL = "cudaMemsetAsync"
 
 
@@ -55,15 +54,15 @@ def metrics_of(counters):
 
 
 def read_ncu(path):
-    """A list of {metric: value}, with the kernel's name under "Kernel Name"."""
+    """A list of {metric: value} per kernel, with its name under "Kernel Name"."""
     with open(path, newline="") as file:
         lines = [line for line in file if line.startswith('"')]
     rows = list(csv.reader(lines))
     if not rows:
-        raise UsageError(f"{path}: no CSV of Nsight Compute")
+        raise UsageError(f"{path}: not a CSV of Nsight Compute")
     names, units, kernels = rows[0], rows[1], rows[2:]
     if any(unit in ("Kbyte", "Mbyte", "Gbyte") for unit in units):
-        raise UsageError(f"{path}: units are scaled; ask ncu for --print-units base")
+        raise UsageError(f"{path}: units are scaled; run ncu with --print-units base")
     kernels = [dict(zip(names, kernel)) for kernel in kernels]
     return [kernel for kernel in kernels if NOT_LAUNCHED not in kernel["Kernel Name"]]
 
@@ -81,21 +80,21 @@ def value_by_ncu(counter, kernel):
 
 
 def is_large(counter, kernel):
-    least = LEAST_BYTES if counter["unit"] == "B" else LEAST_EVENTS
+    least = MIN_BYTES if counter["unit"] == "B" else MIN_EVENTS
     return number(kernel[counter["numerator"]]) >= least
 
 
 def check_kernels(ours, theirs):
     if len(ours) != len(theirs):
-        raise UsageError(f"{len(ours)} kernels in the run, {len(theirs)} by Nsight Compute")
+        raise UsageError(f"the run has {len(ours)} kernels, Nsight Compute lists {len(theirs)}; expected the same number")
     for our, their in zip(ours, theirs):
         name = their["Kernel Name"].split("<")[0].split("(")[0].split("::")[-1].split(" ")[-1]
         if our["name"] and name not in our["name"]:
-            raise UsageError(f"{our['key']}: kernel {our['name']} stands beside {their['Kernel Name']}")
+            raise UsageError(f"{our['key']}: kernel {our['name']} does not match {their['Kernel Name']} of Nsight Compute")
 
 
 def pairs(counter, ours, theirs):
-    """What both programs counted of each kernel of which it is large, with its cell and its place there."""
+    """((cell, index of the kernel in it), value of the run, value of Nsight Compute) of each kernel with a large count."""
     place_in_cell = collections.Counter()
     for our, their in zip(ours, theirs):
         place_in_cell[our["key"]] += 1
@@ -112,12 +111,12 @@ def name_of(cell):
 
 
 def differences(counter, ours, theirs):
-    """Relative difference and place of every kernel whose counts are large."""
+    """(relative difference, cell) of every kernel with a large count."""
     return [(abs(value / reference - 1), name_of(cell)) for (cell, _), value, reference in pairs(counter, ours, theirs)]
 
 
 def differences_of_means(counter, ours, theirs):
-    """The same of means over equal cells, and the widest range of one program's values over their mean."""
+    """differences() of means over equal cells, and the widest range of one program's values relative to their mean."""
     values = collections.defaultdict(lambda: ([], []))
     for kernel, value, reference in pairs(counter, ours, theirs):
         values[kernel][0].append(value)
@@ -132,19 +131,19 @@ def differences_of_means(counter, ours, theirs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Counters of a run against those of Nsight Compute.")
+    parser = argparse.ArgumentParser(description="Compares counters of a run with those of Nsight Compute.")
     parser.add_argument("run", nargs="?", metavar="RUN")
     parser.add_argument("ncu", nargs="?", metavar="NCU.csv")
     parser.add_argument("--gpuexp", default=os.path.join(REPOSITORY, "build", "gpuexp"))
-    parser.add_argument("--means", action="store_true", help="of equal cells instead of single launches")
-    parser.add_argument("--metrics", action="store_true", help="print what ncu --metrics is to be given")
+    parser.add_argument("--means", action="store_true", help="compare means over equal cells instead of single launches")
+    parser.add_argument("--metrics", action="store_true", help="print the value of ncu --metrics")
     arguments = parser.parse_args()
     counters = known_counters(os.path.abspath(arguments.gpuexp))
     if arguments.metrics:
         print(",".join(metrics_of(counters)))
         return
     if not arguments.run or not arguments.ncu:
-        parser.error("RUN and NCU.csv are needed")
+        parser.error("expected RUN and NCU.csv")
     kernels = read_report(arguments.run).get("kernels") or []
     ours = [kernel for kernel in kernels if kernel["name"] != NOT_A_KERNEL]
     if not ours:

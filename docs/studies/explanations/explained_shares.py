@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the differences that `gpuexp explain` explains in every recorded run, as the tables of docs/explaining.md.
+"""Counts the differences that `gpuexp explain` explains in every recorded run: the tables of docs/explaining.md.
 
     docs/studies/explanations/explained_shares.py build/gpuexp
 
-Prints a row for each run with differences above 5 % between rows with counters, outside divergence, on each GPU, then a row for each
-cause. Runs without such differences are left out.
+Prints a row for each run, with the differences above 5 % between rows with counters on each GPU, without families of divergence. A
+second table has a row for each cause. Runs without such differences are omitted.
 """
 import argparse
 import collections
@@ -31,7 +31,7 @@ def explained_of(found):
 
 
 def cells(found):
-    """Of one GPU's run: how many differences, how many of them are explained."""
+    """Number of differences of one run, and how many are explained."""
     if not found:
         return ["", ""]
     explained = explained_of(found)
@@ -44,7 +44,7 @@ def table(head, rows):
 
 
 def tables(found):
-    """`found`: explanations by GPU and run."""
+    """The two tables. `found`: {GPU: {run: explanations}}."""
     runs = sorted({run for of_gpu in found.values() for run, of_run in of_gpu.items() if of_run})
     rows = [[run, *(cell for of_gpu in found.values() for cell in cells(of_gpu.get(run, [])))] for run in runs]
     every = {gpu: [e for of_run in of_gpu.values() for e in of_run] for gpu, of_gpu in found.items()}
@@ -59,7 +59,7 @@ def tables(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", help="gpuexp")
+    parser.add_argument("program", help="the gpuexp program")
     program = parser.parse_args().program
     found = {gpu: {path.name.split(".")[0]: counted_differences(program, path) for path in sorted((RESULTS / gpu).glob("*.json.zst"))}
              for gpu in GPUS}

@@ -1,33 +1,33 @@
 #!/usr/bin/env python3
-"""Draws explanations at random, with the counters that they are to be read against.
+"""Draws random explanations, with the lower bounds on time against which to check them.
 
     build/gpuexp explain docs/results/h200/all.json.zst --all --json > explanations.json
     docs/studies/explanations/sample_explanations.py explanations.json [--table]
 
-Prints how many of the differences above 5 % are explained, and by what, then 40 of them with what they say and the
-least times of both variants; with --table, as the rows of docs/explaining.md, whose verdicts are written by a reader.
-The draw depends on the seed and on which differences there are, not on what is said of them.
+Prints how many of the differences above 5 % are explained, by which causes, then 40 of them with their texts and the lower bounds
+on time of both variants. --table prints the rows of docs/explaining.md, to which a reader adds verdicts. The sample depends on the
+seed and on the differences, not on their explanations.
 """
 import argparse
 import collections
 import json
 import random
 
-# Their variants differ in lanes that idle: amounts of warps show what these cost, and counters that they idle.
+# Variants of these families differ in idle lanes, which amounts per warp and counters show directly.
 DIVERGENCE = ("divergence", "switch_divergence")
 NAMES = {"idle_sms": "idle SMs"}
-# Parameters that tell the rows of the table apart.
+# Parameters that identify the rows of the table.
 SHOWN = ("n", "k", "rows", "columns", "stride", "fields", "loads_per_thread", "expression", "dtype", "accumulate", "centre_log2")
 
 
 def differences(explanations, least):
-    """Resolved differences of at least this factor, outside divergence."""
+    """Resolved differences above the factor `least`, without families of divergence."""
     return [e for e in explanations
             if e["differs"] and max(e["factor"], 1 / e["factor"]) > least and e["family"] not in DIVERGENCE]
 
 
 def counts(explanations):
-    """How many are explained by which cause, with which confidence."""
+    """Number of explanations by (cause, confidence)."""
     return collections.Counter((e["cause"], e["confidence"]) for e in explanations)
 
 
@@ -37,13 +37,13 @@ def place(explanation):
 
 
 def drawn(explanations, number, seed):
-    """In a fixed order, of which what is said is no part."""
+    """A random sample, drawn from an order that does not depend on the explanations."""
     ordered = sorted(explanations, key=place)
     return random.Random(seed).sample(ordered, min(number, len(ordered)))
 
 
 def least_times(bound):
-    """The three longest, each as 'resource: time (amount)'."""
+    """The three largest lower bounds on time, each as 'resource time (amount)'."""
     if not bound:
         return "not known"
     longest = sorted(bound["least_times"], key=lambda t: -t["least_time_us"])[:3]
@@ -52,7 +52,7 @@ def least_times(bound):
 
 
 def said(e):
-    """Factors above 1, as the text has them."""
+    """A short form of the explanation, with factors above 1."""
     flip = (lambda f: 1 / f) if e["factor"] < 1 else (lambda f: f)
     given = f"amounts {flip(e['accounted_factor']):.3g}x of {flip(e['factor']):.3g}x"
     if e["misfit"] and e["cause"] == "unknown":
@@ -75,7 +75,7 @@ def two_longest(bound, time_us):
 
 
 def table_row(number, e):
-    """A row of docs/explaining.md, without its verdict."""
+    """A row of the table in docs/explaining.md, without verdict."""
     counters = (f"{two_longest(e['compare_to_bound'], e['compare_to_time_us'])}; "
                 f"{two_longest(e['bound'], e['time_us'])}")
     parameters = " ".join(f"{name}={value}" for name, value in e["parameters"].items() if name in SHOWN)
@@ -84,11 +84,11 @@ def table_row(number, e):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("explanations", help="what gpuexp explain RESULTS --all --json printed")
+    parser.add_argument("explanations", help="output of gpuexp explain RESULTS --all --json")
     parser.add_argument("--number", type=int, default=40)
     parser.add_argument("--seed", type=int, default=14)
-    parser.add_argument("--least", type=float, default=1.05, help="factor of the differences")
-    parser.add_argument("--table", action="store_true", help="rows of docs/explaining.md")
+    parser.add_argument("--least", type=float, default=1.05, help="minimum factor of the differences")
+    parser.add_argument("--table", action="store_true", help="print rows of docs/explaining.md")
     arguments = parser.parse_args()
     with open(arguments.explanations, encoding="utf-8") as file:
         found = differences(json.load(file)["explanations"], arguments.least)

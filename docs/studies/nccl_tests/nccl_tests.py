@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Times of NCCL's collectives by nccl-tests, beside those that gpuexp measured back to back.
+"""Compares times of NCCL's collectives measured by nccl-tests and by gpuexp back to back.
 
     build/gpuexp run back_to_back --out results/back_to_back
     docs/studies/nccl_tests/nccl_tests.py run results/back_to_back/results.csv --build nccl-tests/build --gpus 2 --out nccl_tests.csv
     docs/studies/nccl_tests/nccl_tests.py compare results/back_to_back/results.csv nccl_tests.csv
 
-`run` starts nccl-tests (https://github.com/NVIDIA/nccl-tests, built with make) for each problem that variant nccl has in the
-results on so many GPUs: as many launches, 20 warm-ups, the slowest rank's time (-a 3), no data check, and as many replays
-(-G) of what was measured as a graph. Ranks are processes, as they are here, where nccl-tests was built with MPI=1 and
-`--launcher "mpirun -n 2"` starts it; otherwise they are threads. A size is timed by itself, since nccl-tests otherwise
-takes other parts of its buffers in turn, and several times, of which the median counts. `compare` prints both times for
-each problem and exits with 1 where they differ by more than 3 % (vectors of 16 MiB and longer) or 10 % (shorter ones).
+`run` starts nccl-tests (https://github.com/NVIDIA/nccl-tests, built with make) for each problem of variant nccl on the given number
+of GPUs: the same number of launches, 20 warm-ups, the slowest rank's time (-a 3), no data check, and the same number of replays (-G)
+for problems measured as a graph. Ranks are threads, or processes as in gpuexp if nccl-tests was built with MPI=1 and is started by
+`--launcher "mpirun -n 2"`. Each size has its own run, because nccl-tests otherwise alternates between parts of its buffers. The median
+of several runs is used. `compare` prints both times of each problem. Its exit code is 1 if they differ by more than 3 % (vectors of
+16 MiB and longer) or 10 % (shorter vectors).
 """
 import argparse
 import csv
@@ -34,18 +34,18 @@ PROGRAMS = {
     "shift": "sendrecv_perf",
 }
 MODES = ("back_to_back", "back_to_back_graph")
-LAUNCHES = 20  # of a sample, or of a graph
+LAUNCHES = 20  # launches per sample, or per graph
 WARM_UPS = 20
 ELEMENT_BYTES = {"fp32": 4, "bf16": 2}
 TYPES = {"fp32": "float", "bf16": "bfloat16"}
 LONG_BYTES = 16 << 20
-SHORT_REPEATS = 3  # what the host takes differs from run to run
-MOST_APART = {True: 0.03, False: 0.10}  # of long vectors, and of others
+SHORT_REPEATS = 3  # more runs for short vectors, because host time varies between runs
+MAX_DIFFERENCE = {True: 0.03, False: 0.10}  # relative, for long vectors (True) and short ones
 KEY = ("operation", "dtype", "bytes", "gpus", "mode", "in_place")
 
 
 def measured(path):
-    """Of each problem of NCCL with plain buffers: the median time in us, and the launches of a sample."""
+    """{problem: (median time in us, launches per sample)} of variant nccl."""
     found = {}
     for row in read_rows(path):
         if row["variant"] != "nccl" or row["status"] != "passed" or row["mode"] not in MODES:
@@ -60,7 +60,7 @@ def measured(path):
 
 
 def times_of(results):
-    """Both times of the only size in what nccl-tests wrote by -J; none in place where it has none."""
+    """(in place or not, time) for the only size in the output of nccl-tests -J."""
     (result,) = results["results"]
     for place, name in (("no", "out_of_place"), ("yes", "in_place")):
         if result.get(name) is not None:
@@ -82,7 +82,7 @@ def run_once(program, dtype, size, gpus, replays, launcher):
 
 
 def run(arguments):
-    """Writes the medians of so many runs, after those that the file has already."""
+    """Appends the medians of several runs to the file."""
     problems = {key[:5]: launches // LAUNCHES if key[4] == "back_to_back_graph" else 0
                 for key, (_, launches) in measured(arguments.results).items() if key[3] == arguments.gpus}
     if not problems:
@@ -117,13 +117,13 @@ def compare(arguments):
     own = {key: found for path in arguments.results for key, found in measured(path).items()}
     others = [(key, us) for key, us in recorded(arguments.nccl_tests) if key in own and is_among(key, arguments.only)]
     if not others:
-        sys.exit(f"{arguments.nccl_tests}: has no such problem of {', '.join(arguments.results)}")
+        sys.exit(f"{arguments.nccl_tests}: no such problem in {', '.join(arguments.results)}")
     apart = 0
     lines = [[*KEY, "gpuexp_us", "nccl_tests_us", "ratio", "within"]]
     for key, us in sorted(others):
         own_us, _ = own[key]
         ratio = own_us / us
-        is_within = abs(ratio - 1) <= MOST_APART[key[2] >= LONG_BYTES]
+        is_within = abs(ratio - 1) <= MAX_DIFFERENCE[key[2] >= LONG_BYTES]
         apart += not is_within
         lines.append([*key, f"{own_us:.3f}", f"{us:.3f}", f"{ratio:.3f}", "yes" if is_within else "no"])
     if arguments.csv:
@@ -139,18 +139,18 @@ def compare(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    runs = commands.add_parser("run", help="time the problems of the results by nccl-tests")
+    runs = commands.add_parser("run", help="time the problems of the results with nccl-tests")
     runs.add_argument("results", help="results of gpuexp")
-    runs.add_argument("--build", required=True, help="folder of nccl-tests' programs")
-    runs.add_argument("--gpus", type=int, required=True, help="of the problems to run")
-    runs.add_argument("--launcher", default="", help="what starts a process for each GPU; none: a thread for each")
-    runs.add_argument("--repeat", type=int, default=1, help=f"runs of each problem; {SHORT_REPEATS} times as many of short ones")
+    runs.add_argument("--build", required=True, help="folder of the programs of nccl-tests")
+    runs.add_argument("--gpus", type=int, required=True, help="number of GPUs of the problems to run")
+    runs.add_argument("--launcher", default="", help="command that starts a process per GPU (default: a thread per GPU)")
+    runs.add_argument("--repeat", type=int, default=1, help=f"runs of each problem, multiplied by {SHORT_REPEATS} for short vectors (default: 1)")
     runs.add_argument("--out", required=True, help="CSV to write or to append to")
     comparison = commands.add_parser("compare", help="print both times of each problem")
     comparison.add_argument("results", nargs="+", help="results of gpuexp")
-    comparison.add_argument("nccl_tests", help="CSV that run wrote")
-    comparison.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="problems with this value, of a column of that CSV")
-    comparison.add_argument("--csv", help="the table as CSV, too")
+    comparison.add_argument("nccl_tests", help="CSV written by run")
+    comparison.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="only problems with this value in a column of that CSV")
+    comparison.add_argument("--csv", help="also write the table as CSV to this file")
     arguments = parser.parse_args()
     try:
         return run(arguments) or 0 if arguments.command == "run" else compare(arguments)

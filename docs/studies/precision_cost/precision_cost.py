@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""What it costs to sample every row of a run to a share of its minimum effect, and what it leaves undecided.
+"""Estimates the time to sample every row of a run to a share of its minimum effect, and the share of undecided rows.
 
 usage: precision_cost.py RESULTS.json --noise NOISE.json [--shift SHARE]
 
-From the intervals and sample counts that the run has: half-widths fall with the square root of the count, down to half a tick of
-the timer; all variants of a group take as many samples, at most 1000 and
-for 2 s each; a group stops when its sampling has taken so long. A second
-run of the same binary differs by an exponential share of the minimum effect with the mean SHARE (0.2: what gave two runs of
-configs/all.json on one H200 their false verdicts) and by the error of both medians. Prints a Markdown table: a row is undecided when
-its interval reaches past the minimum effect, and false when it lies beyond it. What clocks and floors leave undecided is not in it.
+The estimate uses the intervals and sample counts of the run. Half-widths decrease with the square root of the number of samples, down
+to half a tick of the timer. All variants of a group have the same number of samples, at most 1000 and at most 2 s each; the time per
+group is limited. A second run of the same binary differs by a share of the minimum effect that is exponentially distributed with mean
+SHARE (default 0.2, which reproduces the false verdicts of two runs of configs/all.json on one H200) and by the errors of both medians.
 
-Only the standard library is needed.
+Prints a Markdown table. A row is undecided if its interval contains the minimum effect, and false if the whole interval is beyond it.
+Rows that are undecided because of clocks or floors are not included. Needs only the standard library.
 """
 
 import argparse
@@ -24,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 from plotting.recorded import markdown_table, read_json, read_report  # noqa: E402
 from plotting.statuses import PASSED  # noqa: E402
 
-MOST_SAMPLES, MOST_SECONDS = 1000, 2  # of a row
-FLUSH_US, BESIDE_US = 35, 15  # of a cold sample; of any, on the host
-ROUNDING = 1.002  # of times that the timer's ticks are made of
+MAX_SAMPLES, MAX_SECONDS = 1000, 2  # per row
+FLUSH_US, HOST_US = 35, 15  # cache flush of a cold sample; host time of every sample
+ROUNDING = 1.002  # tolerance for the rounding of times to ticks
 REPETITIONS = 20
 
 
@@ -43,10 +42,10 @@ def half_tick(row):
 
 
 def sample_us(row, group):
-    """What a sample takes, with what is done before it."""
+    """Time of a sample in us, with its preparation."""
     launch = row["time_median_us"] * row["graph_launches"]
     primed = row["mode"] == "warm" and len(group) > 1
-    return launch * (2 if primed else 1) + (FLUSH_US if row["mode"] == "cold" else 0) + BESIDE_US
+    return launch * (2 if primed else 1) + (FLUSH_US if row["mode"] == "cold" else 0) + HOST_US
 
 
 def groups_of(rows):
@@ -58,7 +57,7 @@ def groups_of(rows):
 
 
 def narrowed(groups, noise, share, limit_s):
-    """Rows with their half-widths once sampled to `share` of the minimum effect, and the seconds that this takes more."""
+    """(half-width, minimum effect) of rows sampled to `share` of the minimum effect, and the additional seconds."""
     rows, more_s = [], 0
     for group in groups:
         taken = max(row["samples"] for row in group)
@@ -68,9 +67,9 @@ def narrowed(groups, noise, share, limit_s):
             if half_width(row) > ROUNDING * target:
                 wanted = max(wanted, math.ceil(row["samples"] * (half_width(row) / target) ** 2))
         round_us = sum(sample_us(row, group) for row in group)
-        count = max(taken, min(wanted, MOST_SAMPLES, int(1e6 * limit_s / round_us)))
+        count = max(taken, min(wanted, MAX_SAMPLES, int(1e6 * limit_s / round_us)))
         for row in group:
-            most = max(row["samples"], int(1e6 * MOST_SECONDS / sample_us(row, group)))
+            most = max(row["samples"], int(1e6 * MAX_SECONDS / sample_us(row, group)))
             samples = row["samples"] if count == taken else max(row["samples"], min(count, most))
             more_s += 1e-6 * (samples - row["samples"]) * sample_us(row, group)
             width = half_width(row) * math.sqrt(row["samples"] / samples)
@@ -79,11 +78,11 @@ def narrowed(groups, noise, share, limit_s):
 
 
 def repeated(rows, shift):
-    """Shares of rows that are undecided, and false, in a second run."""
+    """Shares of rows that are undecided and false in a second run."""
     chance = random.Random(1)
     undecided = false = 0
     for width, minimum in rows:
-        width = math.sqrt(2) * width / minimum  # of the ratio
+        width = math.sqrt(2) * width / minimum  # half-width of the ratio
         for _ in range(REPETITIONS):
             apart = chance.expovariate(1 / shift) * chance.choice((-1, 1)) + chance.gauss(0, width / 1.96)
             false += abs(apart) - width > 1

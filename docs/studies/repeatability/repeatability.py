@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""What repeated runs of one binary say of the statistics: false verdicts, planted slowdowns, coverage.
+"""Evaluates the statistics with repeated runs of one binary: false verdicts, injected slowdowns, coverage.
 
 usage: repeatability.py RUN RUN [RUN ...] [--gpuexp PROGRAM] [--noise FILE] [--planted PCT] [--moved N]
 
-A RUN is a run's folder or its results.json; each comes from a process of its own, and all from one binary, config and GPU.
-Medians, intervals and verdicts are those of `gpuexp compare`, which makes them from the samples. Prints Markdown tables:
+A RUN is a run folder or its results.json. All runs are of one binary, config and GPU, each in its own process. Medians, intervals and
+verdicts are those of `gpuexp compare`, which computes them from the samples. Prints Markdown tables:
 
-- Every pair of runs (A before B) compared. Nothing differs but the process, so SLOWER and FASTER are false verdicts.
-- The same with every sample of B longer by PCT: how many rows are SLOWER, among all and among the precise ones, whose two
+- Comparison of every pair of runs (A before B). Only the process differs, so SLOWER and FASTER are false verdicts.
+- Comparison with every sample of B increased by PCT: number of SLOWER rows among all rows and among precise rows, in which both
   intervals have half-widths within 1 % of their medians.
-- How often the interval of one series holds the median of another, in both directions of every pair. A 95 % interval promises
-  to hold the true median of its own series; the other's median has an error of its own. If both medians are normal about one
-  value with one standard error s, and the interval is 1.96 s to either side, their difference has the standard error
-  sqrt(2) s, so P(held) = 2 Phi(1.96 / sqrt(2)) - 1 = 83.4 %. Intervals that cover with c > 95 %, as those of few samples do,
-  have Phi^-1((1 + c) / 2) in place of 1.96; the ticks of the clock add to it. The two halves of a run should have one median,
-  if nothing drifts; they are held against each other, and then halves of two runs, of the same cells and about as long:
-  what the second share lacks of the first is what the process adds. Cells with 40 samples or more in every run have
-  halves. Odd against even samples would say less: whatever drifts, both follow.
-- The cells whose medians lie furthest apart.
+- How often the interval of one series contains the median of another, in both directions of every pair. A 95 % interval contains the
+  true median of its own series in 95 % of cases; the other median has an error of its own. If both medians are normally distributed
+  around one value with standard error s, and the interval is ±1.96 s, their difference has the standard error sqrt(2) s, so
+  P(held) = 2 Phi(1.96 / sqrt(2)) - 1 = 83.4 %. Intervals with a coverage c > 95 %, as for few samples, have Phi^-1((1 + c) / 2)
+  instead of 1.96, and clock ticks increase it.
+  Without drift, both halves of a run have the same median. The halves of one run are compared, and then halves of two runs, for the
+  same cells and with about the same length: the second share is lower than the first by the effect of the process. Cells with at least
+  40 samples in every run have halves. Odd and even samples would show less, because both follow any drift.
+- The cells whose medians differ most.
 
-Only the standard library is needed. Exit codes: 0 printed; 2 what was given cannot be compared.
+Needs only the standard library. Exit codes: 0 printed; 2 the runs cannot be compared.
 """
 
 import argparse
@@ -41,7 +41,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from plotting.recorded import UsageError, exit_with, markdown_table, read_report, results_file  # noqa: E402
 from plotting.statuses import PASSED  # noqa: E402
 
-FEWEST_TO_HALVE = 40  # halves of 20, the fewest samples that gpuexp takes by default
+MIN_TO_HALVE = 40  # halves of 20, the default minimum number of samples
 PRECISE = 0.01
 VERDICTS = ("slower", "faster", "inconclusive", "same")
 MODES = ("cold", "warm", "graph")
@@ -54,7 +54,7 @@ class Run:
     report: dict
 
     def identity(self):
-        """What repeated runs share."""
+        """Properties that repeated runs must share."""
         provenance = self.report["provenance"]
         device, config = provenance.get("device") or {}, provenance.get("config") or {}
         return {
@@ -77,7 +77,7 @@ def read_run(given):
 
 
 def check_repeated(runs):
-    """Throws where two runs are one, or differ in more than when they ran."""
+    """Raises UsageError if two runs are the same run, or if they differ in more than their time."""
     for a, b in itertools.combinations(runs, 2):
         if a.report == b.report:
             raise UsageError(f"{a.path} and {b.path} are one run")
@@ -88,7 +88,7 @@ def check_repeated(runs):
 
 
 class Comparer:
-    """`gpuexp compare` on reports, some of which are made here from others."""
+    """Runs `gpuexp compare` on reports and on modified copies of them."""
 
     def __init__(self, program, noise, folder):
         self.program = program
@@ -97,7 +97,7 @@ class Comparer:
         self.made = 0
 
     def compare(self, a, b):
-        """What `compare --json` says of two files."""
+        """The output of `compare --json` for two files."""
         command = [self.program, "compare", str(a), str(b), "--json", "-", *self.noise]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -108,7 +108,7 @@ class Comparer:
         return json.loads(done.stdout)
 
     def changed(self, run, change):
-        """A file of the run's report with `change` made of each row's samples; rows that have none left are left out."""
+        """Writes the run's report with `change` applied to the samples of each row, without rows that then have none; returns the path."""
         rows = [{**row, "samples_us": change(row)} for row in run.report["rows"]]
         self.made += 1
         path = self.folder / f"{self.made}.json"
@@ -118,7 +118,7 @@ class Comparer:
 
 
 def passed(comparison):
-    """Rows that passed in both."""
+    """Rows that passed in both runs."""
     return [row for row in comparison["rows"] if row["status_a"] in PASSED and row["status_b"] in PASSED]
 
 
@@ -160,7 +160,7 @@ def planted_table(named):
 
 
 def why_not_found(named):
-    """The reasons that compare gives for precise rows that are not SLOWER, less their numbers, and how often."""
+    """The reasons that compare gives for precise rows that are not SLOWER, without numbers, with their frequencies."""
     lost = [row for _, _, comparison in named for row in passed(comparison) if is_precise(row)]
     lost = [row for row in lost if row["outcome"] != "slower"]
     reasons = Counter(re.sub(r"[\d.]+", "…", (row["why"] or row["outcome"]).split(":")[0]) for row in lost)
@@ -176,13 +176,13 @@ def found_cells(counts):
 
 
 def holds(row, interval_of, median_of):
-    """Whether one side's interval holds the other's median; none where there is no interval."""
+    """True if one side's interval contains the other's median; None if there is no interval."""
     low, high = (row[f"time_{interval_of}_ci95_{end}_us"] for end in ("low", "high"))
     return None if low is None else low <= row[f"time_{median_of}_us"] <= high
 
 
 def held(comparisons, mode=None):
-    """Of both directions of every row: how many intervals there are, and how many hold the other's median."""
+    """Number of intervals in both directions of every row, and how many contain the other's median."""
     answers = [
         holds(row, *sides)
         for comparison in comparisons
@@ -195,7 +195,7 @@ def held(comparisons, mode=None):
 
 
 def held_by_chance(coverage=0.95):
-    """P(held) of the docstring."""
+    """P(held) of the module docstring."""
     normal = statistics.NormalDist()
     return 2 * normal.cdf(normal.inv_cdf((1 + coverage) / 2) / math.sqrt(2)) - 1
 
@@ -209,9 +209,9 @@ def second_half(samples):
 
 
 def halves(comparer, runs):
-    """Comparisons of the halves of each run, and of halves of two runs, over the same cells."""
+    """Comparisons of the halves of each run, and of halves of two runs, for the same cells."""
     long_in = [
-        {row["key"] for row in run.report["rows"] if len(row.get("samples_us") or []) >= FEWEST_TO_HALVE} for run in runs
+        {row["key"] for row in run.report["rows"] if len(row.get("samples_us") or []) >= MIN_TO_HALVE} for run in runs
     ]
     cells = set.intersection(*long_in)
     if not cells:
@@ -231,7 +231,7 @@ def coverage_table(pairs, within, across):
     modes = [(mode, held(pairs, mode)) for mode in MODES]
     lines += [("a run", "another run", f"{mode} alone", answer) for mode, answer in modes if answer[0]]
     if within:
-        cells = f"{FEWEST_TO_HALVE} samples or more"
+        cells = f"{MIN_TO_HALVE} samples or more"
         lines.append(("half of a run", "the other half of it", cells, held(within)))
         lines.append(("half of a run", "the other half of another run", cells, held(across)))
     rows = [[*names, *answer, share(answer[1], answer[0])] for *names, answer in lines]
@@ -239,7 +239,7 @@ def coverage_table(pairs, within, across):
 
 
 def medians(runs, named):
-    """{cell: median in each run} of cells that passed in all."""
+    """{cell: median in each run} of cells that passed in all runs."""
     found_in = [{} for _ in runs]
     for (i, j), (_, _, comparison) in zip(itertools.combinations(range(len(runs)), 2), named):
         for row in passed(comparison):
@@ -274,25 +274,25 @@ def title(runs, comparison):
     effect = comparison["min_effect"]
     text = f"minimum effect {100 * effect['relative']:.3g} %"
     if effect["absolute_us"]:
-        text += f" or {effect['absolute_us']:.3g} µs, whichever is more"
+        text += f" or {effect['absolute_us']:.3g} µs, whichever is larger"
     return f"{' · '.join(str(part) for part in parts)}\n{text} ({effect['source']})"
 
 
 def program(options):
-    """As given, else what the build made, wherever this is called from."""
+    """Path of the program: --gpuexp, else build/gpuexp of this repository."""
     given = Path(options.gpuexp) if options.gpuexp else ROOT / "build" / "gpuexp"
     if not given.is_file() or not os.access(given, os.X_OK):
-        raise UsageError(f"{given}: no such program; --gpuexp names one")
+        raise UsageError(f"{given}: no such program; set its path with --gpuexp")
     return str(given.resolve())
 
 
 def run(options):
     runs = [read_run(given) for given in options.runs]
     if len(runs) < 2:
-        raise UsageError("one run alone says nothing of another; give two or more")
+        raise UsageError("one run alone cannot be compared; expected two or more")
     check_repeated(runs)
     if not 0 < options.planted < math.inf:
-        raise UsageError(f"--planted {options.planted:g}: more than 0 %")
+        raise UsageError(f"--planted {options.planted:g}: expected more than 0 %")
     pairs = list(itertools.combinations(runs, 2))
     slower = 1 + options.planted / 100
     with tempfile.TemporaryDirectory() as folder:
@@ -308,21 +308,21 @@ def run(options):
     print(f"{title(runs, comparisons[0])}\n\nVerdicts between runs of one binary:\n\n{verdicts_table(named)}")
     print(f"\nEvery sample of B longer by {options.planted:g} %:\n\n{planted_table(planted)}")
     print(f"\nPrecise rows in which it was not found: {why_not_found(planted)}.")
-    print("\nHow often an interval holds another median. Independent series with the same median and spread, and intervals")
-    print(f"that cover it in exactly 95 % of cases, give {100 * held_by_chance():.1f} %:\n")
+    print("\nHow often an interval contains the median of another series. Independent series with the same median and spread, and")
+    print(f"intervals that contain it in exactly 95 % of cases, give {100 * held_by_chance():.1f} %:\n")
     print(coverage_table(comparisons, within, across))
-    print(f"\nCells whose medians lie furthest apart:\n\n{moved_table(runs, named, options.moved)}")
+    print(f"\nCells whose medians differ most:\n\n{moved_table(runs, named, options.moved)}")
 
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="repeatability.py", description="What repeated runs of one binary say of the statistics."
+        prog="repeatability.py", description="Evaluates the statistics with repeated runs of one binary."
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="a run's folder, or its results.json")
-    parser.add_argument("--gpuexp", metavar="PROGRAM", help="(default: build/gpuexp of this repository)")
-    parser.add_argument("--noise", metavar="FILE", help="minimum effect, as for gpuexp compare")
-    parser.add_argument("--planted", metavar="PCT", type=float, default=3, help="slowdown to be found (default: 3)")
-    parser.add_argument("--moved", metavar="N", type=int, default=8, help="cells shown that moved most (default: 8)")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run folder or its results.json")
+    parser.add_argument("--gpuexp", metavar="PROGRAM", help="gpuexp program (default: build/gpuexp of this repository)")
+    parser.add_argument("--noise", metavar="FILE", help="file with the minimum effect, as for gpuexp compare")
+    parser.add_argument("--planted", metavar="PCT", type=float, default=3, help="injected slowdown in percent (default: 3)")
+    parser.add_argument("--moved", metavar="N", type=int, default=8, help="number of cells with the largest differences to show (default: 8)")
     run(parser.parse_args())
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints, as CSV, where the time of a run of configs/all.json went: for each config that its experiments come from, and in all.
+"""Prints as CSV the parts of the time of a run of configs/all.json, for each config that its experiments come from and in total.
 
     docs/studies/run_times/run_times.py results.json > run_times.csv
 """
@@ -8,7 +8,7 @@ import csv
 import json
 import sys
 
-# Columns of the table, and the parts of a run's time that each adds up.
+# Columns of the table, and the parts of a run's time that each column sums.
 COLUMNS = {
     "samples (s)": ["sample"],
     "sustained (s)": ["sustain"],

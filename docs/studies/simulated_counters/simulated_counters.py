@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""How far simulated hardware counters are from recorded ones.
+"""Compares simulated with recorded hardware counters.
 
 usage: simulated_counters.py FILE…
 
-Each FILE is what `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'` wrote: it executes the cells of
-docs/results/h200/all.json.zst whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
-kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). '[.caches]' writes the counters of caches and DRAM, of every mode.
-A cell may be in several files; the last counts. Of what caches have a part in, '[.caches]' writes that part, which is added.
+Each FILE is written by `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'`. It executes the cells of
+docs/results/h200/all.json.zst whose key matches the regular expression GPUEXP_CELLS: some of the blocks of large cells, and cells of
+several kernels with at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9) lane instructions. '[.caches]' writes the counters of caches and DRAM
+for every mode. If a cell is in several files, the last one is used. For counters that caches affect partly, '[.caches]' writes this
+part, which is added.
 
-Prints CSV: for each counter the kernels in which it is not zero on both sides (of DRAM bytes, those in which more than a
-threshold were recorded), the median, 95th percentile and largest difference, where that is, what the gate allows, and
-whether it is met. Differences are in percent of what was recorded, those of rates in points. Only the standard library is needed.
+Prints CSV: for each counter the number of kernels in which it is not zero on both sides (DRAM bytes: in which more than a threshold
+was recorded), the median, 95th percentile and largest difference, the location of the largest, the gate, and whether it is met.
+Differences are percentages of the recorded value, those of rates percentage points. Needs only the standard library.
 Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -20,7 +21,7 @@ from collections import defaultdict
 
 
 ANY = float("inf")
-# What may differ: the median and the 95th percentile.
+# Allowed median and 95th percentile of the differences.
 GATES = {
     "global_load_requests": (0, 1),
     "global_load_sectors": (0, 1),
@@ -39,8 +40,8 @@ GATES = {
     "dram_read_bytes": (10, ANY),
     "dram_write_bytes": (10, ANY),
 }
-# Below, what was in L2 before and stays there decides.
-LEAST_RECORDED = {"dram_read_bytes": 10e6, "dram_write_bytes": 50e6}
+# Smaller values depend on the data that were in L2 before the launch and stay there.
+MIN_RECORDED = {"dram_read_bytes": 10e6, "dram_write_bytes": 50e6}
 
 
 def gate_text(gate):
@@ -77,8 +78,8 @@ def read(paths):
 def table(values):
     errors = defaultdict(list)
     for (counter, key, kernel), (simulated, recorded) in values.items():
-        errors.setdefault(counter, [])  # a counter that is nowhere has a row, too
-        if (simulated or recorded) and recorded >= LEAST_RECORDED.get(counter, 0):
+        errors.setdefault(counter, [])  # a counter without values also has a row
+        if (simulated or recorded) and recorded >= MIN_RECORDED.get(counter, 0):
             errors[counter].append((difference(counter, simulated, recorded), key, kernel))
     for counter, found in errors.items():
         found.sort()
