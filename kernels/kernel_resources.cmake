@@ -9,7 +9,7 @@
 # instructions if GPUEXP_NVDISASM, which cuobjdump calls, is missing or fails: CUDA 13's nvdisasm does not support compute
 # capabilities below 7.5.
 #
-# Each compiled object is read into its own part of the table, so that a change in one source reads only one object.
+# Each object has its own part of the table, so that a change in one source reads only one object.
 # Relocatable device code is final after its device link: each of its libraries has one source, and the image that CMake
 # linked into the library is read. The tools' output remains next to the table; <source>.sass is the machine code listing.
 # Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).

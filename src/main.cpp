@@ -1,5 +1,4 @@
-// Parses the command line, runs the chosen subcommand, and converts errors to messages and exit
-// codes.
+// Runs the chosen subcommand, and converts errors to messages and exit codes.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -71,7 +70,7 @@ ExitCode run(int argc, char** argv) {
 
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
-  // Results contain the command line and may be published, so the path of the program is removed.
+  // Results contain the command line and may be published without the path of the program.
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
@@ -98,8 +97,8 @@ ExitCode flushed(ExitCode code) {
   return ExitCode::internal;
 }
 
-// Keeps freed memory in the process. The simulator allocates registers for each of thousands of
-// blocks; if free() returned them to the system, each block would fault its pages in again.
+// The simulator allocates registers for thousands of blocks. If free() returned them to the system,
+// each block would fault its pages in again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kBytes = 1 << 30;

@@ -51,7 +51,7 @@ def is_shared(access):
 
 
 def lanes_at_a_time(access):
-    """Lanes served together: a quarter of the warp for 16 bytes per lane, half of it for 8 bytes, else the whole warp."""
+    """Lanes served together: a quarter of the warp for 16 bytes per lane, half for 8 bytes, else all."""
     return {16: 8, 8: 16}.get(access["bytes_per_lane"], 32)
 
 

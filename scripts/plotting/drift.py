@@ -1,12 +1,11 @@
 """Times and the SM clock of each round in which a group was measured.
 
-The upper panel shows each variant's samples as deviations from the variant's median, the lower panel the SM clock on the same scale.
-Changes of the whole GPU move all variants of a round equally; effects of a single variant do not.
+The upper panel shows each variant's samples as deviations from its median, the lower panel the SM clock on the same scale. Changes of
+the whole GPU move all variants of a round equally.
 
---times draws the times on a logarithmic scale without the clock. Use it for variants that are timed from the first launch of a
-process, which takes many times as long as the following launches.
+--times draws the times on a logarithmic scale without the clock, for variants whose first launch takes many times as long as the next.
 
-The folder is a run folder of `gpuexp run`, whose log.jsonl is read.
+log.jsonl is read from the run folder.
 """
 
 import math

@@ -28,7 +28,7 @@ UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1],
 
 
 def per_item(frame, items):
-    """Time per item of a launch over the number of items; bars if an experiment has only one number."""
+    """Time per item of a launch over the number of items; bars for a single number."""
     good = timed_with(frame, items.column)
     good = good.assign(x=numbers(good, items.column), y=good["time_median_us"] / numbers(good, items.column))
     label = "µs per kernel"
@@ -123,7 +123,7 @@ def rows_with_steps(frame, column):
 
 
 def timelines(frame):
-    """Launches of one problem on one time axis, with a lane per unit: measured by events if available, else predicted."""
+    """Launches of one problem, with a lane per unit: measured by events if available, else predicted."""
     good = timed(frame)
     measured = rows_with_steps(good, "timeline")
     column = "timeline" if measured else "predicted_timeline"

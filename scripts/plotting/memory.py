@@ -24,7 +24,7 @@ def time_against_memory(frame, memory, traded):
 
 
 def draw_curve(ax, rows, variant, colour, dash):
-    """Labels are above the points, and below them for values smaller than that of the minimum memory, where the curve returns."""
+    """Labels are above the points, or below for values smaller than at the minimum memory, where the curve turns back."""
     ax.plot(rows["x"], rows["y"], dash, color=colour, marker="o", label=variant)
     least = rows.loc[rows["x"].idxmin(), "traded"]
     for x, y, value in zip(rows["x"], rows["y"], rows["traded"]):

@@ -1,8 +1,7 @@
 """Diagrams of several GPUs: steps between two GPUs, all-reduces, distributed products and training steps.
 
-The diagrams for docs/lessons are drawn from the algorithms, not from measurements: timeline_peer_copy (transfers and waits between
-two GPUs), lanes_collectives (partial sums of each GPU after each step), lanes_tensor_parallel (parts of a product that each GPU reads
-and computes) and timeline_data_parallel (time of the gradient exchange).
+Drawn from the algorithms, not from measurements: timeline_peer_copy (transfers and waits), lanes_collectives (partial sums after each
+step), lanes_tensor_parallel (parts of a product that each GPU reads and computes), timeline_data_parallel (gradient exchange).
 """
 
 from pathlib import Path

@@ -29,7 +29,7 @@ def exit_with(main, *errors):
 
 
 def markdown_table(head, rows, texts=1):
-    """A Markdown table whose first `texts` columns are aligned left and whose other columns are aligned right."""
+    """A Markdown table. The first `texts` columns are aligned left, the others right."""
     lines = [f"| {' | '.join(map(str, line))} |" for line in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * texts + "---:|" * (len(head) - texts), *lines[1:]])
 

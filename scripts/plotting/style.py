@@ -221,8 +221,8 @@ def label_lines(ax, ends):
 
 
 def label_points(ax, points, others):
-    """Writes names to the right of points [(x, y, name, colour)]. A name moves up if it would overlap another name, and down if it
-    would cover one of the points `others` [(x, y)]."""
+    """Writes names to the right of `points`: [(x, y, name, colour)]. A name moves up from another name, and down from one of the
+    points `others`."""
     outline = [patheffects.withStroke(linewidth=3, foreground="white")]
     ax.figure.canvas.draw()
     pixels_per_point = ax.figure.dpi / 72

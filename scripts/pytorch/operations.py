@@ -1,5 +1,4 @@
-"""Families of gpuexp that have PyTorch variants: parameters, cells of configs, bytes and operations. Needs no PyTorch;
-tests/scripts/bench_pytorch_test.py compares it with the program."""
+"""Families of gpuexp that have PyTorch variants: parameters, cells of configs, bytes and operations. Needs no PyTorch."""
 
 import itertools
 import json
@@ -198,7 +197,7 @@ OPERATIONS = {
     "training_step": (TRAINING_STEP, {}),
     "training_block": (TRAINING_BLOCK, {}),
 }
-# Parameters that no PyTorch variant uses. Only cells with their default are measured: sweeping them would repeat the measurement.
+# Parameters that no PyTorch variant uses; only cells with their defaults are measured.
 OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
 
 
@@ -219,7 +218,7 @@ VARIANTS = (
     VariantInfo("pytorch_eager_ops", "library", "pytorch_eager", ("fusion",), ("elu",)),
     # AdamW over lists of tensors, with one kernel for each of its operations; the other variants use one fused kernel.
     VariantInfo("pytorch_foreach", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step", "update")),
-    # torch.compile only changes the passes through the network; the optimizer uses the same kernel as pytorch_eager.
+    # torch.compile changes only the passes through the network, not the optimizer's kernel.
     VariantInfo("pytorch_compiled", "library", "pytorch_eager", phases=("step", "forward", "backward")),
     # The whole step as one CUDA graph.
     VariantInfo("pytorch_graph", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step",)),

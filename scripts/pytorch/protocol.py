@@ -1,5 +1,5 @@
-"""gpuexp's sampling and statistics in Python: the same rounds, stopping rules, median and interval. Each function is a port of the
-C++ file named above it; tests/scripts/pytorch_protocol_test.py compares them with results of the binary."""
+"""gpuexp's sampling and statistics: the same rounds, stopping rules, median and interval. Each function is a port of the C++ file
+named above it."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -207,8 +207,8 @@ HALF_TICK = 0.501  # slightly above 0.5, because differences of ticks are rounde
 
 
 class GroupSampler:
-    """Samples the variants of one group in rounds, each with a random order, until all variants have enough samples. `time_us` times a
-    launch, `now_s` reads the host's clock, and `is_ended` is called between slices of rounds and ends the run if true."""
+    """Samples the variants of one group in rounds of random order until all have enough samples. `time_us` times a launch, `now_s`
+    reads the host's clock, and `is_ended` is called between slices of rounds."""
 
     def __init__(self, settings, seed, group, quantum_us, time_us, now_s, is_ended=lambda: False):
         self.settings, self.seed, self.group, self.quantum_us = settings, seed, group, quantum_us

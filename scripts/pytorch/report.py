@@ -1,5 +1,4 @@
-"""Writes rows as gpuexp's results.csv and results.json. Columns are read from docs/columns.md, which gpuexp writes from its
-declarations; tests/scripts/bench_pytorch_test.py lets gpuexp read the files."""
+"""Writes gpuexp's results.csv and results.json. Columns are read from docs/columns.md, which gpuexp generates."""
 
 import json
 import math

@@ -57,8 +57,7 @@ class GatedTimer:
 
 
 def typical_stream(cuda, timer):
-    """Of 15 streams, the one with the median time of an empty kernel, as in src/gpu/event_timer.cpp: streams use different hardware
-    queues."""
+    """Of 15 streams, which use different hardware queues, the one with the median time of an empty kernel (src/gpu/event_timer.cpp)."""
     candidates = []
     for _ in range(STREAMS):
         stream = cuda.Stream()

@@ -1,5 +1,4 @@
-"""Tolerances of PyTorch's results: the bounds of gpuexp's families, where they are derived. Needs no PyTorch;
-tests/scripts/bench_pytorch_test.py compares them with the program."""
+"""Tolerances of PyTorch's results: the bounds of gpuexp's families, where they are derived. Needs no PyTorch."""
 
 import math
 from dataclasses import dataclass

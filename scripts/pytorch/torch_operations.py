@@ -58,8 +58,8 @@ def made_of(group, bits):
 
 
 def normal_bits(bits, dtype):
-    """Random bits of normal numbers, as kernels/transpose.cu uses for fp32. bf16 uses them here, too: PyTorch's copies may convert to
-    fp32, which changes a NaN's payload."""
+    """Random bits of normal numbers, as in kernels/transpose.cu for fp32. Here also for bf16: PyTorch's copies may convert to fp32,
+    which changes a NaN's payload."""
     word, exponent_at, flip = (((bits >> 32) & 0xFFFFFFFF, 23, 0x40000000) if dtype == "fp32"
                                else ((bits >> 32) & 0xFFFF, 7, 0x4000))  # fmt: skip
     exponent = (word >> exponent_at) & 0xFF

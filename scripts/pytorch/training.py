@@ -65,9 +65,9 @@ class Block(nn.Module):
 
 
 class Draw:
-    """Adds random errors where PyTorch rounds (Parker, Pierce, Eggert, Monte Carlo Arithmetic, CiSE 2(4), 2000). It models two roundings
-    to the type of activations: a library may sum parts of a product in it, or round before a residual is added. It also models the
-    error of a sum of `terms` products in fp32, which is proportional to the sum's RMS (kernels/common/gemm.cuh)."""
+    """Adds random errors where PyTorch rounds (Parker, Pierce, Eggert, Monte Carlo Arithmetic, CiSE 2(4), 2000): two roundings to the
+    type of activations, because a library may sum parts of a product in it or round before adding a residual, and the error of a
+    sum of `terms` products in fp32, proportional to the sum's RMS (kernels/common/gemm.cuh)."""
 
     def __init__(self, dtype, generator):
         self.dtype, self.generator = dtype, generator
@@ -195,8 +195,7 @@ class Exact:
 
 
 class Problem:
-    """x, the target, and the initial weights and moments of a step. For training_step, these are the numbers that gpuexp generates from
-    the seed."""
+    """x, the target, and the initial weights and moments; for training_step, the numbers that gpuexp generates from the seed."""
 
     def __init__(self, group, seed, device, random_elements):
         self.group, self.device, self.seed = group, device, seed
@@ -340,7 +339,7 @@ class Problem:
 
 
 class Launch:
-    """Launches a phase of a step. prepare() restores the state that the previous launch changed, and runs earlier phases."""
+    """Launches a phase of a step. prepare() restores changed state and runs earlier phases."""
 
     def __init__(self, problem, variant):
         self.problem, self.dtype, group = problem, problem.dtype, problem.group

@@ -37,8 +37,8 @@ def scale_log2(group):
 
 
 def phases_work(group, size, parameters, forward, backward, kept):
-    """Bytes read, bytes written and operations, summed over the phases of a launch. The update is AdamW of `parameters` elements. A
-    backward pass without the forward pass reads the `kept` bytes that the forward pass stored."""
+    """Bytes read, bytes written and operations of the phases of a launch, with AdamW of `parameters` elements. A backward pass by
+    itself reads the `kept` bytes that the forward pass stored."""
     phase = group.value("phase")
     update = (FLOAT * (3 if phase == "step" else 4) * parameters, (3 * FLOAT + (size if size != FLOAT else 0)) * parameters,
               15 * parameters)  # fmt: skip

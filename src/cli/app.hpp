@@ -44,7 +44,6 @@ enum class ExitCode {
 /// Line width of the text that `describe`, `list` and `list metrics` print, in columns.
 inline constexpr std::size_t kTextWidth = 100;
 
-/// State that every subcommand uses.
 struct Context {
   const Registry& registry;
   KernelResources resources;
@@ -73,25 +72,24 @@ void add_compare(Command& app, Context& context);
 void add_schema(Command& app, Context& context);
 void add_worker(Command& app, Context& context);  ///< hidden; run and verify start it
 
-/// The folder that contains configs and devices/: $GPUEXP_CONFIG_DIR if set, else ./configs, else
-/// configs/ or share/gpuexp/configs/ next to the executable's folder. Throws ConfigError that lists
-/// the searched folders.
+/// The folder with configs and devices/: $GPUEXP_CONFIG_DIR if set, else ./configs, else configs/
+/// or share/gpuexp/configs/ next to the executable's folder. Throws ConfigError.
 std::filesystem::path config_dir();
 
-/// The folder of config_dir(); empty if there is none.
+/// config_dir(), or empty if there is none.
 std::optional<std::filesystem::path> find_config_dir();
 
 /// Default of --gpu for commands that need no GPU.
 inline constexpr const char* kDefaultGpu = "h200";
 
-/// All device specs in config_dir()/devices.
+/// All specs in config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 
 /// The spec of the GPU with this name; empty if no spec or no folder of specs is found.
 std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
 
-/// The path of a config given on the command line: a path, or a name in config_dir() such as
-/// "matmul" or "figures/fusion". Throws ConfigError.
+/// The path of a config given as a path or as a name in config_dir(), such as "matmul" or
+/// "figures/fusion". Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
 
 /// Help text of --shard for `run` and `plan`.

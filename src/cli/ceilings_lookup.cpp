@@ -15,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder that the variable names; empty if it is unset or empty.
 fs::path folder_in(const char* variable) {
   const char* value = std::getenv(variable);
   return value ? value : "";
@@ -27,7 +26,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Stored files of link ceilings for all pairs of this machine's GPUs.
 std::vector<fs::path> kept_links() {
   std::vector<std::string> uuids;
   for (int i = 0; i < device_count(); ++i) {

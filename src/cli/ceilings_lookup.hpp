@@ -1,5 +1,4 @@
-// Selects the ceilings that predictions use (model/ceiling_source.hpp), and names the files in the
-// user's folders that store measured ceilings.
+// The ceilings that predictions use (model/ceiling_source.hpp), and files of measured ceilings.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
-// Measures the ceilings of a device and of its links to other GPUs. `info --measure` stores them,
-// and `info --check` checks them.
+// Measures ceilings of a device and its links, for `info --measure` and `info --check`.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +28,8 @@ struct CeilingsRun {
 CeilingsRun run_ceilings(const Context& context, OpenDevice& device,
                          const std::string& config = "ceilings");
 
-/// Opens the device with this ordinal, or the pair of it and `peer`. If no GPU can be used, returns
-/// empty and prints the reason on standard error. Throws ConfigError.
+/// Opens the device with this ordinal, or it and `peer`. If no GPU can be used, prints the reason
+/// and returns empty. Throws ConfigError.
 std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer = std::nullopt);
 
 /// Path of the ceilings file to write: `out` or, if empty, the file that ceiling_source_of reads.
@@ -43,7 +42,6 @@ void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 /// Prints on standard error the missing rows, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
 
-/// The connections between this machine's GPUs.
 Topology topology_here();
 
 struct LinkRun {
@@ -58,8 +56,7 @@ struct LinkRun {
 std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& device,
                                    int first_peer = 0);
 
-/// Writes the link ceilings to the files that ceiling_source_of reads, and prints their paths on
-/// standard error. Throws ReportError.
+/// Writes the link ceilings to the files that ceiling_source_of reads. Throws ReportError.
 void keep_links(const std::vector<LinkRun>& links, const std::string& uuid);
 
 }  // namespace gpuexp::cli

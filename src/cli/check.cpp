@@ -112,8 +112,7 @@ bool is_healthy(const HealthReport& report) {
   return verdict_of(report) == HealthVerdict::healthy;
 }
 
-/// Prints each report as it is added; JSON reports of several GPUs are printed by end() as one
-/// array.
+/// Prints each report when it is added; end() prints JSON of several GPUs as one array.
 class Checks {
  public:
   Checks(bool json, bool several) : json_(json), several_(several) {}
@@ -162,7 +161,7 @@ class Checks {
   std::vector<HealthReport> reports_;
 };
 
-// Checks one GPU and its links; returns the exit code of the measurement.
+// Returns the exit code of the measurement.
 ExitCode check_device(const Context& context, const CheckOptions& options, int index,
                       Checks& checks) {
   const auto uuid = device_uuid(index);

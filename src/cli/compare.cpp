@@ -25,7 +25,6 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Names of the GPUs: one for each part of merged results, else the one of the run.
 std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   std::set<std::string> names;
   for (const Report& report : reports) {
@@ -37,7 +36,7 @@ std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   return names;
 }
 
-// Notes on every difference between the runs except the GPU, which is the object of comparison.
+// All differences between the runs except the compared GPUs.
 std::vector<std::string> notes_of(const std::vector<std::string>& files,
                                   const std::vector<Report>& reports,
                                   const std::set<std::string>& names) {
@@ -55,7 +54,6 @@ std::vector<std::string> notes_of(const std::vector<std::string>& files,
   return notes;
 }
 
-// Number of GPUs to which the gate applies.
 std::size_t count_of(const FleetComparison& fleet, const std::string& gate) {
   return static_cast<std::size_t>(std::ranges::count_if(fleet.gpus, [&](const FleetGpu& gpu) {
     return gate == "broken" ? gpu.not_passed > 0 : gate == name_of(gpu.verdict);
@@ -94,10 +92,9 @@ ExitCode gate(const FleetComparison& fleet, const std::vector<std::string>& fail
   return ExitCode::regressed;
 }
 
-// Compares the GPUs of the results (results.json files or folders), and prints and writes the
-// comparison. Returns ExitCode::regressed if --fail-on names an outcome that occurred. Throws
-// ConfigError for simulated results, results of one GPU, results without a cell that two GPUs have
-// in common, and for a gate that does not apply to GPUs.
+// Returns ExitCode::regressed if --fail-on names an outcome that occurred. Throws ConfigError for
+// simulated results, for one GPU, if no cell is common to two GPUs, and for a gate that does not
+// apply to GPUs.
 ExitCode compare_across_gpus(const std::vector<std::string>& files,
                              const ComparisonOptions& options, const ComparisonOutput& output) {
   check_gates(options.fail_on);

@@ -50,8 +50,7 @@ enum class ComparisonFormat { table, markdown, html, junit };
 /// The page rendered in a format other than junit.
 std::string page_text(const Page& page, const std::string& title, ComparisonFormat format);
 
-/// Outputs of a comparison. An empty file name writes nothing. "-" writes to standard output, where
-/// the page is then omitted.
+/// Outputs of a comparison. "" writes nothing; "-" writes to standard output instead of the page.
 struct ComparisonOutput {
   bool page = true;
   ComparisonFormat format = ComparisonFormat::table;
@@ -63,10 +62,9 @@ struct ComparisonOutput {
 /// Throws ConfigError if the report, read from file `name`, is simulated and has no times.
 void check_measured(const std::string& name, const Report& report);
 
-/// Compares the runs and writes the outputs. If --fail-on names an outcome that occurred, prints it
-/// on standard error and returns ExitCode::regressed. `notes` precede the comparison's own notes.
-/// Throws ConfigError if no row is common to both, a noise file cannot be read, or a report is
-/// simulated.
+/// Compares the runs and writes the outputs. Returns ExitCode::regressed if --fail-on names an
+/// outcome that occurred. `notes` precede the comparison's own notes. Throws ConfigError if no row
+/// is common to both, a noise file cannot be read, or a report is simulated.
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes = {});

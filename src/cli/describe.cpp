@@ -36,7 +36,7 @@ struct KernelCode {
   int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
 };
 
-// Each kernel that the cell launches, once. Kernels of libraries are not in the table and left out.
+// Each kernel that the cell launches, once, without kernels of libraries.
 std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
                                    const KernelResources& resources) {
   std::vector<KernelCode> kernels;
@@ -57,7 +57,6 @@ std::string bytes_of(std::int64_t bytes, const char* kind) {
                     : fmt::format("{} B of {} memory", bytes, kind);
 }
 
-// The items in lines of at most kTextWidth columns; no item is broken across lines.
 std::string filled(const std::vector<std::string>& items) {
   const std::string indent(kIndent, ' ');
   std::string text;
@@ -76,7 +75,6 @@ std::string capability_text(int compute_capability) {
   return fmt::format("{}.{}", compute_capability / 10, compute_capability % 10);
 }
 
-/// Collects the machine code text of groups, with a legend of the instruction classes.
 class CodeText {
  public:
   CodeText(const Plan& plan, const KernelResources& resources)
@@ -318,7 +316,7 @@ struct DescribeArguments {
   bool json = false;
 };
 
-// Variants that launch kernels of this binary; none for a family that only calls libraries.
+// Variants that launch kernels of this binary.
 std::vector<const Variant*> own_variants(const Family& family) {
   std::vector<const Variant*> own;
   for (const Variant& variant : family.variants) {

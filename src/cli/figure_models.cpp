@@ -53,7 +53,7 @@ std::vector<std::string> counters_of(const Claims& claims) {
   return {names.begin(), names.end()};
 }
 
-// The rows that the claims refer to, predicted on one device.
+// Predictions, on one device, of the rows that the claims refer to.
 class ModelRows {
  public:
   ModelRows(const Config& config, const Claims& claims, const DeviceSpec& device,

@@ -1,5 +1,4 @@
-// Options and stored results of predictions from machine code, and the model's values for published
-// figures, on this GPU and on the GPU of the publication.
+// Predictions from machine code: options, stored results, and values for published figures.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +23,7 @@ std::filesystem::path predictions_folder();
 /// Cell times of the GPU model from its file in <cache>/cell_times, else from configs/cell_times.
 CellTimes kept_cell_times(const DeviceSpec& device);
 
-/// Options for `threads` host threads: predictions are stored for later runs, and a signal ends
-/// them.
+/// Options with which predictions are stored for later runs, and a signal ends them.
 CodePredictorOptions code_predictor_options(unsigned threads);
 
 }  // namespace gpuexp::cli

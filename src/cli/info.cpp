@@ -51,9 +51,7 @@ ExitCode worst_of(ExitCode code, const std::vector<LinkRun>& links) {
   return code;
 }
 
-// Runs configs/ceilings.json and writes the ceilings. Text output compares them with the datasheet
-// and with calls of the vendor's libraries. Throws ConfigError, and ReportError if the file cannot
-// be written.
+// Throws ConfigError, and ReportError if the file cannot be written.
 ExitCode measure(const Context& context, const MeasureOptions& options) {
   auto device = open_to_measure(options.device);
   if (!device) return ExitCode::no_device;

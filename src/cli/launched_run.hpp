@@ -1,5 +1,4 @@
-// One run on several processes that a launcher (mpirun, srun) started: rank 0 plans, measures and
-// writes; the other ranks are agents.
+// A run on several processes of a launcher (mpirun, srun).
 #pragma once
 
 #include <functional>

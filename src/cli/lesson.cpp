@@ -35,7 +35,6 @@ fs::path folder_of(const std::string& file) {
   return fs::absolute(file).lexically_normal().parent_path();
 }
 
-// Path of the results: --results, or the path on the page, which is relative to the page.
 fs::path results_of(const LessonPage& page, const LessonArguments& options) {
   if (!options.results.empty()) return options.results;
   if (page.results.empty()) {
@@ -54,7 +53,7 @@ std::string path_on_page(const fs::path& results, const LessonArguments& options
   return path.lexically_relative(folder).generic_string();
 }
 
-// Files named on the page, relative to the page; each is read once.
+// Reads files named on the page once each.
 class RecordedFiles {
  public:
   explicit RecordedFiles(const std::string& page) : folder_(fs::path(page).parent_path()) {}

@@ -18,9 +18,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Counts a cell whose row is from an earlier run.
   void kept(std::size_t cell);
-  /// These rows are measured next.
   void started(const std::vector<const Row*>& rows);
   /// Redraws the line if the last drawing is at least 0.1 s old.
   void tick();
@@ -45,7 +43,7 @@ class Progress {
 /// True when stderr is a terminal.
 bool stderr_is_terminal();
 
-/// One line on stderr that is overwritten: "WHAT N of ALL". Prints only on a terminal.
+/// The line "WHAT N of ALL", overwritten; only on a terminal.
 class CountOnTerminal {
  public:
   CountOnTerminal(const char* what, std::size_t all) : what_(what), all_(all) {}

@@ -28,18 +28,16 @@ class Recorder final : public RunObserver {
   /// A report with the plan's columns and no rows.
   Report blank_report(const Provenance& provenance) const;
 
-  /// Writes events to this log from now on.
   void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
   /// Writes the wrong elements of each cell to a file in this folder.
   void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
-  /// Number of files written to mismatch_folder().
   int mismatch_files() const { return mismatch_files_; }
   /// Number of rows without hardware counters, by reason.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
   /// How often the device was lost and reopened, by reason.
   const std::map<std::string, int>& recoveries() const { return recoveries_; }
-  /// Sampled times of an empty kernel, by mode.
+  /// Samples of an empty kernel.
   const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }
   /// Writes each row to this CSV output when it is complete.
   void add_csv(std::unique_ptr<Output> output);
@@ -50,7 +48,6 @@ class Recorder final : public RunObserver {
   /// Adds the times in the log of the resumed run.
   void keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups);
 
-  /// Records the GPU and host of a rank.
   void rank_joined(const RankProvenance& rank);
 
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
@@ -67,7 +64,7 @@ class Recorder final : public RunObserver {
   void group_timed(const Group& group, double began_s, const RunTimes& times) override;
   void run_ended(const RunTimes& times) override;
 
-  /// Ends the run and returns its report. `complete`: every planned cell has its row.
+  /// `complete`: every planned cell has its row.
   Report finish(Provenance provenance, bool complete);
 
  private:
@@ -107,8 +104,8 @@ class Recorder final : public RunObserver {
 /// were skipped.
 ExitCode exit_code_of(const Report& report);
 
-/// Prints notes on standard error: files of wrong elements, rows without counters, faults that were
-/// recovered from, and why no row passed.
+/// Prints on standard error what the rows do not contain: files of wrong elements, missing
+/// counters, recovered faults, and why no row passed.
 void print_notes(const Recorder& recorder, const Report& report);
 
 /// The folder `out` if given, else results/NAME-UTC.

@@ -21,9 +21,8 @@ struct Resumable {
   Config config;  ///< from the log, with the overrides of the original command line
 };
 
-/// Reads the log in the folder. Throws ConfigError if there is no log, another build of this
-/// program wrote it, its config or an input file has changed on disk since, or its shard differs
-/// from `requested_shard`.
+/// Reads the log in the folder. Throws ConfigError if there is none, another build wrote it, its
+/// config or an input file has changed since, or its shard is not `requested_shard`.
 Resumable read_resumable(const std::string& folder, const Registry& registry,
                          const std::optional<Shard>& requested_shard);
 

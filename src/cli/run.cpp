@@ -153,8 +153,8 @@ class Run {
     return device;
   }
 
-  /// Records the ranks. Rank 0 joins before the recorder exists and is recorded together with rank
-  /// 1. If no problem spans GPUs, it is not recorded here: the provenance already has its GPU.
+  /// Rank 0 joins before the recorder exists, so it is recorded with rank 1. Without other ranks it
+  /// is not recorded: the provenance already has its GPU.
   void join(const RankProvenance& rank) {
     if (rank.rank == 0) {
       first_rank_ = rank;
@@ -166,7 +166,7 @@ class Run {
 
   bool is_profile() const { return options_.profile || (resumed_ && resumed_->log.origin.profile); }
 
-  /// Checks before measuring that the files of --csv and --json can be written.
+  /// Called before measuring.
   void check_outputs() const {
     for (const std::string& target : {options_.csv, options_.json}) {
       if (!target.empty() && target != "-") check_writable(target);

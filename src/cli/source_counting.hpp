@@ -15,8 +15,8 @@ struct SourceCounting {
   std::string unavailable;  ///< why there are none; empty when there are
 };
 
-/// Counts each kernel of the launch in a process of its own. `executions` are the CPU's executions
-/// of this launch. Throws DeviceError if the device is lost.
+/// Counts each kernel in a process of its own. `executions` come from the CPU's execution of the
+/// launch. Throws DeviceError if the device is lost.
 SourceCounting count_source(Executor& executor, const CountedLaunch& launch, std::uint64_t seed,
                             const std::vector<sim::KernelExecution>& executions);
 

@@ -120,14 +120,13 @@ std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) 
   return std::make_unique<ChildProcess>(arguments);
 }
 
-/// The ordinal of a rank's GPU: rank 0 has options.device; the others have options.peer if given,
-/// else the machine's other GPUs in order.
+/// The ordinal of a rank's GPU: options.device for rank 0, else options.peer if given, else the
+/// machine's other GPUs in order.
 int device_of_rank(int rank, const DeviceOptions& options) {
   if (rank == 0) return options.device;
   return options.peer.value_or(rank <= options.device ? rank - 1 : rank);
 }
 
-/// Starts the worker of a rank, as a child of this process or of the rank's agent.
 std::unique_ptr<WorkerProcess> worker_of_rank(const DeviceOptions& options, int rank,
                                               const Environment& variables) {
   JobRanks* const others = options.others;

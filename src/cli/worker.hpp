@@ -40,10 +40,9 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
 /// or "a debugger"; empty if there is none.
 std::string attached_tool();
 
-/// Adapts the options to an attached tool and prints the changes unless quiet. The gate is
-/// disabled, because the tool may wait for the GPU while the GPU waits for the host. Isolation is
-/// disabled, because a single process is simplest to observe; it stays on if problems span GPUs,
-/// except under a debugger, which does not follow child processes.
+/// If a tool is attached, disables the gate, because the tool may wait for the GPU while the GPU
+/// waits for the host. Also disables isolation, because one process is simplest to observe, unless
+/// problems span GPUs and the tool is not a debugger, which does not follow child processes.
 void adapt_to_attached_tool(DeviceOptions& options, bool spans_gpus, bool quiet);
 
 }  // namespace gpuexp::cli
