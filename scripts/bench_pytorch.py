@@ -243,7 +243,7 @@ class Bench:
             problem = torch_operations.problem_of(rows[0].group, seed, self.device)
         except Exception as error:  # an error in one problem, most often out of memory, must not end the others
             for row in rows:
-                row.end("failed", said_by(error))
+                row.end("failed", error_text(error))
             return
         turns = []
         for row in rows:
@@ -258,7 +258,7 @@ class Bench:
             sampler.sample([turn for _, turn in turns])
         except Exception as error:
             for row, _ in turns:
-                row.end("failed", said_by(error))
+                row.end("failed", error_text(error))
             return
         finally:
             gc.enable()
@@ -286,7 +286,7 @@ class Bench:
                 row.metrics["peak_bytes"] = float(launch.peak_bytes())
             return launch
         except Exception as error:  # from PyTorch, Triton, ptxas or CUDA; the row records it
-            return row.end("failed", said_by(error))
+            return row.end("failed", error_text(error))
 
     def triton_launch(self, row):
         if row.variant.id != "triton":
@@ -323,12 +323,12 @@ class Bench:
             row.status, row.reason = "passed", ""
             self.verify(problem, row, turn.launch, " (after timing)")
         except Exception as error:
-            return row.end("failed", said_by(error))
+            return row.end("failed", error_text(error))
         if row.passed:
             row.statistics = summarize(row.samples_us, self.quantum_us)
 
 
-def said_by(error):
+def error_text(error):
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
 

@@ -37,10 +37,10 @@ DIGITS = 4
 FLOORS = ("floor_", "kernel_latency", "link_kernel")
 LINKS = "link_"
 # These depend on the installed library and on the kernels that it selects.
-OF_A_LIBRARY = "library."
+LIBRARY_PREFIX = "library."
 SOURCE = "recorded_ceilings"
 # Ceilings that depend on the machine around the GPU, which do not show the health of the GPU.
-OF_THE_MACHINE = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change", "link_all"}
+MACHINE_CEILINGS = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change", "link_all"}
 
 
 @dataclass
@@ -134,7 +134,7 @@ def how_many(recordings):
 def section_of(recordings):
     """The section "expected", indented as in a device spec."""
     measured = dict.fromkeys(id for recording in recordings for id in recording.ceilings)
-    ids = [id for id in measured if id not in OF_THE_MACHINE and not id.startswith(OF_A_LIBRARY)]
+    ids = [id for id in measured if id not in MACHINE_CEILINGS and not id.startswith(LIBRARY_PREFIX)]
     lines = []
     for id in ids:
         having = [recording for recording in recordings if id in recording.ceilings]

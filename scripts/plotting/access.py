@@ -28,7 +28,7 @@ INCHES_WIDE = 10.5
 DPI = 130
 ROW_INCHES = 0.27
 HEAD_INCHES = 0.85  # title and axis of a panel
-MOST_ROWS = 10
+MAX_ROWS = 10
 MOVED = "#F3E3D3"
 
 
@@ -124,7 +124,7 @@ def draw_panel(ax, annotation, title, most):
     words = words_of(access)
     rows, left = rows_to_draw(words, most)
     draw = draw_banks if is_shared(access) else draw_sectors
-    said = draw(ax, access, words, rows)
+    summary = draw(ax, access, words, rows)
     ax.set_xlim(-0.05, ROW_CELLS + 0.05)
     height = len(rows) + (0.9 if left > 0 else 0)
     ax.set_ylim(height + 0.1, -0.1)
@@ -141,7 +141,7 @@ def draw_panel(ax, annotation, title, most):
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     name = title or f"{annotation['family']}/{annotation['variant']}"
-    ax.set_title(f"{name}: {access['access']}, {access['bytes_per_lane']} bytes per lane; {said}", fontsize=10.5)
+    ax.set_title(f"{name}: {access['access']}, {access['bytes_per_lane']} bytes per lane; {summary}", fontsize=10.5)
     return len(rows) + (left > 0)
 
 
@@ -209,7 +209,7 @@ def draw_waves(cells, titles, out):
 # ---- figures of accesses
 
 
-def draw(annotations, titles, out, most=MOST_ROWS):
+def draw(annotations, titles, out, most=MAX_ROWS):
     heights = []
     for annotation in annotations:
         access = (annotation.get("warp") or {}).get("accesses") or [{"lanes": [], "bytes_per_lane": 4}]
@@ -291,14 +291,14 @@ def draw_listed(path, program, folder, only):
         elif kind == "lanes":
             draw_lanes([annotate(program, arguments_of(panel)) for panel in panels], titles, out)
         else:
-            draw([annotation_of(panel, program) for panel in panels], titles, out, figure.get("most_rows", MOST_ROWS))
+            draw([annotation_of(panel, program) for panel in panels], titles, out, figure.get("most_rows", MAX_ROWS))
 
 
 def add_arguments(parser):
     parser.add_argument("annotations", nargs="*", metavar="ANNOTATION")
     parser.add_argument("--out", metavar="FILE", help="file for the figure; its extension selects the format")
     parser.add_argument("--title", action="append", default=[], help="title of a panel; may be repeated")
-    parser.add_argument("--most-rows", type=int, default=MOST_ROWS, help=f"maximum rows of a panel (default: {MOST_ROWS})")
+    parser.add_argument("--most-rows", type=int, default=MAX_ROWS, help=f"maximum rows of a panel (default: {MAX_ROWS})")
     parser.add_argument("--figures", metavar="FILE", help="file with figures of several panels, such as docs/figures/accesses.json")
     parser.add_argument("--program", metavar="GPUEXP", help="with --figures: the gpuexp program, which annotates the variants")
     parser.add_argument("--out-dir", metavar="FOLDER", help="with --figures: folder for the figures")

@@ -17,7 +17,7 @@ from plotting.results import UsageError
 from plotting.run_log import read_groups
 from plotting.style import GREY, colours, equal_factors, plt, save, titled
 
-MOST_GROUPS = 4
+MAX_GROUPS = 4
 INCHES_HIGH = 6.5  # of both panels
 INCHES_WIDE = 6.6
 MIN_INCHES_WIDE = 8.5  # width of the title
@@ -157,7 +157,7 @@ def run(options):
     groups = [group for group in matching if group.clocks or options.times]
     if not groups:
         raise UsageError(f"{options.folder}: its cells have samples but no readings of the SM clock; --times draws the samples")
-    if len(groups) > MOST_GROUPS:
-        raise UsageError(f"{options.folder}: {len(groups)} groups match; expected at most {MOST_GROUPS}; select them with --cells GLOB "
+    if len(groups) > MAX_GROUPS:
+        raise UsageError(f"{options.folder}: {len(groups)} groups match; expected at most {MAX_GROUPS}; select them with --cells GLOB "
                          f"for keys experiment/family/variant/parameters/mode")  # fmt: skip
     save((draw_times if options.times else draw)(gpu, groups), options.out)

@@ -24,7 +24,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 INCHES_WIDE = 5.6  # of a panel
 INCHES_HIGH = 4.6
 COLUMNS = 3
-MOST_PANELS = 9
+MAX_PANELS = 9
 TITLE_WIDTH = 56
 NAME_PIXELS = 15  # vertical distance between two names
 NAME_DISTANCE = 22  # from a point to its name, in pixels
@@ -150,8 +150,8 @@ def run(arguments):
     frame = timed(load(arguments.run))
     gpu = gpu_name(arguments.run)
     parts = drawable(frame, arguments.experiment, arguments.mode)
-    if len(parts) > MOST_PANELS:
-        raise UsageError(f"{len(parts)} experiments are too many for one figure; select at most {MOST_PANELS} with --experiment")
+    if len(parts) > MAX_PANELS:
+        raise UsageError(f"{len(parts)} experiments are too many for one figure; select at most {MAX_PANELS} with --experiment")
     kinds = roofs(gpu, arguments.ceilings)
     columns = min(len(parts), COLUMNS)
     rows = -(-len(parts) // columns)

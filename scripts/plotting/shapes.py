@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from plotting.results import axes, basis, distinct, has, numbers, text_of, timed_with
 from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, experiment_panels, panels
 
-MOST_BARS = 16
+MAX_BARS = 16
 MAX_DIVISOR = 64  # larger powers of two share its colour
 
 
@@ -73,7 +73,7 @@ def divisibility(frame, size):
     looks = divisor_colours(set(divisor_classes(good).dropna()))
     for ax, rows in parts:
         rows = rows.assign(n=numbers(rows, size.column), divisor=divisor_classes(rows)).sort_values("n")
-        few = rows["n"].nunique() <= MOST_BARS
+        few = rows["n"].nunique() <= MAX_BARS
         (draw_divisor_bars if few else draw_divisor_points)(ax, rows, looks)
         ax.set(xlabel=size.label, ylabel="TFLOP/s")
         ax.set_ylim(bottom=0)

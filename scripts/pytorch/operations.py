@@ -38,7 +38,7 @@ class Family:
     id: str
     parameters: tuple
     metrics: tuple  # name, unit, doc
-    most_elements: int
+    max_elements: int
 
     def parameter(self, name):
         return next((p for p in self.parameters if p.name == name), None)
@@ -198,7 +198,7 @@ OPERATIONS = {
     "training_block": (TRAINING_BLOCK, {}),
 }
 # Parameters that no PyTorch variant uses; only cells with their defaults are measured.
-OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
+UNUSED_PARAMETERS = {"fusion": ("chunk_l2_pct",)}
 
 
 @dataclass(frozen=True)
@@ -442,10 +442,10 @@ def groups_of(experiment, axes, zipped, where):
         chosen = {name: items[name][place] for names, place in zip(together, places) for name in names}
         values = tuple((p.name, chosen.get(p.name, p.default)) for p in family.parameters)
         group = Group(experiment, values)
-        if any(group.value(name) != family.parameter(name).default for name in OF_OTHER_VARIANTS.get(family.id, ())):
+        if any(group.value(name) != family.parameter(name).default for name in UNUSED_PARAMETERS.get(family.id, ())):
             continue
-        if group.elements > family.most_elements:
-            raise UsageError(f"{where}: {group.elements} elements; the maximum is {family.most_elements}")
+        if group.elements > family.max_elements:
+            raise UsageError(f"{where}: {group.elements} elements; the maximum is {family.max_elements}")
         if group not in groups:
             groups.append(group)
     return groups

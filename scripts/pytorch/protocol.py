@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 MASK = (1 << 64) - 1
-FEWEST_FOR_CORRELATION = 6
+MIN_FOR_CORRELATION = 6
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def windowed_time(values):
 
 
 def correlation_time(samples):
-    if len(samples) < FEWEST_FOR_CORRELATION:
+    if len(samples) < MIN_FOR_CORRELATION:
         return 1.0
     return max(1.0, autoregressive_time(samples), windowed_time(samples))
 

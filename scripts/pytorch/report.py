@@ -12,7 +12,7 @@ from pytorch.protocol import Statistics
 
 COLUMNS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "columns.md"
 MANY_OUTLIERS = 0.05
-FLOORS_APART = 3.0
+NEAR_FLOOR_FACTOR = 3.0
 DEVICE = ("name executed_on uuid pci_bus_id compute_capability sm_count driver_version runtime_version sm_clock_mhz "
           "sm_clock_max_mhz memory_clock_mhz power_limit_w temperature_c ecc_enabled memory_total_bytes memory_bytes_per_s "
           "memory_free_bytes").split()  # fmt: skip
@@ -85,7 +85,7 @@ def flags_of(row, conditions):
         "wide_interval": capped and not few and settings.target_relative_ci > 0,
         "outliers": s.outliers > MANY_OUTLIERS * s.count,
         "output_in_l2": row.group.output_bytes < conditions["l2_bytes"],
-        "near_floor": s.median < FLOORS_APART * conditions["floor_us"],
+        "near_floor": s.median < NEAR_FLOOR_FACTOR * conditions["floor_us"],
     }
     return [name for name, holds in flags.items() if holds]
 

@@ -35,13 +35,13 @@ def driver_facts(uuid):
         printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    said = {}
+    facts = {}
     for (name, (_, kind)), text in zip(SMI.items(), printed.strip().split(", ")):
         try:
-            said[name] = kind(text)
+            facts[name] = kind(text)
         except ValueError:
             continue  # "[N/A]"
-    return said
+    return facts
 
 
 def device_facts():

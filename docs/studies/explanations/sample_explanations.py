@@ -51,7 +51,7 @@ def least_times(bound):
     return f"launch {bound['launch_us']:.3g} us, {100 * bound['sm_share']:.0f} % of SMs; {times}"
 
 
-def said(e):
+def summary_of(e):
     """A short form of the explanation, with factors above 1."""
     flip = (lambda f: 1 / f) if e["factor"] < 1 else (lambda f: f)
     given = f"amounts {flip(e['accounted_factor']):.3g}x of {flip(e['factor']):.3g}x"
@@ -79,7 +79,7 @@ def table_row(number, e):
     counters = (f"{two_longest(e['compare_to_bound'], e['compare_to_time_us'])}; "
                 f"{two_longest(e['bound'], e['time_us'])}")
     parameters = " ".join(f"{name}={value}" for name, value in e["parameters"].items() if name in SHOWN)
-    return (f"| {number} | {e['variant']} against {e['compare_to']}, {parameters} {e['mode']} | {said(e)} | {counters} |")
+    return (f"| {number} | {e['variant']} against {e['compare_to']}, {parameters} {e['mode']} | {summary_of(e)} | {counters} |")
 
 
 def main():
